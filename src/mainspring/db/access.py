@@ -1,0 +1,142 @@
+"""The database as a front door reaches it: found, migrated if it is ours, and called."""
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mainspring.db import calls, embedded, migrate
+from mainspring.db.calls import Call
+from mainspring.db.embedded import EmbeddedServer
+from mainspring.db.spares import AsyncSpares, SyncSpares
+from mainspring.db.translate import translated
+from mainspring.settings import Settings
+
+_SIZE = 20
+
+
+class Database:
+    """Opened by its first use; a given URL, or the embedded server."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._lock = threading.Lock()
+        self._server: EmbeddedServer | None = None
+        self._url: str | None = None
+        self._sync: SyncSpares | None = None
+        self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncSpares] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    @property
+    def url(self) -> str:
+        """Starts the embedded server, and migrates it, where no URL was given."""
+        return self._find_url() if self._url is None else self._url
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the embedded server keeps its data."""
+        return self.settings.data_dir or embedded.default_data_dir()
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.settings.database_url is None
+
+    def run(self, call: Call, connection: object = None) -> list[tuple[Any, ...]]:
+        """On the caller's connection if given, else on one of ours in a transaction of its own."""
+        if connection is not None:
+            return calls.run(connection, call)
+        with translated(), self.sync_spares.connection() as ours:
+            return _rows(ours.execute(call.sql, call.params))
+
+    async def arun(self, call: Call, connection: object = None) -> list[tuple[Any, ...]]:
+        if connection is not None:
+            return await calls.arun(connection, call)
+        with translated():
+            async with (await self.async_spares()).connection() as ours:
+                cursor = await ours.execute(call.sql, call.params)
+                return await cursor.fetchall() if cursor.description else []
+
+    def run_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
+        """All calls in one transaction; their rows in one list."""
+        with translated(), self.sync_spares.connection() as ours, ours.transaction():
+            return [row for call in batch for row in _rows(ours.execute(call.sql, call.params))]
+
+    async def arun_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
+        with translated():
+            async with (await self.async_spares()).connection() as ours, ours.transaction():
+                for call in batch:
+                    cursor = await ours.execute(call.sql, call.params)
+                    rows.extend(await cursor.fetchall())
+        return rows
+
+    @property
+    def sync_spares(self) -> SyncSpares:
+        if self._sync is None:
+            use_pooler = self.settings.use_pooler
+            self._sync = SyncSpares(self.url, size=_SIZE, use_pooler=use_pooler)
+        return self._sync
+
+    async def async_spares(self) -> AsyncSpares:
+        loop = asyncio.get_running_loop()
+        if loop not in self._async:
+            url = await asyncio.to_thread(self._find_url) if self._url is None else self._url
+            use_pooler = self.settings.use_pooler
+            self._async[loop] = AsyncSpares(url, size=_SIZE, use_pooler=use_pooler)
+        return self._async[loop]
+
+    def close(self) -> None:
+        """Let go of connections and of the embedded server."""
+        if self._sync is not None:
+            self._sync.close()
+            self._sync = None
+        with self._lock:
+            self._url = None
+            if self._server is not None:
+                embedded.release(self._server)
+                self._server = None
+
+    async def close_loop(self) -> None:
+        """Let go of the connections of the running event loop."""
+        spares = self._async.pop(asyncio.get_running_loop(), None)
+        if spares is not None:
+            await spares.close()
+
+    async def aclose(self) -> None:
+        await self.close_loop()
+        await asyncio.to_thread(self.close)
+
+    def _find_url(self) -> str:
+        with self._lock:
+            if self._url is None:
+                self._url = self.settings.database_url or self._embedded_url()
+            return self._url
+
+    def _embedded_url(self) -> str:
+        self._server = embedded.acquire(self.settings.data_dir)
+        _run_apart(self._server.url)
+        return self._server.url
+
+
+def _rows(cursor: Any) -> list[tuple[Any, ...]]:
+    return cursor.fetchall() if cursor.description else []
+
+
+def _run_apart(url: str) -> None:
+    """Migrate in a thread of its own, since the caller's may already run an event loop."""
+    problems: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            asyncio.run(migrate.migrate(url))
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            problems.append(error)
+
+    thread = threading.Thread(target=work, name="mainspring-migrate")
+    thread.start()
+    thread.join()
+    if problems:
+        raise problems[0]

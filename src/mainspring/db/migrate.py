@@ -1,0 +1,123 @@
+"""Numbered forward-only migrations under an advisory lock, then the functions and views."""
+
+import hashlib
+from dataclasses import dataclass, field
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+
+from mainspring.db import pool
+from mainspring.domain.errors import DatabaseError, SchemaMissing, SchemaOutdated, SchemaTooNew
+
+_LOCK = "select pg_advisory_lock(hashtext('mainspring.migrate'))"
+_UNLOCK = "select pg_advisory_unlock(hashtext('mainspring.migrate'))"
+_PREPARE = """
+create schema if not exists mainspring;
+create table if not exists mainspring.migrations (
+    number integer primary key,
+    name text not null,
+    checksum text not null,
+    applied_at timestamptz not null default now()
+);
+"""
+_EXISTS = "select to_regclass('mainspring.migrations') is not null"
+_NEWEST = "select coalesce(max(number), 0) from mainspring.migrations"
+_RECORD = "insert into mainspring.migrations (number, name, checksum) values (%s, %s, %s)"
+_PARTITIONS = "select mainspring.ensure_partitions(7)"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered file."""
+
+    number: int
+    name: str
+    sql: str = field(repr=False)
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def migrations() -> list[Migration]:
+    """All migrations this program knows, in order."""
+    folder = _sql_folder() / "migrations"
+    files = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda f: f.name
+    )
+    return [Migration(int(f.name[:4]), f.name[5:-4], f.read_text("utf-8")) for f in files]
+
+
+def functions() -> list[str]:
+    """The views and functions, which are laid anew after every migration."""
+    folder = _sql_folder() / "functions"
+    files = sorted((file for file in folder.iterdir()), key=lambda f: f.name)
+    return [file.read_text("utf-8") for file in files if file.name.endswith(".sql")]
+
+
+def newest() -> int:
+    return migrations()[-1].number
+
+
+async def migrate(url: str) -> list[Migration]:
+    """Bring the database up to this program; returns what was applied."""
+    connection = await pool.connect(url, name="mainspring migrate")
+    async with connection:
+        await connection.execute(_LOCK)
+        try:
+            await connection.execute(_PREPARE)
+            return await _apply_pending(connection)
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise DatabaseError(
+                f"the database user may not create the schema: {error.diag.message_primary}; "
+                "run `mainspring migrate` as the database's owner"
+            ) from error
+        finally:
+            if not connection.closed:
+                await connection.execute(_UNLOCK)
+
+
+async def check(connection: AsyncConnection[Any]) -> None:
+    """Raise unless the database is exactly at this program's migration."""
+    found = await current(connection)
+    if found is None:
+        raise SchemaMissing
+    if found < newest():
+        raise SchemaOutdated(found, newest())
+    if found > newest():
+        raise SchemaTooNew(found, newest())
+
+
+async def current(connection: AsyncConnection[Any]) -> int | None:
+    """The newest migration in the database; None without a schema."""
+    row = await (await connection.execute(_EXISTS)).fetchone()
+    if row is None or not row[0]:
+        return None
+    row = await (await connection.execute(_NEWEST)).fetchone()
+    return int(row[0]) if row else None
+
+
+async def _apply_pending(connection: AsyncConnection[Any]) -> list[Migration]:
+    found = await current(connection) or 0
+    if found > newest():
+        raise SchemaTooNew(found, newest())
+    pending = [migration for migration in migrations() if migration.number > found]
+    if not pending:
+        return []
+    async with connection.transaction():
+        for migration in pending:
+            await connection.execute(migration.sql)
+            await connection.execute(
+                _RECORD, (migration.number, migration.name, migration.checksum)
+            )
+        for script in functions():
+            await connection.execute(script)
+        await connection.execute(_PARTITIONS)
+    return pending
+
+
+def _sql_folder() -> Traversable:
+    return resources.files("mainspring") / "sql"

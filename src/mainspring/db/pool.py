@@ -1,0 +1,77 @@
+"""Connections: dedicated ones for the hot path, pools for the rest, and clear errors for both."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import AsyncConnection, Connection
+
+from mainspring.domain.errors import DatabaseTooOld, DatabaseUnreachable
+
+MINIMUM_SERVER_VERSION = 150000
+
+# The hot statements must never fall into a scan of the whole table, whatever the statistics
+# of a table that grows and shrinks by the second say.
+_PINNED_PLANS = "-c enable_seqscan=off -c plan_cache_mode=force_generic_plan -c jit=off"
+
+_KEEPALIVE = {
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "connect_timeout": 10,
+}
+
+
+def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[str, Any]:
+    """Keyword arguments for a psycopg connection; a pooler allows neither options nor prepares."""
+    arguments: dict[str, Any] = {**_KEEPALIVE, "autocommit": True}
+    if use_pooler:
+        return {**arguments, "prepare_threshold": None}
+    if pins_plans:
+        arguments["options"] = _PINNED_PLANS
+    return {**arguments, "prepare_threshold": 0 if pins_plans else 3}
+
+
+async def connect(
+    url: str, *, name: str, use_pooler: bool = False, pins_plans: bool = False
+) -> AsyncConnection[Any]:
+    """A dedicated connection in autocommit mode."""
+    arguments = connection_arguments(use_pooler=use_pooler, pins_plans=pins_plans)
+    try:
+        connection = await AsyncConnection.connect(url, application_name=name, **arguments)
+    except psycopg.OperationalError as error:
+        raise unreachable(url, error) from error
+    if connection.info.server_version < MINIMUM_SERVER_VERSION:
+        version = connection.info.parameter_status("server_version") or "unknown"
+        await connection.close()
+        raise DatabaseTooOld(version)
+    return connection
+
+
+def connect_sync(url: str, *, use_pooler: bool = False) -> Connection[Any]:
+    """A dedicated blocking connection in autocommit mode."""
+    try:
+        return Connection.connect(url, **connection_arguments(use_pooler=use_pooler))
+    except psycopg.OperationalError as error:
+        raise unreachable(url, error) from error
+
+
+def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
+    """One sentence that names the server, the reason and the remedy, never the password."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = lines[-1] if lines else type(error).__name__
+    for marker in ("FATAL:", "failed:"):
+        reason = reason.rpartition(marker)[2].strip()
+    return DatabaseUnreachable(
+        f"cannot connect to {display_url(url)}: {reason}; check the database URL "
+        "(MAINSPRING_DATABASE_URL or --database-url) and that the server runs"
+    )
+
+
+def display_url(url: str) -> str:
+    """The URL without its password."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return url.replace(f":{parts.password}@", ":***@", 1)

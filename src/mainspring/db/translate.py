@@ -1,0 +1,104 @@
+"""Errors raised by our SQL functions, turned into ours, whichever driver carried them."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from mainspring.domain.errors import (
+    DuplicateJob,
+    IdempotencyConflict,
+    IllegalMove,
+    InvalidOption,
+    InvalidPayload,
+    JobNotFound,
+    MainspringError,
+    PayloadTooLarge,
+    SchemaMissing,
+    UnknownDefinition,
+)
+from mainspring.domain.types import JobId, JobState
+
+Facts = Mapping[str, Any]
+
+
+def _option(message: str, facts: Facts) -> InvalidOption:
+    option = str(facts.get("option", "option"))
+    return InvalidOption(option, message.removeprefix(f"{option} "))
+
+
+def _illegal_move(_: str, facts: Facts) -> IllegalMove:
+    return IllegalMove(JobId(facts["job_id"]), JobState(facts["state"]), facts["target"])
+
+
+_BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
+    "MS001": lambda message, _: InvalidPayload(message),
+    "MS002": lambda _, facts: PayloadTooLarge(facts["size"], facts["limit"]),
+    "MS003": _option,
+    "MS010": lambda _, facts: UnknownDefinition(str(facts["key"])),
+    "MS020": lambda _, facts: DuplicateJob(facts["key"], JobId(facts["job_id"])),
+    "MS021": lambda _, facts: IdempotencyConflict(facts["key"], JobId(facts["job_id"])),
+    "MS030": lambda _, facts: JobNotFound(JobId(facts["job_id"])),
+    "MS031": _illegal_move,
+    # PostgreSQL's own: a \u0000 in a JSON string, and a schema or function that is not there.
+    "22P05": lambda *_: InvalidPayload("the payload holds a NUL byte, which PostgreSQL refuses"),
+    "3F000": lambda *_: SchemaMissing(),
+    "42883": lambda *_: SchemaMissing(),
+}
+
+
+def translate(error: BaseException) -> MainspringError | None:
+    """Our error for a driver's; None if it is none of ours."""
+    source = _driver_error(error)
+    build = _BY_SQLSTATE.get(_sqlstate(source) or "")
+    if build is None:
+        return None
+    try:
+        return build(_message(source), _facts(source))
+    except (KeyError, ValueError):
+        # The same code without the facts that ours come with: someone else's.
+        return None
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise our error in place of the driver's."""
+    try:
+        yield
+    except Exception as error:
+        ours = translate(error)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def _driver_error(error: BaseException) -> BaseException:
+    """What the driver raised, below any wrapping by SQLAlchemy or Django."""
+    return [error, *(link for link in _links(error) if _sqlstate(link))][-1]
+
+
+def _links(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it wraps; SQLAlchemy on asyncpg wraps twice."""
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__
+
+
+def _sqlstate(error: BaseException) -> str | None:
+    return getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+
+
+def _message(error: BaseException) -> str:
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    return primary or str(error).partition("\n")[0]
+
+
+def _facts(error: BaseException) -> Facts:
+    diagnostics = getattr(error, "diag", None)
+    detail = getattr(diagnostics, "message_detail", None) or getattr(error, "detail", None)
+    try:
+        facts = json.loads(str(detail))
+    except ValueError:
+        return {}
+    return facts if isinstance(facts, dict) else {}

@@ -1,0 +1,67 @@
+"""A definition: a kind of work that may be run, and the handler a Python one has."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from mainspring.domain.errors import InvalidDefinition
+from mainspring.domain.jobs import ensure_priority, ensure_queue
+from mainspring.domain.retry import Backoff
+from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode
+
+DEFAULT_MAX_ATTEMPTS = 3
+DEFAULT_TIMEOUT = timedelta(hours=1)
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What is stored of a definition and given to its jobs unless an enqueue says otherwise."""
+
+    key: str
+    queue: str = DEFAULT_QUEUE
+    priority: int = DEFAULT_PRIORITY
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    timeout: timedelta = DEFAULT_TIMEOUT
+    backoff: Backoff = field(default_factory=Backoff)
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        ensure_key(self.key)
+        ensure_queue(self.queue)
+        ensure_priority(self.priority)
+        if not 1 <= self.max_attempts <= 1000:
+            raise InvalidDefinition(
+                f"{self.key}: max_attempts must be from 1 to 1000, not {self.max_attempts}"
+            )
+        if self.timeout <= timedelta(0):
+            raise InvalidDefinition(f"{self.key}: timeout must be more than zero")
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A definition bound to the Python function that does its work."""
+
+    definition: Definition
+    function: Callable[..., Any]
+    mode: ExecutionMode
+    wants_context: bool = False
+    batches_results: bool = True
+    is_plain_worker: bool = False
+    is_simple: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Read for every job, so it is worked out once.
+        is_simple = self.mode is ExecutionMode.ASYNC and not self.wants_context
+        object.__setattr__(self, "is_simple", is_simple)
+
+
+def ensure_key(key: str) -> None:
+    """Refuse a key that could not be typed in a shell or used in a URL as it is."""
+    if not _KEY.fullmatch(key):
+        raise InvalidDefinition(
+            f"the definition key {key!r} must start with a letter or _ and hold only letters, "
+            "digits and _ . : - (200 at most)"
+        )

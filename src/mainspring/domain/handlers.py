@@ -1,0 +1,90 @@
+"""Python functions as handlers: what their signature says, checked when they are registered."""
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mainspring.domain.errors import InvalidDefinition, InvalidPayload
+from mainspring.domain.types import ExecutionMode
+
+CONTEXT_NAME = "ctx"
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerSignature:
+    """The arguments of a handler, without its context."""
+
+    signature: inspect.Signature
+    names: frozenset[str]
+    required: frozenset[str]
+    takes_any: bool
+    wants_context: bool
+
+    def payload_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The payload for a call with these arguments; refuses what the handler would refuse."""
+        given = kwargs.keys()
+        if not args and self.required <= given and (self.takes_any or given <= self.names):
+            return kwargs
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise InvalidPayload(f"the arguments do not fit the handler: {error}") from error
+        arguments = dict(bound.arguments)
+        for name, parameter in self.signature.parameters.items():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                arguments.update(arguments.pop(name, {}))
+        return arguments
+
+    def example(self) -> str:
+        """A payload with a made-up value for each required argument, as JSON text."""
+        samples = {int: 1, float: 1.5, bool: True, list: [], dict: {}}
+        named = self.signature.parameters
+        values = {
+            name: samples.get(named[name].annotation, "Ada")
+            for name in named
+            if name in self.required
+        }
+        return json.dumps(values)
+
+
+def read_signature(key: str, function: Callable[..., Any]) -> HandlerSignature:
+    """What a function asks for; refuses kinds of parameters that a payload cannot fill."""
+    parameters = list(inspect.signature(function).parameters.values())
+    for parameter in parameters:
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+            raise InvalidDefinition(
+                f"{key}: the parameter {parameter.name!r} cannot be given by name; "
+                "a payload is a JSON object, so every parameter needs a name"
+            )
+    kept = [parameter for parameter in parameters if parameter.name != CONTEXT_NAME]
+    named = [parameter for parameter in kept if parameter.kind is not parameter.VAR_KEYWORD]
+    return HandlerSignature(
+        signature=inspect.Signature(kept),
+        names=frozenset(parameter.name for parameter in named),
+        required=frozenset(p.name for p in named if p.default is p.empty),
+        takes_any=len(named) < len(kept),
+        wants_context=len(kept) < len(parameters),
+    )
+
+
+def choose_mode(key: str, function: Callable[..., Any], asked: str | None) -> ExecutionMode:
+    """Async functions run in the event loop, plain ones in a thread unless asked otherwise."""
+    is_async = inspect.iscoroutinefunction(function)
+    if asked is None:
+        return ExecutionMode.ASYNC if is_async else ExecutionMode.THREAD
+    try:
+        mode = ExecutionMode(asked)
+    except ValueError as error:
+        raise InvalidDefinition(
+            f"{key}: mode must be 'async', 'thread' or 'process', not {asked!r}"
+        ) from error
+    if is_async != (mode is ExecutionMode.ASYNC):
+        kind = "an async function" if is_async else "a plain function"
+        raise InvalidDefinition(f"{key}: {kind} cannot run with mode={asked!r}")
+    if mode is ExecutionMode.PROCESS and "<locals>" in function.__qualname__:
+        raise InvalidDefinition(
+            f"{key}: a function for a process must be importable; define it at module level"
+        )
+    return mode

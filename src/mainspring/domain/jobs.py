@@ -1,0 +1,264 @@
+"""Jobs: their states and legal moves, what a handler may answer, and what an enqueue may ask.
+
+enqueue ─▶ awaiting_approval ─▶┐
+       ├─▶ blocked ───────────▶ queued ─▶ running ─▶ succeeded
+       └──────────────────────▶┘  │  ▲      ├─▶ failed       told not to retry
+                                  │  └──────┤                retry later, snooze, lease lost
+                 canceled ◀───────┴─────────┼─▶ dead_letter  attempts used up
+                                            └─▶ canceled
+failed, dead_letter, canceled ──retry now──▶ queued
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Literal
+
+from mainspring.domain.errors import IllegalMove, InvalidOption, InvalidPayload
+from mainspring.domain.types import (
+    DEFAULT_TENANT,
+    AttemptStatus,
+    JobId,
+    JobState,
+    Payload,
+    TenantId,
+    WaitsFor,
+)
+
+PRIORITIES = range(1001)
+MAX_PAYLOAD_BYTES = 1024 * 1024
+MAX_KEY_LENGTH = 500
+MAX_TAGS = 50
+MAX_LOSSES = 3
+
+LIVE_STATES = frozenset(
+    {JobState.AWAITING_APPROVAL, JobState.BLOCKED, JobState.QUEUED, JobState.RUNNING}
+)
+FINAL_STATES = frozenset(JobState) - LIVE_STATES
+
+MOVES: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
+    {
+        JobState.AWAITING_APPROVAL: frozenset({JobState.QUEUED, JobState.CANCELED}),
+        JobState.BLOCKED: frozenset({JobState.QUEUED, JobState.CANCELED}),
+        JobState.QUEUED: frozenset({JobState.RUNNING, JobState.CANCELED}),
+        JobState.RUNNING: frozenset(
+            {
+                JobState.SUCCEEDED,
+                JobState.FAILED,
+                JobState.DEAD_LETTER,
+                JobState.CANCELED,
+                JobState.QUEUED,
+            }
+        ),
+        JobState.SUCCEEDED: frozenset(),
+        JobState.FAILED: frozenset({JobState.QUEUED}),
+        JobState.DEAD_LETTER: frozenset({JobState.QUEUED}),
+        JobState.CANCELED: frozenset({JobState.QUEUED}),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a running job says it is."""
+
+    current: float
+    total: float | None = None
+    message: str | None = None
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One request to run a definition, as readers see it."""
+
+    id: JobId
+    tenant_id: TenantId
+    definition: str
+    queue: str
+    state: JobState
+    priority: int
+    payload: Payload
+    created_at: datetime
+    scheduled_for: datetime
+    waits_for: WaitsFor | None = None
+    attempt: int = 0
+    failures: int = 0
+    max_attempts: int = 3
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    deadline_at: datetime | None = None
+    cancel_requested_at: datetime | None = None
+    dedupe_key: str | None = None
+    correlation_id: str | None = None
+    tags: tuple[str, ...] = ()
+    progress: Progress | None = None
+    checkpoint: Any = None
+    result: Any = None
+    last_error: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL_STATES
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One execution of a job."""
+
+    job_id: JobId
+    number: int
+    status: AttemptStatus
+    worker: str
+    started_at: datetime
+    finished_at: datetime | None
+    error: str | None
+    late_report: str | None
+
+
+def ensure_can_move(job: Job, target: JobState) -> None:
+    if target not in MOVES[job.state]:
+        raise IllegalMove(job.id, job.state, target)
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """Run the job again after a delay; it spends no attempt."""
+
+    delay: timedelta
+
+    def __post_init__(self) -> None:
+        if self.delay < timedelta(0):
+            raise InvalidOption("Snooze delay", "must not be negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """End the job as canceled."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """End the job as failed, whatever attempts are left."""
+
+    reason: str
+
+
+OnDuplicate = Literal["raise", "existing"]
+DedupeBy = Literal["content"]
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueOptions:
+    """What an enqueue may say beyond definition and payload; None means the definition's own."""
+
+    tenant_id: TenantId = DEFAULT_TENANT
+    queue: str | None = None
+    priority: int | None = None
+    max_attempts: int | None = None
+    scheduled_for: datetime | None = None
+    delay: timedelta | None = None
+    deadline: datetime | None = None
+    dedupe_key: str | None = None
+    dedupe_by: DedupeBy | None = None
+    dedupe_window: timedelta | None = None
+    idempotency_key: str | None = None
+    on_duplicate: OnDuplicate = "raise"
+    correlation_id: str | None = None
+    tags: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        _check_times(self)
+        _check_keys(self)
+        if self.priority is not None:
+            ensure_priority(self.priority)
+        if self.queue is not None:
+            ensure_queue(self.queue)
+        if self.max_attempts is not None and not 1 <= self.max_attempts <= 1000:
+            raise InvalidOption("max_attempts", f"must be from 1 to 1000, not {self.max_attempts}")
+        if len(self.tags) > MAX_TAGS:
+            raise InvalidOption("tags", f"must be {MAX_TAGS} at most, not {len(self.tags)}")
+        for tag in self.tags:
+            ensure_text("tags", tag)
+
+
+def ensure_priority(priority: int) -> None:
+    if not isinstance(priority, int) or isinstance(priority, bool) or priority not in PRIORITIES:
+        raise InvalidOption(
+            "priority",
+            f"must be a whole number from {PRIORITIES[0]} (first) to {PRIORITIES[-1]} (last), "
+            f"not {priority!r}",
+        )
+
+
+def ensure_queue(queue: str) -> None:
+    ensure_text("queue", queue)
+    if "," in queue or queue != queue.strip():
+        raise InvalidOption("queue", f"must not hold a comma or outer spaces: {queue!r}")
+
+
+def ensure_text(option: str, value: str) -> None:
+    """Refuse what PostgreSQL cannot store or an index cannot hold."""
+    if not isinstance(value, str):
+        raise InvalidOption(option, f"must be text, not {type(value).__name__}")
+    if not value:
+        raise InvalidOption(option, "must not be empty")
+    if len(value) > MAX_KEY_LENGTH:
+        raise InvalidOption(option, f"must be {MAX_KEY_LENGTH} characters at most")
+    if "\x00" in value:
+        raise InvalidOption(option, "must not hold a NUL byte")
+
+
+def ensure_payload(payload: object) -> None:
+    """Refuse a payload that is not a JSON object; what its values may be, the encoder says."""
+    if not isinstance(payload, dict):
+        raise InvalidPayload(
+            f'the payload must be a JSON object such as {{"user_id": 7}}, '
+            f"not {type(payload).__name__}"
+        )
+
+
+def holds_nul(value: object) -> bool:
+    """Whether any text holds a NUL; the encoded form alone cannot tell it from a backslash."""
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, dict):
+        return any(holds_nul(key) or holds_nul(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return any(holds_nul(item) for item in value)
+    return False
+
+
+def _check_times(options: EnqueueOptions) -> None:
+    if options.delay is not None and options.scheduled_for is not None:
+        raise InvalidOption("delay", "and scheduled_for exclude each other; give one")
+    if options.delay is not None and options.delay < timedelta(0):
+        raise InvalidOption("delay", f"must not be negative, not {options.delay}")
+    if options.dedupe_window is not None and options.dedupe_window <= timedelta(0):
+        raise InvalidOption("dedupe_window", "must be more than zero")
+    for name in ("scheduled_for", "deadline"):
+        instant = getattr(options, name)
+        if instant is not None and instant.tzinfo is None:
+            raise InvalidOption(name, "must have a time zone, such as datetime.now(UTC)")
+    if options.deadline and options.scheduled_for and options.scheduled_for >= options.deadline:
+        raise InvalidOption("scheduled_for", "is not before the deadline; the job could never run")
+
+
+def _check_keys(options: EnqueueOptions) -> None:
+    for name in ("dedupe_key", "idempotency_key", "correlation_id", "tenant_id"):
+        value = getattr(options, name)
+        if value is not None:
+            ensure_text(name, value)
+    if options.dedupe_key is not None and options.dedupe_by is not None:
+        raise InvalidOption("dedupe_by", "and dedupe_key exclude each other; give one")
+    if options.dedupe_by not in (None, "content"):
+        raise InvalidOption("dedupe_by", f"must be 'content', not {options.dedupe_by!r}")
+    if options.on_duplicate not in ("raise", "existing"):
+        raise InvalidOption(
+            "on_duplicate", f"must be 'raise' or 'existing', not {options.on_duplicate!r}"
+        )
+    if options.dedupe_window and not (options.dedupe_key or options.dedupe_by):
+        raise InvalidOption("dedupe_window", "needs dedupe_key or dedupe_by='content'")

@@ -1,0 +1,66 @@
+"""Where a claim looks: lanes, their low-water marks, and when to look below them again.
+
+A lane is one (queue, priority, tenant) of the ready index; inside it jobs are claimed in the
+order of their ids. Claimed rows leave dead entries at the head of the lane, and while some
+other session holds an old snapshot nothing can remove them: a claim that starts at the head
+steps over every job ever claimed.
+
+    ready index of a lane   ✗ ✗ ✗ ✗ ✗ ✗ ✗ ✗ ✗ ● ● ● ● ●        ✗ dead   ● ready
+                            │                 └ mark: a claim starts behind it
+                            └ a sweep starts here
+
+So each worker remembers the last id it claimed in each lane and starts behind it. What
+appears below the mark (a transaction that committed late, a promoted or retried job) is
+found by a sweep: the same claim with all marks at zero over freshly discovered lanes. A
+worker that ran dry sweeps whenever it looks; one that is busy sweeps every second. Either
+way a sweep that turned out slow waits twenty times its own duration before the next, so
+that sweeping costs a twentieth of the time at most.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+_SWEEP_EVERY = 1.0
+_COST_FACTOR = 20.0
+
+
+class Lane(NamedTuple):
+    """One (priority, tenant, queue) of the ready index; lanes sort in the order of claiming."""
+
+    priority: int
+    tenant_id: str
+    queue: str
+
+
+@dataclass(slots=True)
+class LaneBook:
+    """What one worker knows about its lanes."""
+
+    marks: dict[Lane, int] = field(default_factory=dict)
+    swept_at: float = float("-inf")
+    sweep_cost: float = 0.0
+
+    def is_sweep_due(self, now: float, *, is_busy: bool) -> bool:
+        """Whether the next claim should look below the marks; `now` is a monotonic instant."""
+        rest = self.sweep_cost * _COST_FACTOR
+        if is_busy or not self.marks:
+            rest = max(rest, _SWEEP_EVERY if self.marks else 0.0)
+        return now >= self.swept_at + rest
+
+    def until_sweep(self, now: float) -> float:
+        """Seconds until a worker that ran dry may sweep."""
+        return max(0.0, self.swept_at + self.sweep_cost * _COST_FACTOR - now)
+
+    def swept(self, lanes: Iterable[Lane], *, now: float, cost: float) -> None:
+        """Remember a sweep: its lanes are the known ones, with their marks back at zero."""
+        self.marks = dict.fromkeys(lanes, 0)
+        self.swept_at, self.sweep_cost = now, cost
+
+    def claimed(self, lane: Lane, job_id: int) -> None:
+        """Raise the lane's mark to a claimed job."""
+        if job_id > self.marks.get(lane, 0):
+            self.marks[lane] = job_id
+
+    def in_order(self) -> Sequence[tuple[Lane, int]]:
+        return sorted(self.marks.items())

@@ -1,0 +1,32 @@
+"""When a failed attempt is tried again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from mainspring.domain.errors import InvalidOption
+
+_LARGEST_EXPONENT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Bounded exponential backoff: base, doubling, capped, plus a jitter of 0..jitter."""
+
+    base: timedelta = timedelta(seconds=5)
+    factor: float = 2.0
+    cap: timedelta = timedelta(minutes=5)
+    jitter: timedelta = timedelta(seconds=1)
+
+    def __post_init__(self) -> None:
+        for name in ("base", "cap", "jitter"):
+            if getattr(self, name) < timedelta(0):
+                raise InvalidOption(f"backoff {name}", "must not be negative")
+        if self.factor < 1:
+            raise InvalidOption("backoff factor", f"must be at least 1, not {self.factor}")
+
+    def delay(self, failures: int, random: Callable[[], float]) -> timedelta:
+        """The wait after the given number of failures; `random` gives a value in [0, 1)."""
+        exponent = min(max(failures - 1, 0), _LARGEST_EXPONENT)
+        seconds = min(self.base.total_seconds() * self.factor**exponent, self.cap.total_seconds())
+        return timedelta(seconds=seconds + random() * self.jitter.total_seconds())

@@ -1,0 +1,59 @@
+"""The words of the system as types: identifiers, states and the reasons to wait."""
+
+from enum import StrEnum
+from typing import Any, NewType
+
+JobId = NewType("JobId", int)
+TenantId = NewType("TenantId", str)
+WorkerId = NewType("WorkerId", int)
+Fence = NewType("Fence", int)
+
+Json = dict[str, Any] | list[Any] | str | int | float | bool | None
+Payload = dict[str, Any]
+
+DEFAULT_TENANT = TenantId("default")
+DEFAULT_QUEUE = "default"
+DEFAULT_PRIORITY = 100
+
+
+class JobState(StrEnum):
+    """Where a job stands; which moves are legal is in `domain.jobs`."""
+
+    AWAITING_APPROVAL = "awaiting_approval"
+    BLOCKED = "blocked"
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    DEAD_LETTER = "dead_letter"
+    CANCELED = "canceled"
+
+
+class WaitsFor(StrEnum):
+    """What a live job waits for before it can be claimed; a ready job waits for nothing."""
+
+    TIME = "time"
+    LIMIT = "limit"
+    APPROVAL = "approval"
+    PARENTS = "parents"
+    HANDLER = "handler"
+
+
+class AttemptStatus(StrEnum):
+    """What came of one execution of a job."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    CANCELED = "canceled"
+    SNOOZED = "snoozed"
+    LOST = "lost"
+
+
+class ExecutionMode(StrEnum):
+    """Where a Python handler runs."""
+
+    ASYNC = "async"
+    THREAD = "thread"
+    PROCESS = "process"

@@ -1,0 +1,71 @@
+"""What a process can be told: from flags, then MAINSPRING_* variables, then the defaults."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from mainspring.domain.errors import SettingsError
+
+
+class Settings(BaseSettings):
+    """Every setting with its unit, default and range; see docs/reference/settings.md."""
+
+    model_config = SettingsConfigDict(env_prefix="MAINSPRING_", extra="forbid")
+
+    database_url: str | None = Field(
+        default=None, description="PostgreSQL 15+ URL; without one the embedded server is used"
+    )
+    data_dir: Path | None = Field(
+        default=None, description="where the embedded server keeps its data"
+    )
+    concurrency: int = Field(
+        default=100, ge=1, le=10_000, description="jobs one worker process runs at a time"
+    )
+    threads: int = Field(
+        default=16, ge=1, le=512, description="plain functions one worker runs at a time"
+    )
+    prefetch: int = Field(
+        default=2000, ge=0, le=10_000, description="most jobs claimed ahead of a free place"
+    )
+    lease_seconds: float = Field(
+        default=15, ge=1, le=3600, description="how long a silent worker keeps its jobs"
+    )
+    poll_seconds: float = Field(
+        default=1, ge=0.05, le=60, description="how often an idle worker looks without being woken"
+    )
+    drain_seconds: float = Field(
+        default=30, ge=0, le=3600, description="how long a stopping worker waits for its jobs"
+    )
+    cancel_grace_seconds: float = Field(
+        default=10, ge=0, le=3600, description="time a canceled handler has before it is forced"
+    )
+    max_losses: int = Field(
+        default=3, ge=1, le=100, description="lost workers after which a job is parked"
+    )
+    max_payload_bytes: int = Field(
+        default=1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="largest payload accepted"
+    )
+    unknown_handler: str = Field(
+        default="wait",
+        pattern="^(wait|fail)$",
+        description="what a worker does with a job whose definition it does not know",
+    )
+    use_pooler: bool = Field(
+        default=False, description="the URL leads to a pooler in transaction mode"
+    )
+
+
+def load(**flags: Any) -> Settings:
+    """Settings from flags that are not None, the environment and the defaults."""
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})
+    except ValidationError as error:
+        raise SettingsError(_sentence(error)) from error
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    return f"setting {name}: {first['msg']}, not {first.get('input')!r}"

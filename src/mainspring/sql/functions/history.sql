@@ -1,0 +1,60 @@
+-- History by day: partitions are made ahead and dropped when their retention has passed.
+
+create or replace function mainspring.ensure_partitions(days_ahead integer)
+returns integer
+language plpgsql
+set lock_timeout = '2s'
+as $$
+declare
+    parent text;
+    day date;
+    name text;
+    is_free boolean;
+    made integer := 0;
+begin
+    perform pg_advisory_xact_lock(hashtext('mainspring.partitions'));
+    foreach parent in array array['jobs_history', 'attempts'] loop
+        for day in select (now() at time zone 'utc')::date + step
+                     from generate_series(0, days_ahead) as step loop
+            name := parent || '_' || to_char(day, 'YYYYMMDD');
+            continue when to_regclass('mainspring.' || name) is not null;
+            -- Rows of the day that already lie in the default partition stay there.
+            execute format(
+                'select not exists (select from mainspring.%I where finished_at >= %L and finished_at < %L)',
+                parent || '_default', day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z')
+               into is_free;
+            continue when not is_free;
+            execute format(
+                'create table mainspring.%I partition of mainspring.%I for values from (%L) to (%L)',
+                name, parent, day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z');
+            made := made + 1;
+        end loop;
+    end loop;
+    return made;
+end
+$$;
+
+create or replace function mainspring.drop_partitions()
+returns integer
+language plpgsql
+set lock_timeout = '2s'
+as $$
+declare
+    name text;
+    dropped integer := 0;
+    oldest date := ((now() at time zone 'utc')
+                    - (select max(keep) from mainspring.retention))::date;
+begin
+    perform pg_advisory_xact_lock(hashtext('mainspring.partitions'));
+    for name in
+        select child.relname from pg_catalog.pg_inherits as link
+          join pg_catalog.pg_class as child on child.oid = link.inhrelid
+         where link.inhparent in ('mainspring.jobs_history'::regclass,
+                                  'mainspring.attempts'::regclass)
+           and substring(child.relname from '_(\d{8})$')::date < oldest loop
+        execute format('drop table mainspring.%I', name);
+        dropped := dropped + 1;
+    end loop;
+    return dropped;
+end
+$$;

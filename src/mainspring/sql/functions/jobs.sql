@@ -1,0 +1,547 @@
+-- The public SQL API of jobs. Every function runs with the schema owner's rights under a
+-- pinned search_path, so a caller needs USAGE on the schema and EXECUTE on what it calls.
+-- Errors carry SQLSTATEs of class MS; domain/errors knows them by the same number.
+
+create or replace function mainspring.refuse(code text, message text, detail jsonb default '{}')
+returns void
+language plpgsql
+as $$
+begin
+    raise exception using errcode = code, message = message, detail = detail::text;
+end
+$$;
+
+create or replace function mainspring.max_payload_bytes()
+returns integer
+language sql stable
+as $$
+    select coalesce(nullif(current_setting('mainspring.max_payload_bytes', true), '')::integer,
+                    1048576)
+$$;
+
+create or replace function mainspring.wake(queue text)
+returns void
+language plpgsql
+as $$
+begin
+    -- NOTIFY takes a lock that serialises commits, so it is sent only to who asked for it.
+    if exists (select from mainspring.workers as worker
+                where worker.wants_wake and wake.queue = any (worker.queues)) then
+        perform pg_notify('mainspring', 'q:' || queue);
+    end if;
+end
+$$;
+
+create or replace function mainspring.check_enqueue(
+    payload jsonb, priority integer, max_attempts integer, delay interval,
+    scheduled_for timestamptz, deadline timestamptz, dedupe_window interval
+)
+returns void
+language plpgsql stable
+as $$
+declare
+    size integer := pg_column_size(payload);
+begin
+    if payload is null or jsonb_typeof(payload) <> 'object' then
+        perform mainspring.refuse('MS001', 'the payload must be a JSON object, not '
+            || coalesce(jsonb_typeof(payload), 'null'));
+    end if;
+    if size > 65536 then
+        size := octet_length(payload::text);
+        if size > mainspring.max_payload_bytes() then
+            perform mainspring.refuse('MS002', 'the payload is too large',
+                jsonb_build_object('size', size, 'limit', mainspring.max_payload_bytes()));
+        end if;
+    end if;
+    if priority not between 0 and 1000 then
+        perform mainspring.refuse('MS003', 'priority must be from 0 (first) to 1000 (last), not '
+            || priority, '{"option": "priority"}');
+    end if;
+    if max_attempts not between 1 and 1000 then
+        perform mainspring.refuse('MS003', 'max_attempts must be from 1 to 1000, not '
+            || max_attempts, '{"option": "max_attempts"}');
+    end if;
+    if delay < '0' then
+        perform mainspring.refuse('MS003', 'delay must not be negative', '{"option": "delay"}');
+    end if;
+    if delay is not null and scheduled_for is not null then
+        perform mainspring.refuse('MS003',
+            'delay and scheduled_for exclude each other; give one', '{"option": "delay"}');
+    end if;
+    if dedupe_window <= '0' then
+        perform mainspring.refuse('MS003', 'dedupe_window must be more than zero',
+            '{"option": "dedupe_window"}');
+    end if;
+    if deadline <= now() then
+        perform mainspring.refuse('MS003', 'deadline ' || deadline || ' has passed',
+            '{"option": "deadline"}');
+    end if;
+    if coalesce(scheduled_for, now() + delay) >= deadline then
+        perform mainspring.refuse('MS003',
+            'scheduled_for is not before the deadline; the job could never run',
+            '{"option": "scheduled_for"}');
+    end if;
+end
+$$;
+
+-- Reserves a key that outlives its job. Returns the job that holds it: the given one if the
+-- key was free or expired.
+create or replace function mainspring.reserve_key(
+    tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text
+)
+returns mainspring.enqueue_keys
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    holder mainspring.enqueue_keys;
+begin
+    loop
+        insert into mainspring.enqueue_keys (tenant_id, kind, key, job_id, expires_at, fingerprint)
+        values (reserve_key.tenant, reserve_key.kind, reserve_key.key, reserve_key.job_id,
+                now() + reserve_key.lifetime, reserve_key.fingerprint)
+        on conflict do nothing
+        returning * into holder;
+        exit when found;
+        select * into holder from mainspring.enqueue_keys as held
+         where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
+           and held.key = reserve_key.key and held.expires_at > now();
+        exit when found;
+        delete from mainspring.enqueue_keys as held
+         where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
+           and held.key = reserve_key.key and held.expires_at <= now();
+    end loop;
+    return holder;
+end
+$$;
+
+create or replace function mainspring.enqueue_job(
+    definition text,
+    payload jsonb default '{}',
+    tenant text default 'default',
+    queue text default null,
+    priority integer default null,
+    max_attempts integer default null,
+    scheduled_for timestamptz default null,
+    delay interval default null,
+    deadline timestamptz default null,
+    dedupe_key text default null,
+    dedupe_by text default null,
+    dedupe_window interval default null,
+    idempotency_key text default null,
+    on_duplicate text default 'raise',
+    correlation_id text default null,
+    tags text[] default null,
+    out job_id bigint,
+    out is_new boolean
+)
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    defined mainspring.definitions;
+    job_queue text;
+    due_at timestamptz;
+    held_key text;
+    woken text;
+    held mainspring.enqueue_keys;
+begin
+    -- The common case is one statement: plpgsql pays for every expression anew in each
+    -- transaction. It inserts nothing if anything is wrong; then the checks below say what.
+    if num_nonnulls(enqueue_job.dedupe_key, enqueue_job.dedupe_by, enqueue_job.dedupe_window,
+                    enqueue_job.idempotency_key, enqueue_job.deadline) = 0 then
+        insert into mainspring.jobs (
+            tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for,
+            waits_for, correlation_id, tags)
+        select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key,
+               coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
+               coalesce(enqueue_job.max_attempts, d.max_attempts),
+               coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now()),
+               case when coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay) > now()
+                    then 'time'::mainspring.waits_for end,
+               enqueue_job.correlation_id, enqueue_job.tags
+          from mainspring.definitions as d
+         where d.key = enqueue_job.definition and d.is_active
+           and (enqueue_job.tenant = 'default' or exists (
+                select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant))
+           and jsonb_typeof(enqueue_job.payload) = 'object'
+           and pg_column_size(enqueue_job.payload) <= 65536
+           and coalesce(enqueue_job.priority, 0) between 0 and 1000
+           and coalesce(enqueue_job.max_attempts, 1) between 1 and 1000
+           and (enqueue_job.delay is null
+                or (enqueue_job.delay >= '0' and enqueue_job.scheduled_for is null))
+        returning job_id, true, case when waits_for is null and exists (
+            select from mainspring.workers as worker
+             where worker.wants_wake and jobs.queue = any (worker.queues))
+            then pg_notify('mainspring', 'q:' || queue) end
+        into job_id, is_new, woken;
+        if found then
+            return;
+        end if;
+    end if;
+
+    select * into defined from mainspring.definitions as d where d.key = enqueue_job.definition;
+    if not found or not defined.is_active then
+        perform mainspring.refuse('MS010', 'no active definition has the key '
+            || coalesce(quote_literal(enqueue_job.definition), 'null'),
+            jsonb_build_object('key', enqueue_job.definition));
+    end if;
+    if not exists (select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant) then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(enqueue_job.tenant), 'null'), '{"option": "tenant"}');
+    end if;
+    perform mainspring.check_enqueue(
+        enqueue_job.payload, enqueue_job.priority, enqueue_job.max_attempts, enqueue_job.delay,
+        enqueue_job.scheduled_for, enqueue_job.deadline, enqueue_job.dedupe_window);
+    due_at := coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now());
+    held_key := enqueue_job.dedupe_key;
+    if enqueue_job.on_duplicate not in ('raise', 'existing') then
+        perform mainspring.refuse('MS003', 'on_duplicate must be ''raise'' or ''existing''',
+            '{"option": "on_duplicate"}');
+    end if;
+    if enqueue_job.dedupe_by is not null then
+        if enqueue_job.dedupe_by <> 'content' or held_key is not null then
+            perform mainspring.refuse('MS003',
+                'dedupe_by must be ''content'' and excludes dedupe_key', '{"option": "dedupe_by"}');
+        end if;
+        held_key := 'content:' || md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text);
+    end if;
+    job_queue := coalesce(enqueue_job.queue, defined.queue);
+    job_id := nextval('mainspring.job_ids');
+    is_new := true;
+
+    if enqueue_job.idempotency_key is not null then
+        held := mainspring.reserve_key(enqueue_job.tenant, 'idempotency',
+            enqueue_job.idempotency_key, enqueue_job.job_id, interval '7 days',
+            md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text));
+        if held.job_id <> enqueue_job.job_id then
+            if held.fingerprint <> md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text)
+            then
+                perform mainspring.refuse('MS021', 'the idempotency key '
+                    || quote_literal(enqueue_job.idempotency_key) || ' belongs to job '
+                    || held.job_id || ', which has another definition or payload',
+                    jsonb_build_object('key', enqueue_job.idempotency_key, 'job_id', held.job_id));
+            end if;
+            job_id := held.job_id;
+            is_new := false;
+            return;
+        end if;
+    end if;
+
+    if enqueue_job.dedupe_window is not null and held_key is not null then
+        held := mainspring.reserve_key(enqueue_job.tenant, 'window', held_key,
+            enqueue_job.job_id, enqueue_job.dedupe_window, null);
+        is_new := held.job_id = enqueue_job.job_id;
+        job_id := held.job_id;
+    end if;
+
+    while is_new loop
+        insert into mainspring.jobs (
+            job_id, tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for,
+            waits_for, deadline_at, dedupe_key, correlation_id, tags)
+        values (
+            enqueue_job.job_id, enqueue_job.tenant, job_queue, enqueue_job.definition,
+            coalesce(enqueue_job.priority, defined.priority), enqueue_job.payload,
+            coalesce(enqueue_job.max_attempts, defined.max_attempts), due_at,
+            case when due_at > now() then 'time'::mainspring.waits_for end,
+            enqueue_job.deadline, held_key, enqueue_job.correlation_id, enqueue_job.tags)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
+        exit when found;
+        -- The holder may finish between the two statements; then the key is free again.
+        select job.job_id, false into job_id, is_new from mainspring.jobs as job
+         where job.tenant_id = enqueue_job.tenant and job.dedupe_key = held_key;
+        exit when found;
+        is_new := true;
+    end loop;
+
+    if is_new then
+        if due_at <= now() then
+            perform mainspring.wake(job_queue);
+        end if;
+    elsif enqueue_job.on_duplicate = 'raise' then
+        perform mainspring.refuse('MS020', 'job ' || enqueue_job.job_id
+            || ' already holds the dedupe key ' || quote_literal(held_key),
+            jsonb_build_object('key', held_key, 'job_id', enqueue_job.job_id));
+    else
+        update mainspring.enqueue_keys as key set job_id = enqueue_job.job_id
+         where key.tenant_id = enqueue_job.tenant
+           and (key.kind, key.key) in (('idempotency', enqueue_job.idempotency_key),
+                                       ('window', held_key))
+           and key.job_id <> enqueue_job.job_id;
+    end if;
+end
+$$;
+
+comment on function mainspring.enqueue_job is
+    'Enqueues one job in the caller''s transaction; says whether it is new or an earlier one.';
+
+create or replace function mainspring.enqueue(
+    definition text,
+    payload jsonb default '{}',
+    tenant text default 'default',
+    queue text default null,
+    priority integer default null,
+    max_attempts integer default null,
+    scheduled_for timestamptz default null,
+    delay interval default null,
+    deadline timestamptz default null,
+    dedupe_key text default null,
+    dedupe_by text default null,
+    dedupe_window interval default null,
+    idempotency_key text default null,
+    on_duplicate text default 'raise',
+    correlation_id text default null,
+    tags text[] default null
+)
+returns bigint
+language sql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+    select job_id from mainspring.enqueue_job(
+        definition, payload, tenant, queue, priority, max_attempts, scheduled_for, delay, deadline,
+        dedupe_key, dedupe_by, dedupe_window, idempotency_key, on_duplicate, correlation_id, tags)
+$$;
+
+comment on function mainspring.enqueue is
+    'Enqueues one job in the caller''s transaction and returns its id.';
+
+create or replace function mainspring.enqueue_many(
+    definition text,
+    payloads jsonb[],
+    tenant text default 'default',
+    queue text default null,
+    priority integer default null,
+    max_attempts integer default null,
+    scheduled_for timestamptz default null,
+    delay interval default null,
+    deadline timestamptz default null,
+    dedupe_keys text[] default null,
+    correlation_id text default null,
+    tags text[] default null
+)
+returns setof bigint
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    defined mainspring.definitions;
+    due_at timestamptz := coalesce(enqueue_many.scheduled_for, now() + enqueue_many.delay, now());
+    job_queue text;
+    wrong integer;
+begin
+    select * into defined from mainspring.definitions as d where d.key = enqueue_many.definition;
+    if not found or not defined.is_active then
+        perform mainspring.refuse('MS010', 'no active definition has the key '
+            || coalesce(quote_literal(enqueue_many.definition), 'null'),
+            jsonb_build_object('key', enqueue_many.definition));
+    end if;
+    if not exists (select from mainspring.tenants as t where t.tenant_id = enqueue_many.tenant) then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(enqueue_many.tenant), 'null'), '{"option": "tenant"}');
+    end if;
+    perform mainspring.check_enqueue(
+        '{}', enqueue_many.priority, enqueue_many.max_attempts, enqueue_many.delay,
+        enqueue_many.scheduled_for, enqueue_many.deadline, null);
+    select item.position into wrong
+      from unnest(enqueue_many.payloads) with ordinality as item (payload, position)
+     where jsonb_typeof(item.payload) is distinct from 'object'
+        or (pg_column_size(item.payload) > 65536
+            and octet_length(item.payload::text) > mainspring.max_payload_bytes())
+     limit 1;
+    if found then
+        perform mainspring.check_enqueue(
+            enqueue_many.payloads[wrong], null, null, null, null, null, null);
+    end if;
+    if enqueue_many.dedupe_keys is not null
+       and cardinality(enqueue_many.dedupe_keys) <> cardinality(enqueue_many.payloads) then
+        perform mainspring.refuse('MS003', 'dedupe_keys must have one entry per payload',
+            '{"option": "dedupe_keys"}');
+    end if;
+    job_queue := coalesce(enqueue_many.queue, defined.queue);
+
+    return query
+    insert into mainspring.jobs (
+        tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for, waits_for,
+        deadline_at, dedupe_key, correlation_id, tags)
+    select enqueue_many.tenant, job_queue, enqueue_many.definition,
+           coalesce(enqueue_many.priority, defined.priority), item.payload,
+           coalesce(enqueue_many.max_attempts, defined.max_attempts), due_at,
+           case when due_at > now() then 'time'::mainspring.waits_for end,
+           enqueue_many.deadline, item.dedupe_key, enqueue_many.correlation_id, enqueue_many.tags
+      from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys) as item (payload, dedupe_key)
+    on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
+    returning job_id;
+
+    if due_at <= now() then
+        perform mainspring.wake(job_queue);
+    end if;
+end
+$$;
+
+comment on function mainspring.enqueue_many is
+    'Enqueues one job per payload; a payload whose dedupe key is taken is left out.';
+
+create or replace function mainspring.cancel(
+    job_id bigint, reason text default 'canceled by request', tenant text default 'default'
+)
+returns mainspring.job_state
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    found_job mainspring.jobs;
+    final_state mainspring.job_state;
+begin
+    select * into found_job from mainspring.jobs as job
+     where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant for update;
+    if not found then
+        select state into final_state from mainspring.jobs_history as job
+         where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant;
+        if not found then
+            perform mainspring.refuse('MS030', 'there is no job ' || cancel.job_id,
+                jsonb_build_object('job_id', cancel.job_id));
+        elsif final_state <> 'canceled' then
+            perform mainspring.refuse('MS031', 'job ' || cancel.job_id || ' is ' || final_state
+                || '; it cannot become canceled', jsonb_build_object(
+                'job_id', cancel.job_id, 'state', final_state, 'target', 'canceled'));
+        end if;
+        return final_state;
+    end if;
+    update mainspring.jobs as job
+       set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
+           last_error = cancel.reason
+     where job.job_id = cancel.job_id;
+    if found_job.state = 'running' then
+        perform pg_notify('mainspring', 'c:' || found_job.worker_id);
+        return 'running';
+    end if;
+    perform mainspring.settle_cancel(cancel.job_id);
+    return 'canceled';
+end
+$$;
+
+comment on function mainspring.cancel is
+    'Cancels a job that has not started at once; asks a running one to stop and says running.';
+
+-- Moves a job that is asked to cancel and does not run into history. Returns whether it did.
+create or replace function mainspring.settle_cancel(job_id bigint)
+returns boolean
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    with ended as (
+        delete from mainspring.jobs as job
+         where job.job_id = settle_cancel.job_id and job.state <> 'running'
+           and job.cancel_requested_at is not null
+        returning job.*
+    )
+    insert into mainspring.jobs_history (
+        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
+        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
+        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
+        last_error)
+    select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
+           cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
+           tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags, progress,
+           checkpoint, last_error
+      from ended;
+    return found;
+end
+$$;
+
+create or replace function mainspring.retry(
+    job_id bigint, payload jsonb default null, tenant text default 'default'
+)
+returns bigint
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    ended mainspring.jobs_history;
+    live_state mainspring.job_state;
+    holder bigint;
+begin
+    if retry.payload is not null then
+        perform mainspring.check_enqueue(retry.payload, null, null, null, null, null, null);
+    end if;
+    delete from mainspring.jobs_history as job
+     where job.job_id = retry.job_id and job.tenant_id = retry.tenant
+       and job.state in ('failed', 'dead_letter', 'canceled')
+    returning * into ended;
+    if not found then
+        select state into live_state from mainspring.job_status as job
+         where job.job_id = retry.job_id and job.tenant_id = retry.tenant;
+        if not found then
+            perform mainspring.refuse('MS030', 'there is no job ' || retry.job_id,
+                jsonb_build_object('job_id', retry.job_id));
+        end if;
+        perform mainspring.refuse('MS031', 'job ' || retry.job_id || ' is ' || live_state
+            || '; it cannot become queued', jsonb_build_object(
+            'job_id', retry.job_id, 'state', live_state, 'target', 'queued'));
+    end if;
+    insert into mainspring.jobs (
+        job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
+        definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error)
+    values (
+        ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts, ended.priority,
+        ended.tenant_id, ended.queue, ended.definition, coalesce(retry.payload, ended.payload),
+        ended.dedupe_key, ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error)
+    on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
+    if not found then
+        select job.job_id into holder from mainspring.jobs as job
+         where job.tenant_id = ended.tenant_id and job.dedupe_key = ended.dedupe_key;
+        perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
+            || quote_literal(ended.dedupe_key),
+            jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
+    end if;
+    perform mainspring.wake(ended.queue);
+    return ended.job_id;
+end
+$$;
+
+comment on function mainspring.retry is
+    'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
+
+create or replace function mainspring.delete_job(job_id bigint, tenant text default 'default')
+returns void
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+    delete from mainspring.jobs as job
+     where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
+       and job.state <> 'running';
+    if not found then
+        delete from mainspring.jobs_history as job
+         where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant;
+        if not found then
+            if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
+                          and job.tenant_id = delete_job.tenant) then
+                perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
+                    || ' is running; it cannot become deleted', jsonb_build_object(
+                    'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
+            end if;
+            perform mainspring.refuse('MS030', 'there is no job ' || delete_job.job_id,
+                jsonb_build_object('job_id', delete_job.job_id));
+        end if;
+    end if;
+    delete from mainspring.attempts as attempt where attempt.job_id = delete_job.job_id;
+end
+$$;
+
+comment on function mainspring.delete_job is
+    'Removes a job that is not running, with its attempts.';
+
+revoke execute on all functions in schema mainspring from public;

@@ -1,0 +1,270 @@
+-- name: discover
+-- scope: system
+-- The lanes (queue, priority, tenant) that hold ready jobs: a loose scan over the ready index
+-- that costs one probe a lane, not one a job.
+with recursive lane as (
+    select first.* from unnest(%(queues)s::text[]) as wanted (queue), lateral (
+        select job.queue, job.priority, job.tenant_id from mainspring.jobs as job
+         where job.queue = wanted.queue and job.state = 'queued' and job.waits_for is null
+         order by job.priority, job.tenant_id, job.job_id limit 1) as first
+    union all
+    select next.* from lane, lateral (
+        select job.queue, job.priority, job.tenant_id from mainspring.jobs as job
+         where job.queue = lane.queue
+           and (job.priority, job.tenant_id) > (lane.priority, lane.tenant_id)
+           and job.state = 'queued' and job.waits_for is null
+         order by job.priority, job.tenant_id, job.job_id limit 1) as next
+)
+select queue, priority, tenant_id from lane order by priority, tenant_id, queue;
+
+-- name: claim
+-- scope: system
+-- Claims up to :limit jobs, lane by lane in the order given, each from behind its mark. Rows
+-- are addressed by ctid so that the plan cannot turn into a join over the whole table.
+update mainspring.jobs as job
+   set state = 'running', worker_id = %(worker_id)s::bigint,
+       fence = (select nextval('mainspring.fences')), started_at = now(),
+       attempt = job.attempt + 1, probed_at = null
+ where job.ctid = any (array(
+    select ready.ctid
+      from unnest(%(queues)s::text[], %(priorities)s::smallint[], %(tenants)s::text[],
+                  %(marks)s::bigint[], %(shares)s::integer[])
+           as lane (queue, priority, tenant_id, mark, share),
+           lateral (
+               select waiting.ctid from mainspring.jobs as waiting
+                where waiting.queue = lane.queue and waiting.priority = lane.priority
+                  and waiting.tenant_id = lane.tenant_id and waiting.job_id > lane.mark
+                  and waiting.state = 'queued' and waiting.waits_for is null
+                  and (waiting.deadline_at is null or waiting.deadline_at > now())
+                order by waiting.job_id limit lane.share for update skip locked) as ready
+     limit %(limit)s))
+returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt, job.failures,
+          job.losses, job.max_attempts, job.queue, job.priority, job.tenant_id,
+          case when job.checkpoint is null and job.correlation_id is null and job.tags is null
+                    and job.cancel_requested_at is null
+               then null
+               else jsonb_build_object(
+                   'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
+                   'tags', job.tags) end::text;
+
+-- name: finish_succeeded
+-- scope: system
+-- Moves succeeded jobs to history with their attempt rows. Returns the reports that were
+-- refused because a newer lease exists.
+with reported as (
+    select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
+                         %(runs)s::bigint[], %(results)s::text[])
+        as report (job_id, fence, waited, ran, result)
+), ended as (
+    delete from mainspring.jobs as job using reported
+     where job.job_id = reported.job_id and job.fence = reported.fence and job.state = 'running'
+       and (select expires_at > now() from mainspring.workers
+             where worker_id = %(worker_id)s::bigint)
+    returning job.*, job.started_at + reported.waited * interval '1 microsecond' as began_at,
+              job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
+              as done_at, reported.result::jsonb as answer
+), archived as (
+    insert into mainspring.jobs_history (
+        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
+        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
+        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
+        result, last_error)
+    select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
+           cancel_requested_at, attempt, failures, losses, max_attempts, 'succeeded', priority,
+           tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags, progress,
+           checkpoint, answer, last_error
+      from ended
+), recorded as (
+    insert into mainspring.attempts
+        (job_id, fence, worker_id, started_at, finished_at, number, status)
+    select job_id, fence, worker_id, began_at, done_at, attempt, 'succeeded' from ended
+)
+select reported.job_id, reported.fence from reported
+ where not exists (select from ended where ended.job_id = reported.job_id);
+
+-- name: finish_ended
+-- scope: system
+-- Moves jobs that failed for good or were canceled to history with their attempt rows. Returns
+-- the refused reports.
+with reported as (
+    select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
+                         %(runs)s::bigint[], %(states)s::mainspring.job_state[],
+                         %(statuses)s::mainspring.attempt_outcome[], %(errors)s::text[],
+                         %(failures)s::integer[])
+        as report (job_id, fence, waited, ran, end_state, status, error, failed)
+), ended as (
+    delete from mainspring.jobs as job using reported
+     where job.job_id = reported.job_id and job.fence = reported.fence and job.state = 'running'
+       and (select expires_at > now() from mainspring.workers
+             where worker_id = %(worker_id)s::bigint)
+    returning job.*, job.started_at + reported.waited * interval '1 microsecond' as began_at,
+              job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
+              as done_at, reported.end_state, reported.status, reported.error, reported.failed
+), archived as (
+    insert into mainspring.jobs_history (
+        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
+        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
+        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
+        last_error)
+    select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
+           cancel_requested_at, attempt, failures + failed, losses, max_attempts, end_state,
+           priority, tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags,
+           progress, checkpoint, coalesce(error, last_error)
+      from ended
+), recorded as (
+    insert into mainspring.attempts
+        (job_id, fence, worker_id, started_at, finished_at, number, status, error)
+    select job_id, fence, worker_id, began_at, done_at, attempt, status, error from ended
+)
+select reported.job_id, reported.fence from reported
+ where not exists (select from ended where ended.job_id = reported.job_id);
+
+-- name: finish_requeued
+-- scope: system
+-- Puts jobs that failed with attempts left, were snoozed or were interrupted back to queued,
+-- due after their delay, with their attempt rows. Returns the refused reports.
+with reported as (
+    select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
+                         %(runs)s::bigint[], %(statuses)s::mainspring.attempt_outcome[],
+                         %(errors)s::text[], %(failures)s::integer[], %(delays)s::interval[])
+        as report (job_id, fence, waited, ran, status, error, failed, delay)
+), held as (
+    select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt, reported.waited,
+           reported.ran, reported.status, reported.error, reported.failed, reported.delay
+      from mainspring.jobs as job join reported using (job_id, fence)
+     where job.state = 'running'
+       and (select expires_at > now() from mainspring.workers
+             where worker_id = %(worker_id)s::bigint)
+       for update of job
+), returned as (
+    update mainspring.jobs as job
+       set state = 'queued', fence = null, worker_id = null, started_at = null,
+           waits_for = case when held.delay > '0' then 'time'::mainspring.waits_for end,
+           scheduled_for = now() + held.delay, failures = job.failures + held.failed,
+           last_error = coalesce(held.error, job.last_error), progress = null
+      from held where job.job_id = held.job_id
+    returning job.job_id
+), recorded as (
+    insert into mainspring.attempts
+        (job_id, fence, worker_id, started_at, finished_at, number, status, error)
+    select job_id, fence, worker_id, started_at + waited * interval '1 microsecond',
+           started_at + (waited + ran) * interval '1 microsecond', attempt, status, error
+      from held
+)
+select reported.job_id, reported.fence from reported
+ where not exists (select from held where held.job_id = reported.job_id);
+
+-- name: hand_back
+-- scope: system
+-- Puts claimed jobs that never began back to queued, as if they had not been claimed; with
+-- :waits_for they wait for what it names.
+update mainspring.jobs as job
+   set state = 'queued', fence = null, worker_id = null, started_at = null,
+       attempt = job.attempt - 1, waits_for = %(waits_for)s::mainspring.waits_for
+  from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) as claimed (job_id, fence)
+ where job.job_id = claimed.job_id and job.fence = claimed.fence and job.state = 'running'
+returning job.queue;
+
+-- name: record_late_reports
+-- scope: system
+-- Keeps what a worker reported after its lease was lost; it changes nothing else.
+update mainspring.attempts as attempt
+   set late_report = report.status, late_report_at = now()
+  from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[],
+              %(statuses)s::mainspring.attempt_outcome[]) as report (job_id, fence, status)
+ where attempt.job_id = report.job_id and attempt.fence = report.fence
+   and attempt.status = 'lost';
+
+-- name: cancel_requests
+-- scope: system
+-- The running jobs of a worker that were asked to stop.
+select job_id, fence, last_error from mainspring.jobs
+ where state = 'running' and worker_id = %(worker_id)s::bigint
+   and cancel_requested_at is not null;
+
+-- name: held_by
+-- scope: system
+-- The running jobs of a worker beyond those it knows of: claims whose answer was lost.
+select job_id, fence from mainspring.jobs
+ where state = 'running' and worker_id = %(worker_id)s::bigint
+   and job_id <> all (%(known)s::bigint[]);
+
+-- name: probe
+-- scope: system
+-- Says that a job which lost its worker before is about to begin, so that only jobs which
+-- really ran are blamed if this worker dies too.
+update mainspring.jobs set probed_at = now()
+ where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint and state = 'running'
+returning job_id;
+
+-- name: report_progress
+-- scope: system
+-- Stores how far running jobs are, many at a time; reports of older leases find no row.
+update mainspring.jobs as job set progress = report.progress::jsonb
+  from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(progress)s::text[])
+       as report (job_id, fence, progress)
+ where job.job_id = report.job_id and job.fence = report.fence and job.state = 'running';
+
+-- name: save_checkpoint
+-- scope: system
+-- Stores where the next attempt may start from; no row means that the lease was lost.
+update mainspring.jobs set checkpoint = %(checkpoint)s::jsonb
+ where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint and state = 'running'
+returning job_id;
+
+-- name: recover
+-- scope: system
+-- Takes running jobs back from workers whose lease ran out: each to queued with a little
+-- jitter, or to dead_letter when it has taken its worker down too often. The first loss may be
+-- anyone's fault; a later one counts only for a job that had begun.
+with recursive holder as (
+    (select worker_id from mainspring.jobs where state = 'running' order by worker_id limit 1)
+    union all
+    select (select job.worker_id from mainspring.jobs as job
+             where job.state = 'running' and job.worker_id > holder.worker_id
+             order by job.worker_id limit 1)
+      from holder where holder.worker_id is not null
+), lost_worker as (
+    select holder.worker_id from holder
+      left join mainspring.workers as worker
+        on worker.worker_id = holder.worker_id
+       and worker.expires_at > coalesce(%(now)s::timestamptz, now())
+     where holder.worker_id is not null and worker.worker_id is null
+), lost as (
+    select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
+           job.losses + (job.losses = 0 or job.probed_at is not null)::integer as new_losses
+      from mainspring.jobs as job
+     where job.state = 'running'
+       and job.worker_id = any (array(select worker_id from lost_worker))
+     limit %(limit)s
+       for update skip locked
+), parked as (
+    delete from mainspring.jobs as job using lost
+     where job.job_id = lost.job_id and lost.new_losses >= %(max_losses)s
+    returning job.*, lost.new_losses
+), archived as (
+    insert into mainspring.jobs_history (
+        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
+        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
+        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
+        last_error)
+    select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
+           cancel_requested_at, attempt, failures, new_losses, max_attempts, 'dead_letter',
+           priority, tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags,
+           progress, checkpoint, 'its worker died ' || new_losses || ' times while running it'
+      from parked
+), returned as (
+    update mainspring.jobs as job
+       set state = 'queued', fence = null, worker_id = null, started_at = null,
+           losses = lost.new_losses, waits_for = 'time', progress = null,
+           scheduled_for = now() + random() * %(jitter)s::interval
+      from lost where job.job_id = lost.job_id and lost.new_losses < %(max_losses)s
+    returning job.job_id
+), recorded as (
+    insert into mainspring.attempts
+        (job_id, fence, worker_id, started_at, finished_at, number, status, error)
+    select job_id, fence, worker_id, started_at, now(), attempt, 'lost',
+           'the lease of worker ' || worker_id || ' ran out'
+      from lost
+)
+select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost;

@@ -1,0 +1,90 @@
+-- name: enqueue
+-- scope: tenant
+-- Enqueues one job in the caller's transaction.
+select job_id, is_new from mainspring.enqueue_job(
+    definition => %(definition)s, payload => %(payload)s::jsonb);
+
+-- name: enqueue_with_options
+-- scope: tenant
+-- Enqueues one job in the caller's transaction, with everything an enqueue may say.
+select job_id, is_new from mainspring.enqueue_job(
+    definition => %(definition)s,
+    payload => %(payload)s::jsonb,
+    tenant => %(tenant_id)s,
+    queue => %(queue)s,
+    priority => %(priority)s::integer,
+    max_attempts => %(max_attempts)s::integer,
+    scheduled_for => %(scheduled_for)s::timestamptz,
+    delay => %(delay)s::interval,
+    deadline => %(deadline)s::timestamptz,
+    dedupe_key => %(dedupe_key)s,
+    dedupe_by => %(dedupe_by)s,
+    dedupe_window => %(dedupe_window)s::interval,
+    idempotency_key => %(idempotency_key)s,
+    on_duplicate => %(on_duplicate)s,
+    correlation_id => %(correlation_id)s,
+    tags => %(tags)s::text[]);
+
+-- name: enqueue_many
+-- scope: tenant
+-- Enqueues one job per payload; the payloads come as one text array, the cheapest way in.
+select mainspring.enqueue_many(
+    definition => %(definition)s,
+    payloads => %(payloads)s::text[]::jsonb[],
+    tenant => %(tenant_id)s,
+    queue => %(queue)s,
+    priority => %(priority)s::integer,
+    max_attempts => %(max_attempts)s::integer,
+    scheduled_for => %(scheduled_for)s::timestamptz,
+    delay => %(delay)s::interval,
+    deadline => %(deadline)s::timestamptz,
+    dedupe_keys => %(dedupe_keys)s::text[],
+    correlation_id => %(correlation_id)s,
+    tags => %(tags)s::text[]) as job_id;
+
+-- name: cancel
+-- scope: tenant
+-- Cancels a job that has not started; asks a running one to stop.
+select mainspring.cancel(%(job_id)s::bigint, %(reason)s, %(tenant_id)s) as state;
+
+-- name: retry
+-- scope: tenant
+-- Puts a failed, dead-lettered or canceled job back to queued.
+select mainspring.retry(%(job_id)s::bigint, %(payload)s::jsonb, %(tenant_id)s) as job_id;
+
+-- name: delete
+-- scope: tenant
+-- Removes a job that is not running, with its attempts.
+select mainspring.delete_job(%(job_id)s::bigint, %(tenant_id)s);
+
+-- name: get
+-- scope: tenant
+-- One job, live or finished.
+select * from mainspring.job_status
+ where job_id = %(job_id)s::bigint and tenant_id = %(tenant_id)s;
+
+-- name: list
+-- scope: tenant
+-- Newest first, before a job id if given, with the filters that are given.
+select * from mainspring.job_status
+ where tenant_id = %(tenant_id)s
+   and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+   and (%(state)s::text is null or state = %(state)s::text::mainspring.job_state)
+   and (%(queue)s::text is null or queue = %(queue)s::text)
+   and (%(definition)s::text is null or definition = %(definition)s::text)
+ order by job_id desc
+ limit %(limit)s;
+
+-- name: attempts
+-- scope: tenant
+-- The attempts of a job, first to last, a running one included.
+select attempt.* from mainspring.attempt_status as attempt
+  join mainspring.job_status as job using (job_id)
+ where attempt.job_id = %(job_id)s::bigint and job.tenant_id = %(tenant_id)s
+ order by attempt.number, attempt.started_at;
+
+-- name: queue_counts
+-- scope: tenant
+-- Ready, waiting and running jobs by queue.
+select queue, ready, waiting, running, held, oldest_ready_at from mainspring.queue_status
+ where tenant_id = %(tenant_id)s order by queue;

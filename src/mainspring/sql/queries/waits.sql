@@ -1,0 +1,54 @@
+-- name: promote
+-- scope: system
+-- Moves jobs whose instant has come from the waiting room to ready.
+update mainspring.jobs as job set waits_for = null
+ where job.ctid = any (array(
+    select due.ctid from mainspring.jobs as due
+     where due.waits_for = 'time' and due.scheduled_for <= coalesce(%(now)s::timestamptz, now())
+     order by due.scheduled_for limit %(limit)s for update skip locked))
+returning job.queue;
+
+-- name: next_due
+-- scope: system
+-- Seconds until the earliest waiting job is due; null when none waits.
+select extract(epoch from min(scheduled_for) - now())::float from mainspring.jobs
+ where waits_for = 'time';
+
+-- name: release_known
+-- scope: system
+-- Moves jobs that waited for a worker who knows their definition to ready.
+update mainspring.jobs as job set waits_for = null
+ where job.ctid = any (array(
+    select known.ctid from mainspring.jobs as known
+     where known.waits_for = 'handler' and known.definition = any (%(definitions)s::text[])
+     limit %(limit)s for update skip locked))
+returning job.queue;
+
+-- name: expire
+-- scope: system
+-- Cancels jobs that did not start before their deadline.
+with late as (
+    delete from mainspring.jobs as job
+     where job.ctid = any (array(
+        select due.ctid from mainspring.jobs as due
+         where due.deadline_at <= coalesce(%(now)s::timestamptz, now()) and due.state <> 'running'
+         order by due.deadline_at limit %(limit)s for update skip locked))
+    returning job.*
+)
+insert into mainspring.jobs_history (
+    job_id, created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+    attempt, failures, losses, max_attempts, state, priority, tenant_id, queue, definition,
+    payload, dedupe_key, correlation_id, tags, progress, checkpoint, last_error)
+select job_id, created_at, scheduled_for, started_at, now(), deadline_at, cancel_requested_at,
+       attempt, failures, losses, max_attempts, 'canceled', priority, tenant_id, queue,
+       definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
+       'its deadline passed before it could start'
+  from late
+returning job_id;
+
+-- name: settle_cancels
+-- scope: system
+-- Ends jobs that were asked to cancel while they ran and came back to queued instead.
+select mainspring.settle_cancel(job_id) from mainspring.jobs
+ where cancel_requested_at is not null and state <> 'running'
+ limit %(limit)s;

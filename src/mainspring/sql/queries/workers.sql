@@ -1,0 +1,62 @@
+-- name: register
+-- scope: system
+-- Adds a worker with a fresh lease; its id is new every time, so an old lease stays lost.
+insert into mainspring.workers
+    (expires_at, pid, concurrency, name, host, process_identity, queues, version)
+values (now() + %(lease)s::interval, %(pid)s, %(concurrency)s, %(name)s, %(host)s,
+        %(process_identity)s, %(queues)s::text[], %(version)s)
+returning worker_id;
+
+-- name: renew
+-- scope: system
+-- Renews a lease that has not run out; no row means that it has.
+update mainspring.workers
+   set renewed_at = now(), expires_at = now() + %(lease)s::interval
+ where worker_id = %(worker_id)s and expires_at > now()
+returning worker_id;
+
+-- name: set_wants_wake
+-- scope: system
+-- Says whether an enqueue should notify: yes while idle, no while there is always more.
+update mainspring.workers set wants_wake = %(wants_wake)s where worker_id = %(worker_id)s;
+
+-- name: stop
+-- scope: system
+-- Says that a worker takes no more jobs and drains what it has.
+update mainspring.workers set is_stopping = true, wants_wake = false
+ where worker_id = %(worker_id)s;
+
+-- name: expire_workers
+-- scope: system
+-- Ends leases of processes known to be gone, so that recovery need not wait for them.
+update mainspring.workers set expires_at = now(), wants_wake = false
+ where worker_id = any (%(worker_ids)s::bigint[]);
+
+-- name: neighbours
+-- scope: system
+-- The workers of a host that hold a lease.
+select worker_id, process_identity from mainspring.workers
+ where host = %(host)s and expires_at > now();
+
+-- name: remove
+-- scope: system
+-- Removes a worker that left.
+delete from mainspring.workers where worker_id = %(worker_id)s;
+
+-- name: prune_workers
+-- scope: system
+-- Removes workers long gone that hold no job.
+delete from mainspring.workers as worker
+ where worker.expires_at < now() - interval '1 hour'
+   and not exists (select from mainspring.jobs as job
+                    where job.state = 'running' and job.worker_id = worker.worker_id);
+
+-- name: list
+-- scope: system
+-- All workers, the newest first.
+select * from mainspring.worker_status order by worker_id desc;
+
+-- name: wake
+-- scope: system
+-- Wakes idle workers of the queues.
+select mainspring.wake(queue) from unnest(%(queues)s::text[]) as queue;

@@ -1,0 +1,1 @@
+"""One function per named SQL statement: rows in, domain values out."""

@@ -1,0 +1,283 @@
+"""Statements on attempts: what workers do with the jobs they hold a lease on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from psycopg import AsyncConnection, Connection
+
+from mainspring.db.arrays import IntegerArray, TextArray
+from mainspring.db.statements import load
+from mainspring.domain.lanes import Lane
+from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
+
+_STATEMENTS = load("attempts")
+_DISCOVER = _STATEMENTS["discover"].sql
+_CLAIM = _STATEMENTS["claim"].sql
+_FINISH_SUCCEEDED = _STATEMENTS["finish_succeeded"].sql
+
+
+class ClaimedRow(NamedTuple):
+    """A claimed job as the database gives it; payload and extras are JSON text."""
+
+    job_id: JobId
+    fence: Fence
+    definition: str
+    payload: str
+    attempt: int
+    failures: int
+    losses: int
+    max_attempts: int
+    queue: str
+    priority: int
+    tenant_id: str
+    extras: str | None
+
+
+class Report(NamedTuple):
+    """A lease by the two numbers that identify it."""
+
+    job_id: JobId
+    fence: Fence
+
+
+class LostJob(NamedTuple):
+    """A job taken back from a dead worker."""
+
+    job_id: JobId
+    worker_id: WorkerId
+    is_parked: bool
+
+
+@dataclass(slots=True)
+class Successes:
+    """Columns of reports of success; `results` are JSON text, None for null."""
+
+    job_ids: list[int] = field(default_factory=list)
+    fences: list[int] = field(default_factory=list)
+    waits: list[int] = field(default_factory=list)
+    runs: list[int] = field(default_factory=list)
+    results: list[bytes | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.job_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A report that the job is over without success."""
+
+    job_id: JobId
+    fence: Fence
+    waited: int
+    ran: int
+    state: JobState
+    status: AttemptStatus
+    error: str
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """A report that the job goes back to queued after a delay."""
+
+    job_id: JobId
+    fence: Fence
+    waited: int
+    ran: int
+    status: AttemptStatus
+    error: str | None
+    failed: int
+    delay: timedelta
+
+
+async def discover(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[Lane]:
+    cursor = await connection.execute(_DISCOVER, {"queues": list(queues)})
+    return [Lane(priority, tenant, queue) for queue, priority, tenant in await cursor.fetchall()]
+
+
+async def claim(
+    connection: AsyncConnection[Any],
+    worker_id: WorkerId,
+    lanes: Sequence[tuple[Lane, int]],
+    *,
+    limit: int,
+) -> list[tuple[Any, ...]]:
+    """Rows in the shape of ClaimedRow, in no particular order."""
+    cursor = await connection.execute(
+        _CLAIM,
+        {
+            "worker_id": worker_id,
+            "queues": [lane.queue for lane, _ in lanes],
+            "priorities": [lane.priority for lane, _ in lanes],
+            "tenants": [lane.tenant_id for lane, _ in lanes],
+            "marks": [mark for _, mark in lanes],
+            "shares": [limit] * len(lanes),
+            "limit": limit,
+        },
+    )
+    return await cursor.fetchall()
+
+
+def _succeeded_params(worker_id: WorkerId, reports: Successes) -> dict[str, Any]:
+    return {
+        "worker_id": worker_id,
+        "job_ids": IntegerArray(reports.job_ids),
+        "fences": IntegerArray(reports.fences),
+        "waits": IntegerArray(reports.waits),
+        "runs": IntegerArray(reports.runs),
+        "results": TextArray(reports.results),
+    }
+
+
+async def finish_succeeded(
+    connection: AsyncConnection[Any], worker_id: WorkerId, reports: Successes
+) -> list[Report]:
+    """Returns the refused reports."""
+    cursor = await connection.execute(_FINISH_SUCCEEDED, _succeeded_params(worker_id, reports))
+    return [Report(*row) for row in await cursor.fetchall()]
+
+
+def finish_succeeded_sync(
+    connection: Connection[Any], worker_id: WorkerId, reports: Successes
+) -> list[Report]:
+    """The same on a blocking connection, inside whatever transaction it has open."""
+    cursor = connection.execute(_FINISH_SUCCEEDED, _succeeded_params(worker_id, reports))
+    return [Report(*row) for row in cursor.fetchall()]
+
+
+async def finish_ended(
+    connection: AsyncConnection[Any], worker_id: WorkerId, reports: Sequence[Ending]
+) -> list[Report]:
+    """Returns the refused reports."""
+    cursor = await connection.execute(
+        _STATEMENTS["finish_ended"].sql,
+        {
+            "worker_id": worker_id,
+            "job_ids": [report.job_id for report in reports],
+            "fences": [report.fence for report in reports],
+            "waits": [report.waited for report in reports],
+            "runs": [report.ran for report in reports],
+            "states": [str(report.state) for report in reports],
+            "statuses": [str(report.status) for report in reports],
+            "errors": [report.error for report in reports],
+            "failures": [report.failed for report in reports],
+        },
+    )
+    return [Report(*row) for row in await cursor.fetchall()]
+
+
+async def finish_requeued(
+    connection: AsyncConnection[Any], worker_id: WorkerId, reports: Sequence[Return]
+) -> list[Report]:
+    """Returns the refused reports."""
+    cursor = await connection.execute(
+        _STATEMENTS["finish_requeued"].sql,
+        {
+            "worker_id": worker_id,
+            "job_ids": [report.job_id for report in reports],
+            "fences": [report.fence for report in reports],
+            "waits": [report.waited for report in reports],
+            "runs": [report.ran for report in reports],
+            "statuses": [str(report.status) for report in reports],
+            "errors": [report.error for report in reports],
+            "failures": [report.failed for report in reports],
+            "delays": [report.delay for report in reports],
+        },
+    )
+    return [Report(*row) for row in await cursor.fetchall()]
+
+
+async def hand_back(
+    connection: AsyncConnection[Any],
+    reports: Sequence[Report],
+    waits_for: WaitsFor | None = None,
+) -> set[str]:
+    """Returns the queues that have ready work again."""
+    cursor = await connection.execute(
+        _STATEMENTS["hand_back"].sql,
+        {
+            "job_ids": [report.job_id for report in reports],
+            "fences": [report.fence for report in reports],
+            "waits_for": waits_for,
+        },
+    )
+    return {row[0] for row in await cursor.fetchall()}
+
+
+async def record_late_reports(
+    connection: AsyncConnection[Any], reports: Sequence[tuple[Report, AttemptStatus]]
+) -> int:
+    """Returns how many were recorded; one that had been accepted before is none of them."""
+    cursor = await connection.execute(
+        _STATEMENTS["record_late_reports"].sql,
+        {
+            "job_ids": [report.job_id for report, _ in reports],
+            "fences": [report.fence for report, _ in reports],
+            "statuses": [str(status) for _, status in reports],
+        },
+    )
+    return cursor.rowcount
+
+
+async def cancel_requests(
+    connection: AsyncConnection[Any], worker_id: WorkerId
+) -> list[tuple[Report, str]]:
+    """Running jobs of the worker that were asked to stop, with the reason."""
+    cursor = await connection.execute(_STATEMENTS["cancel_requests"].sql, {"worker_id": worker_id})
+    return [(Report(row[0], row[1]), row[2] or "") for row in await cursor.fetchall()]
+
+
+async def held_by(
+    connection: AsyncConnection[Any], worker_id: WorkerId, known: set[int]
+) -> list[Report]:
+    """Jobs the worker has claimed beyond those it knows of."""
+    params = {"worker_id": worker_id, "known": IntegerArray(list(known))}
+    cursor = await connection.execute(_STATEMENTS["held_by"].sql, params)
+    return [Report(*row) for row in await cursor.fetchall()]
+
+
+async def probe(connection: AsyncConnection[Any], report: Report) -> bool:
+    """False when the lease was lost."""
+    cursor = await connection.execute(_STATEMENTS["probe"].sql, report._asdict())
+    return await cursor.fetchone() is not None
+
+
+async def report_progress(
+    connection: AsyncConnection[Any], reports: Sequence[tuple[Report, bytes]]
+) -> None:
+    await connection.execute(
+        _STATEMENTS["report_progress"].sql,
+        {
+            "job_ids": [report.job_id for report, _ in reports],
+            "fences": [report.fence for report, _ in reports],
+            "progress": TextArray([progress for _, progress in reports]),
+        },
+    )
+
+
+async def save_checkpoint(
+    connection: AsyncConnection[Any], report: Report, checkpoint: str
+) -> bool:
+    """False when the lease was lost."""
+    params = {**report._asdict(), "checkpoint": checkpoint}
+    cursor = await connection.execute(_STATEMENTS["save_checkpoint"].sql, params)
+    return await cursor.fetchone() is not None
+
+
+def save_checkpoint_sync(connection: Connection[Any], report: Report, checkpoint: str) -> bool:
+    """The same on a blocking connection."""
+    params = {**report._asdict(), "checkpoint": checkpoint}
+    return connection.execute(_STATEMENTS["save_checkpoint"].sql, params).fetchone() is not None
+
+
+async def recover(
+    connection: AsyncConnection[Any], *, max_losses: int, jitter: timedelta, limit: int = 1000
+) -> list[LostJob]:
+    """Take back the jobs of workers whose lease ran out."""
+    cursor = await connection.execute(
+        _STATEMENTS["recover"].sql,
+        {"now": None, "max_losses": max_losses, "jitter": jitter, "limit": limit},
+    )
+    return [LostJob(*row) for row in await cursor.fetchall()]

@@ -1,0 +1,186 @@
+"""Statements on jobs that readers and operators use."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
+from mainspring.db.arrays import TextArray
+from mainspring.db.calls import Call
+from mainspring.db.statements import load
+from mainspring.domain.jobs import Attempt, EnqueueOptions, Job, Progress
+from mainspring.domain.types import (
+    AttemptStatus,
+    JobId,
+    JobState,
+    TenantId,
+    WaitsFor,
+)
+
+_STATEMENTS = load("jobs")
+_ENQUEUE = _STATEMENTS["enqueue"].sql
+_ENQUEUE_WITH_OPTIONS = _STATEMENTS["enqueue_with_options"].sql
+PLAIN = EnqueueOptions()
+
+
+def enqueue(definition: str, payload: str, options: EnqueueOptions = PLAIN) -> Call:
+    """One job; the row is (job_id, is_new)."""
+    if options is PLAIN:
+        return Call(_ENQUEUE, {"definition": definition, "payload": payload})
+    return Call(
+        _ENQUEUE_WITH_OPTIONS,
+        {
+            "definition": definition,
+            "payload": payload,
+            "dedupe_key": options.dedupe_key,
+            "dedupe_by": options.dedupe_by,
+            "dedupe_window": options.dedupe_window,
+            "idempotency_key": options.idempotency_key,
+            "on_duplicate": options.on_duplicate,
+            **_common_options(options),
+        },
+    )
+
+
+def enqueue_many(
+    definition: str,
+    payloads: Sequence[bytes],
+    options: EnqueueOptions = PLAIN,
+    *,
+    dedupe_keys: Sequence[str | None] | None = None,
+) -> Call:
+    """One job a payload; each row is (job_id,)."""
+    return Call(
+        _STATEMENTS["enqueue_many"].sql,
+        {
+            "definition": definition,
+            "payloads": TextArray(payloads),
+            "dedupe_keys": list(dedupe_keys) if dedupe_keys is not None else None,
+            **_common_options(options),
+        },
+    )
+
+
+def _common_options(options: EnqueueOptions) -> dict[str, Any]:
+    return {
+        "tenant_id": options.tenant_id,
+        "queue": options.queue,
+        "priority": options.priority,
+        "max_attempts": options.max_attempts,
+        "scheduled_for": options.scheduled_for,
+        "delay": options.delay,
+        "deadline": options.deadline,
+        "correlation_id": options.correlation_id,
+        "tags": list(options.tags) or None,
+    }
+
+
+def cancel(tenant_id: TenantId, job_id: JobId, reason: str) -> Call:
+    """The row is (state,): canceled, or running when it was asked to stop."""
+    params = {"tenant_id": tenant_id, "job_id": job_id, "reason": reason}
+    return Call(_STATEMENTS["cancel"].sql, params)
+
+
+def retry(tenant_id: TenantId, job_id: JobId, payload: str | None = None) -> Call:
+    """The row is (job_id,)."""
+    params = {"tenant_id": tenant_id, "job_id": job_id, "payload": payload}
+    return Call(_STATEMENTS["retry"].sql, params)
+
+
+def delete(tenant_id: TenantId, job_id: JobId) -> Call:
+    return Call(_STATEMENTS["delete"].sql, {"tenant_id": tenant_id, "job_id": job_id})
+
+
+async def get(connection: AsyncConnection[Any], tenant_id: TenantId, job_id: JobId) -> Job | None:
+    params = {"tenant_id": tenant_id, "job_id": job_id}
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_STATEMENTS["get"].sql, params)
+        row = await cursor.fetchone()
+    return _job(row) if row else None
+
+
+async def list_jobs(
+    connection: AsyncConnection[Any],
+    tenant_id: TenantId,
+    *,
+    state: JobState | None = None,
+    queue: str | None = None,
+    definition: str | None = None,
+    before: JobId | None = None,
+    limit: int = 50,
+) -> list[Job]:
+    """Newest first; page on with the last id as `before`."""
+    params = {
+        "tenant_id": tenant_id,
+        "state": state,
+        "queue": queue,
+        "definition": definition,
+        "before": before,
+        "limit": limit,
+    }
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_STATEMENTS["list"].sql, params)
+        return [_job(row) for row in await cursor.fetchall()]
+
+
+async def attempts(
+    connection: AsyncConnection[Any], tenant_id: TenantId, job_id: JobId
+) -> list[Attempt]:
+    """First to last; a running attempt has no finish."""
+    params = {"tenant_id": tenant_id, "job_id": job_id}
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_STATEMENTS["attempts"].sql, params)
+        return [_attempt(row) for row in await cursor.fetchall()]
+
+
+async def queue_counts(
+    connection: AsyncConnection[Any], tenant_id: TenantId
+) -> list[Mapping[str, Any]]:
+    """Ready, waiting and running jobs by queue."""
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_STATEMENTS["queue_counts"].sql, {"tenant_id": tenant_id})
+        return list(await cursor.fetchall())
+
+
+def _job(row: Mapping[str, Any]) -> Job:
+    progress = row["progress"]
+    return Job(
+        id=JobId(row["job_id"]),
+        tenant_id=TenantId(row["tenant_id"]),
+        definition=row["definition"],
+        queue=row["queue"],
+        state=JobState(row["state"]),
+        priority=row["priority"],
+        payload=row["payload"],
+        created_at=row["created_at"],
+        scheduled_for=row["scheduled_for"],
+        waits_for=WaitsFor(row["waits_for"]) if row["waits_for"] else None,
+        attempt=row["attempt"],
+        failures=row["failures"],
+        max_attempts=row["max_attempts"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        deadline_at=row["deadline_at"],
+        cancel_requested_at=row["cancel_requested_at"],
+        dedupe_key=row["dedupe_key"],
+        correlation_id=row["correlation_id"],
+        tags=tuple(row["tags"] or ()),
+        progress=Progress(**progress) if progress else None,
+        checkpoint=row["checkpoint"],
+        result=row["result"],
+        last_error=row["last_error"],
+    )
+
+
+def _attempt(row: Mapping[str, Any]) -> Attempt:
+    return Attempt(
+        job_id=JobId(row["job_id"]),
+        number=row["number"],
+        status=AttemptStatus(row["status"]),
+        worker=str(row["worker_id"]),
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        error=row["error"],
+        late_report=row["late_report"],
+    )

@@ -1,0 +1,44 @@
+"""Statements on the waiting rooms: what ends a wait."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from mainspring.db.statements import load
+
+_STATEMENTS = load("waits")
+_BATCH = 1000
+
+
+async def promote(connection: AsyncConnection[Any]) -> list[str]:
+    """The queue of each job that became ready."""
+    cursor = await connection.execute(_STATEMENTS["promote"].sql, {"now": None, "limit": _BATCH})
+    return [row[0] for row in await cursor.fetchall()]
+
+
+async def next_due(connection: AsyncConnection[Any]) -> float | None:
+    """Seconds until the earliest waiting job is due."""
+    cursor = await connection.execute(_STATEMENTS["next_due"].sql)
+    row = await cursor.fetchone()
+    return row[0] if row else None
+
+
+async def release_known(connection: AsyncConnection[Any], definitions: Sequence[str]) -> list[str]:
+    """The queue of each job that waited for a worker who knows its definition."""
+    cursor = await connection.execute(
+        _STATEMENTS["release_known"].sql, {"definitions": list(definitions), "limit": _BATCH}
+    )
+    return [row[0] for row in await cursor.fetchall()]
+
+
+async def expire(connection: AsyncConnection[Any]) -> int:
+    """How many jobs were canceled because their deadline passed."""
+    cursor = await connection.execute(_STATEMENTS["expire"].sql, {"now": None, "limit": _BATCH})
+    return cursor.rowcount
+
+
+async def settle_cancels(connection: AsyncConnection[Any]) -> int:
+    """How many jobs that had been asked to cancel were ended."""
+    cursor = await connection.execute(_STATEMENTS["settle_cancels"].sql, {"limit": _BATCH})
+    return cursor.rowcount

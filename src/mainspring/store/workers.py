@@ -1,0 +1,93 @@
+"""Statements on workers and their leases."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from psycopg import AsyncConnection, Connection
+from psycopg.rows import dict_row
+
+from mainspring.db.statements import load
+from mainspring.domain.types import WorkerId
+
+_STATEMENTS = load("workers")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """What a worker says of itself when it registers."""
+
+    name: str
+    host: str
+    pid: int
+    process_identity: str
+    queues: tuple[str, ...]
+    concurrency: int
+    version: str
+
+
+async def register(
+    connection: AsyncConnection[Any], facts: WorkerFacts, lease: timedelta
+) -> WorkerId:
+    cursor = await connection.execute(
+        _STATEMENTS["register"].sql,
+        {
+            "lease": lease,
+            "pid": facts.pid,
+            "concurrency": facts.concurrency,
+            "name": facts.name,
+            "host": facts.host,
+            "process_identity": facts.process_identity,
+            "queues": list(facts.queues),
+            "version": facts.version,
+        },
+    )
+    ((worker_id,),) = await cursor.fetchall()
+    return WorkerId(worker_id)
+
+
+def renew(connection: Connection[Any], worker_id: WorkerId, lease: timedelta) -> bool:
+    """False when the lease has run out; then it stays lost."""
+    params = {"worker_id": worker_id, "lease": lease}
+    return connection.execute(_STATEMENTS["renew"].sql, params).fetchone() is not None
+
+
+async def set_wants_wake(
+    connection: AsyncConnection[Any], worker_id: WorkerId, *, wants_wake: bool
+) -> None:
+    params = {"worker_id": worker_id, "wants_wake": wants_wake}
+    await connection.execute(_STATEMENTS["set_wants_wake"].sql, params)
+
+
+async def stop(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:
+    await connection.execute(_STATEMENTS["stop"].sql, {"worker_id": worker_id})
+
+
+async def remove(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:
+    await connection.execute(_STATEMENTS["remove"].sql, {"worker_id": worker_id})
+
+
+async def neighbours(connection: AsyncConnection[Any], host: str) -> list[tuple[WorkerId, str]]:
+    """The workers of a host that hold a lease, with their process identities."""
+    cursor = await connection.execute(_STATEMENTS["neighbours"].sql, {"host": host})
+    return [(WorkerId(row[0]), row[1]) for row in await cursor.fetchall()]
+
+
+async def expire_workers(connection: AsyncConnection[Any], worker_ids: Sequence[WorkerId]) -> None:
+    await connection.execute(_STATEMENTS["expire_workers"].sql, {"worker_ids": list(worker_ids)})
+
+
+async def prune_workers(connection: AsyncConnection[Any]) -> None:
+    await connection.execute(_STATEMENTS["prune_workers"].sql)
+
+
+async def wake(connection: AsyncConnection[Any], queues: Collection[str]) -> None:
+    """Notify idle workers of the queues."""
+    await connection.execute(_STATEMENTS["wake"].sql, {"queues": sorted(queues)})
+
+
+async def list_workers(connection: AsyncConnection[Any]) -> list[Mapping[str, Any]]:
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_STATEMENTS["list"].sql)
+        return list(await cursor.fetchall())
