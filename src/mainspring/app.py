@@ -1,0 +1,362 @@
+"""The Python door: one `Mainspring`, a decorator, and jobs that can be enqueued and awaited.
+
+app = Mainspring()
+
+@app.job(queue="mail", max_attempts=5)
+async def send_welcome(user_id: int) -> None: ...
+
+send_welcome.enqueue(user_id=7)
+"""
+
+import asyncio
+import difflib
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+from mainspring import settings as settings_module
+from mainspring.db.access import Database
+from mainspring.db.calls import Call
+from mainspring.domain.definitions import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Handler
+from mainspring.domain.errors import InvalidDefinition, UnknownDefinition
+from mainspring.domain.handlers import choose_mode
+from mainspring.domain.jobs import Attempt, EnqueueOptions, Job
+from mainspring.domain.retry import Backoff
+from mainspring.domain.types import (
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    DEFAULT_TENANT,
+    ExecutionMode,
+    JobId,
+    JobState,
+    TenantId,
+)
+from mainspring.functions import (
+    JobDecorator,
+    JobFunction,
+    JobHandle,
+    make_definition,
+    make_options,
+)
+from mainspring.runtime.context import Context
+from mainspring.services import jobs as services
+from mainspring.settings import Settings
+from mainspring.store import definitions as definition_store
+from mainspring.store import jobs as job_store
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Mainspring:
+    """Definitions and their handlers, and the way to the database.
+
+    Without a URL (argument or MAINSPRING_DATABASE_URL) the embedded PostgreSQL is used.
+    """
+
+    def __init__(
+        self, database_url: str | None = None, *, settings: Settings | None = None
+    ) -> None:
+        loaded = settings or settings_module.load(database_url=database_url)
+        self.settings = loaded
+        self.database = Database(loaded)
+        self.handlers: dict[str, Handler] = {}
+        self.functions: dict[str, JobFunction[..., Any]] = {}
+        self._synced: frozenset[str] = frozenset()
+
+    # Registering
+
+    @overload
+    def job(self, function: Callable[Concatenate[Context, P], R], /) -> JobFunction[P, R]: ...
+    @overload
+    def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
+    @overload
+    def job(
+        self,
+        *,
+        key: str | None = None,
+        queue: str = DEFAULT_QUEUE,
+        priority: int = DEFAULT_PRIORITY,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        backoff: Backoff | None = None,
+        mode: str | None = None,
+        description: str | None = None,
+    ) -> "JobDecorator": ...
+    def job(self, function: Any = None, **options: Any) -> Any:
+        """Register a function as the handler of a definition; its name is the key by default."""
+        decorate = JobDecorator(self, options)
+        return decorate if function is None else decorate(function)
+
+    def register_worker(
+        self, key: str, function: Callable[[dict[str, Any], str, Any], Any], **options: Any
+    ) -> None:
+        """Register a plain `worker(job_data, job_id, queue)` function."""
+        definition = make_definition(key, function, options)
+        mode = choose_mode(key, function, None)
+        if mode is not ExecutionMode.THREAD:
+            raise InvalidDefinition(f"{key}: worker(job_data, job_id, queue) is a plain function")
+        self.register(Handler(definition, function, mode, is_plain_worker=True))
+
+    def register(self, handler: Handler) -> None:
+        key = handler.definition.key
+        known = self.handlers.get(key)
+        if known is not None and known.function is not handler.function:
+            raise InvalidDefinition(
+                f"the key {key!r} is taken by {known.function.__module__}."
+                f"{known.function.__qualname__}; give one of them another key="
+            )
+        self.handlers[key] = handler
+
+    # Enqueueing
+
+    def enqueue(self, key: str, payload: dict[str, Any], **options: Any) -> JobHandle:
+        """Enqueue by key, for definitions whose code is elsewhere."""
+        connection = options.pop("connection", None)
+        return self.enqueue_payload(key, payload, make_options(options), connection=connection)
+
+    async def aenqueue(self, key: str, payload: dict[str, Any], **options: Any) -> JobHandle:
+        """The same from async code."""
+        connection = options.pop("connection", None)
+        return await self.aenqueue_payload(
+            key, payload, make_options(options), connection=connection
+        )
+
+    async def enqueue_many(
+        self,
+        job: "JobFunction[..., Any] | str",
+        payloads: Iterable[dict[str, Any]],
+        *,
+        dedupe_keys: Sequence[str | None] | None = None,
+        connection: object = None,
+        **options: Any,
+    ) -> list[JobId]:
+        """One job a payload, in one transaction; one whose dedupe key is taken is left out."""
+        calls = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
+        await self.async_definitions()
+        if connection is None:
+            rows = await self.database.arun_all(calls)
+        else:
+            rows = [r for call in calls for r in await self.database.arun(call, connection)]
+        return [JobId(row[0]) for row in rows]
+
+    def enqueue_many_sync(
+        self,
+        job: "JobFunction[..., Any] | str",
+        payloads: Iterable[dict[str, Any]],
+        *,
+        dedupe_keys: Sequence[str | None] | None = None,
+        connection: object = None,
+        **options: Any,
+    ) -> list[JobId]:
+        """The same from plain code."""
+        calls = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
+        self.note_definitions()
+        if connection is None:
+            rows = self.database.run_all(calls)
+        else:
+            rows = [r for call in calls for r in self.database.run(call, connection)]
+        return [JobId(row[0]) for row in rows]
+
+    def _plan_many(
+        self,
+        job: "JobFunction[..., Any] | str",
+        payloads: Iterable[dict[str, Any]],
+        options: dict[str, Any],
+        *,
+        dedupe_keys: Sequence[str | None] | None,
+    ) -> list[Call]:
+        if isinstance(job, JobFunction):
+            check = job.signature.payload_of
+            payloads = [check((), payload) for payload in payloads]
+        return services.plan_enqueue_many(
+            job.key if isinstance(job, JobFunction) else job,
+            payloads,
+            make_options(options),
+            limit=self.settings.max_payload_bytes,
+            dedupe_keys=dedupe_keys,
+        )
+
+    def enqueue_payload(
+        self,
+        key: str,
+        payload: object,
+        options: EnqueueOptions = services.PLAIN,
+        *,
+        connection: object = None,
+    ) -> JobHandle:
+        limit = self.settings.max_payload_bytes
+        call = services.plan_enqueue(key, payload, options, limit=limit)
+        if self.needs_sync:
+            self.note_definitions()
+        try:
+            ((job_id, is_new),) = self.database.run(call, connection)
+        except UnknownDefinition as error:
+            raise self._suggest(error) from None
+        return JobHandle(job_id, is_new, options.tenant_id, self)
+
+    async def aenqueue_payload(
+        self,
+        key: str,
+        payload: object,
+        options: EnqueueOptions = services.PLAIN,
+        *,
+        connection: object = None,
+    ) -> JobHandle:
+        limit = self.settings.max_payload_bytes
+        call = services.plan_enqueue(key, payload, options, limit=limit)
+        if self.needs_sync:
+            await self.async_definitions()
+        try:
+            ((job_id, is_new),) = await self.database.arun(call, connection)
+        except UnknownDefinition as error:
+            raise self._suggest(error) from None
+        return JobHandle(job_id, is_new, options.tenant_id, self)
+
+    def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> JobHandle:
+        connection = options.pop("connection", None)
+        key = job.key if isinstance(job, JobFunction) else job
+        return self.enqueue_payload(key, payload, make_options(options), connection=connection)
+
+    async def aenqueue_followup(
+        self, job: Any, payload: dict[str, Any], **options: Any
+    ) -> JobHandle:
+        connection = options.pop("connection", None)
+        key = job.key if isinstance(job, JobFunction) else job
+        return await self.aenqueue_payload(
+            key, payload, make_options(options), connection=connection
+        )
+
+    # Operating on jobs
+
+    async def ajob(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Job:
+        """One job, live or finished."""
+        return await services.get(self.database, JobId(job_id), TenantId(tenant_id))
+
+    async def ajobs(
+        self,
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        state: JobState | None = None,
+        queue: str | None = None,
+        definition: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> list[Job]:
+        """Newest first; page on with the last id as `before`."""
+        return await services.list_jobs(
+            self.database,
+            TenantId(tenant_id),
+            state=state,
+            queue=queue,
+            definition=definition,
+            before=before,
+            limit=limit,
+        )
+
+    async def aattempts(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> list[Attempt]:
+        """The attempts of a job, first to last."""
+        return await services.attempts(self.database, JobId(job_id), TenantId(tenant_id))
+
+    async def acancel(
+        self,
+        job_id: int,
+        reason: str = "canceled by request",
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        connection: object = None,
+    ) -> JobState:
+        """Cancel a queued job at once; ask a running one to stop, then the answer is running."""
+        call = job_store.cancel(TenantId(tenant_id), JobId(job_id), reason)
+        ((state,),) = await self.database.arun(call, connection)
+        return JobState(state)
+
+    async def aretry(
+        self,
+        job_id: int,
+        payload: dict[str, Any] | None = None,
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        connection: object = None,
+    ) -> None:
+        """Put a failed, dead-lettered or canceled job back to queued."""
+        limit = self.settings.max_payload_bytes
+        call = services.plan_retry(JobId(job_id), payload, TenantId(tenant_id), limit=limit)
+        await self.database.arun(call, connection)
+
+    async def adelete(
+        self, job_id: int, *, tenant_id: str = DEFAULT_TENANT, connection: object = None
+    ) -> None:
+        """Remove a job that is not running, with its attempts."""
+        call = job_store.delete(TenantId(tenant_id), JobId(job_id))
+        await self.database.arun(call, connection)
+
+    # Living
+
+    @property
+    def needs_sync(self) -> bool:
+        return len(self.handlers) != len(self._synced)
+
+    def note_definitions(self) -> None:
+        """Store the definitions declared in code, once."""
+        if self.needs_sync:
+            declared = [handler.definition for handler in self.handlers.values()]
+            self.database.run(definition_store.sync(declared))
+            self._synced = frozenset(self.handlers)
+
+    async def async_definitions(self) -> None:
+        if self.needs_sync:
+            declared = [handler.definition for handler in self.handlers.values()]
+            await self.database.arun(definition_store.sync(declared))
+            self._synced = frozenset(self.handlers)
+
+    def use(self, settings: Settings) -> None:
+        """Replace the settings; the database is let go and reopened by its next use."""
+        self.database.close()
+        self.settings = settings
+        self.database = Database(settings)
+        self._synced = frozenset()
+
+    def example_payload(self, key: str) -> str:
+        """A payload a person can start from, by the names of the handler's parameters."""
+        function = self.functions.get(key)
+        return function.signature.example() if function else "{}"
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues of all registered definitions."""
+        return tuple(sorted({handler.definition.queue for handler in self.handlers.values()}))
+
+    def blocking(self, coroutine: Awaitable[R]) -> R:
+        """Run a coroutine from plain code; its connections end with it."""
+
+        async def run() -> R:
+            try:
+                return await coroutine
+            finally:
+                await self.database.close_loop()
+
+        return asyncio.run(run())
+
+    def close(self) -> None:
+        """Let go of connections and of the embedded server."""
+        self.database.close()
+
+    async def aclose(self) -> None:
+        await self.database.aclose()
+
+    async def __aenter__(self) -> "Mainspring":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> "Mainspring":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _suggest(self, error: UnknownDefinition) -> UnknownDefinition:
+        close = difflib.get_close_matches(error.key, self.handlers, n=1)
+        return UnknownDefinition(error.key, close[0] if close else None)

@@ -1,0 +1,1 @@
+"""The command line: prints, and starts the long-running roles."""

@@ -1,0 +1,55 @@
+"""Finding the `Mainspring` a person names as `module:app`."""
+
+import difflib
+import importlib
+import sys
+import traceback
+from pathlib import Path
+
+from mainspring.app import Mainspring
+from mainspring.domain.errors import InputError
+
+
+def load_app(reference: str) -> Mainspring:
+    """Import `module:attribute`; the current directory is on the path, as users expect."""
+    module_name, colon, attribute = reference.partition(":")
+    if not colon or not module_name or not attribute:
+        raise InputError(f"--app is module:name, such as jobs:app, not {reference!r}")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise InputError(_not_found(module_name, error)) from error
+    except Exception as error:
+        raise InputError(f"importing {module_name!r} failed: {_where(error)}") from error
+    return _find(module, module_name, attribute)
+
+
+def _find(module: object, module_name: str, attribute: str) -> Mainspring:
+    found = getattr(module, attribute, None)
+    if isinstance(found, Mainspring):
+        return found
+    apps = [name for name, value in vars(module).items() if isinstance(value, Mainspring)]
+    if found is not None:
+        problem = f"{module_name}:{attribute} is a {type(found).__name__}, not a Mainspring"
+    else:
+        problem = f"the module {module_name!r} has no {attribute!r}"
+    if apps:
+        close = difflib.get_close_matches(attribute, apps, n=1)
+        problem += f"; did you mean {module_name}:{(close or apps)[0]}?"
+    raise InputError(problem)
+
+
+def _not_found(module_name: str, error: ModuleNotFoundError) -> str:
+    if error.name and module_name.split(".", maxsplit=1)[0] == error.name.split(".")[0]:
+        return (
+            f"there is no module {error.name!r} here; --app names a Python file in the current "
+            "directory or an installed package, such as jobs:app for jobs.py"
+        )
+    return f"importing {module_name!r} failed: {_where(error)}"
+
+
+def _where(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1]
+    return f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"

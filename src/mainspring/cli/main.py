@@ -1,0 +1,104 @@
+"""The command line's front: commands, errors and exit codes.
+
+Exit codes: 0 done; 1 a job asked for did not succeed or was not found; 2 the command, a
+setting or the database is wrong, and the message says how.
+"""
+
+import asyncio
+import sys
+from typing import Annotated
+
+import click
+import typer
+from rich.text import Text
+
+from mainspring import __version__
+from mainspring.cli import jobs as job_commands
+from mainspring.cli import output
+from mainspring.cli import worker as worker_commands
+from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.db import migrate as migrations
+from mainspring.db import pool
+from mainspring.db.access import Database
+from mainspring.domain.errors import (
+    ConflictError,
+    JobNotFound,
+    JobUnsuccessful,
+    MainspringError,
+    ResultTimeout,
+    SchemaMissing,
+    SchemaOutdated,
+)
+
+_NOT_DONE = (ConflictError, JobNotFound, JobUnsuccessful, ResultTimeout)
+
+app = typer.Typer(
+    name="mainspring",
+    help="Background jobs and schedules for teams that already run PostgreSQL.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(worker_commands.up)
+app.command()(worker_commands.worker)
+app.command()(job_commands.enqueue)
+app.add_typer(job_commands.jobs, name="jobs")
+
+
+@app.command()
+def migrate(
+    is_check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit 1 if something is to do.")
+    ] = False,
+    as_json: AsJson = False,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Bring the database up to this program."""
+    database = Database(make_settings(database_url, data_dir))
+    try:
+        if is_check:
+            asyncio.run(_check(database.url))
+            output.console.print(f"up to date, at migration {migrations.newest()}")
+            return
+        applied = asyncio.run(migrations.migrate(database.url))
+        names = [f"{migration.number:04} {migration.name}" for migration in applied]
+        if as_json:
+            output.print_json({"applied": names, "at": migrations.newest()})
+        else:
+            done = f"applied {', '.join(names)}" if names else "nothing to do"
+            output.console.print(f"{done}; at migration {migrations.newest()}", highlight=False)
+    except (SchemaMissing, SchemaOutdated) as error:
+        output.errors.print(Text(str(error)))
+        raise typer.Exit(1) from None
+    finally:
+        database.close()
+
+
+async def _check(url: str) -> None:
+    connection = await pool.connect(url, name="mainspring migrate")
+    async with connection:
+        await migrations.check(connection)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    output.console.print(__version__, highlight=False)
+
+
+def main() -> None:
+    """Run the command line; every error of ours is one sentence, never a traceback."""
+    try:
+        code = app(standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(1)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except MainspringError as error:
+        output.errors.print(Text.assemble(("error: ", "red"), str(error)), soft_wrap=True)
+        sys.exit(1 if isinstance(error, _NOT_DONE) else 2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)

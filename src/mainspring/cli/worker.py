@@ -1,0 +1,171 @@
+"""`mainspring worker` and `mainspring up`: the long-running roles."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mainspring import __version__, telemetry
+from mainspring.app import Mainspring
+from mainspring.cli import output
+from mainspring.cli.loading import load_app
+from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
+from mainspring.db import migrate
+from mainspring.db.pool import display_url
+from mainspring.domain.errors import InputError
+from mainspring.runtime import process, supervisor
+from mainspring.runtime.worker import Worker
+from mainspring.telemetry import LogFormat
+
+AppReference = Annotated[str, typer.Option("--app", help="Your app as module:name.")]
+Queues = Annotated[
+    str | None, typer.Option(help="Queues to work, comma-separated; all of the app's by default.")
+]
+Concurrency = Annotated[int | None, typer.Option(help="Jobs a process runs at a time.")]
+Processes = Annotated[int, typer.Option(min=1, max=64, help="Worker processes.")]
+
+
+def worker(
+    app_reference: AppReference,
+    queues: Queues = None,
+    concurrency: Concurrency = None,
+    processes: Processes = 1,
+    reload: Annotated[bool, typer.Option(help="Restart when a Python file changes.")] = False,
+    drain_seconds: Annotated[
+        float | None, typer.Option(help="How long stopping waits for running jobs.")
+    ] = None,
+    log_format: Annotated[LogFormat, typer.Option(help="How log lines look.")] = LogFormat.TEXT,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Run jobs until SIGTERM or Ctrl-C."""
+    telemetry.configure(log_format)
+    if processes > 1 or reload:
+        command = supervisor.this_command(*_without(sys.argv[1:], "--processes", "--reload"))
+        raise typer.Exit(asyncio.run(_supervise(command, processes, reload=reload)))
+    app = load_app(app_reference)
+    settings = make_settings(
+        database_url or app.settings.database_url,
+        data_dir or app.settings.data_dir,
+        concurrency=concurrency,
+        drain_seconds=drain_seconds,
+    )
+    app.use(settings)
+    try:
+        _run(app, _chosen_queues(app, queues))
+    finally:
+        app.close()
+
+
+def up(
+    app_reference: Annotated[
+        str | None, typer.Option("--app", help="Your app as module:name.")
+    ] = None,
+    concurrency: Concurrency = None,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Start everything on this machine: the database and a worker."""
+    telemetry.configure()
+    app = load_app(app_reference) if app_reference else Mainspring()
+    settings = make_settings(
+        database_url or app.settings.database_url,
+        data_dir or app.settings.data_dir,
+        concurrency=concurrency,
+    )
+    app.use(settings)
+    try:
+        output.console.print(f"[bold]Mainspring {__version__}[/bold]")
+        asyncio.run(migrate.migrate(app.database.url))
+        _print_started(app, app_reference)
+        _run(app, app.queues)
+    finally:
+        app.close()
+
+
+def _run(app: Mainspring, queues: tuple[str, ...]) -> None:
+    worker = _loop_factory(_work(app, queues))
+    process.leave(worker)
+
+
+async def _work(app: Mainspring, queues: tuple[str, ...]) -> Worker:
+    url = app.database.url
+    await process.check_database(url, use_pooler=app.settings.use_pooler)
+    await app.async_definitions()
+    worker = Worker(
+        url,
+        app.handlers,
+        queues=queues,
+        settings=app.settings,
+        enqueuer=app,
+        version=__version__,
+    )
+    await process.run_worker(worker)
+    await app.database.close_loop()
+    return worker
+
+
+def _loop_factory(main: Any) -> Worker:
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        worker: Worker = runner.run(main)
+        return worker
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _supervise(command: list[str], processes: int, *, reload: bool) -> int:
+    if reload:
+        return await supervisor.reload_on_change(command, Path.cwd())
+    return await supervisor.Supervisor(command, count=processes).run()
+
+
+def _without(arguments: list[str], *names: str) -> list[str]:
+    """The command line less the options that are the supervisor's."""
+    kept: list[str] = []
+    skip_value = False
+    for argument in arguments:
+        if skip_value:
+            skip_value = False
+        elif argument == "--processes":
+            skip_value = True
+        elif argument.partition("=")[0] not in names and argument != "--no-reload":
+            kept.append(argument)
+    return kept
+
+
+def _chosen_queues(app: Mainspring, queues: str | None) -> tuple[str, ...]:
+    if queues is None:
+        chosen = app.queues
+    else:
+        chosen = tuple(name.strip() for name in queues.split(",") if name.strip())
+    if not chosen:
+        raise InputError("there is no queue to work: the app has no jobs and --queues names none")
+    return chosen
+
+
+def _print_started(app: Mainspring, app_reference: str | None) -> None:
+    line = output.console.print
+    url = display_url(app.database.url)
+    if app.database.is_embedded:
+        line(f"  database  embedded PostgreSQL in {app.database.data_dir}", highlight=False)
+        line(f"            {url}", highlight=False, soft_wrap=True)
+    else:
+        line(f"  database  {url}", highlight=False, soft_wrap=True)
+    if not app.handlers:
+        line("  worker    none: give your own jobs with --app module:name")
+    else:
+        known = ", ".join(sorted(app.handlers))
+        line(f"  worker    {app_reference}: {known} (queues {', '.join(app.queues)})")
+        first = sorted(app.handlers)[0]
+        line("  try       in another terminal:", highlight=False)
+        line(f"            mainspring enqueue {first} '{app.example_payload(first)}'")
+        line("            mainspring jobs list")
+    line("Ctrl-C stops it.")

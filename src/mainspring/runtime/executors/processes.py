@@ -1,0 +1,275 @@
+"""CPU-bound functions in processes of their own.
+
+Each place in the pool is a child process driven by one thread; they talk over a pipe. A child
+runs one job at a time, so killing it ends exactly that job, and the place gets a new child.
+
+    worker  ── ("run", call) ──▶  child
+            ◀─ ("progress", bytes) ...
+            ◀─ ("done", result, is_committed) | ("failed", text)
+"""
+
+import asyncio
+import importlib
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from psycopg import Connection
+
+from mainspring import telemetry
+from mainspring.db import pool
+from mainspring.domain.errors import InputError
+from mainspring.domain.types import ExecutionMode
+from mainspring.runtime.context import Context
+from mainspring.runtime.held import HeldJob
+from mainspring.runtime.results import encode_result
+from mainspring.runtime.transactions import AsyncSource
+
+_SPAWN = multiprocessing.get_context("spawn")
+
+
+class ChildFailed(Exception):
+    """The handler raised in its process; the text is its traceback."""
+
+
+class ChildDied(Exception):
+    """The process ended without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildCall:
+    """Everything a child needs to run a job; it is pickled."""
+
+    module: str
+    name: str
+    row: tuple[Any, ...]
+    worker_id: int
+    wants_context: bool
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The answer of a handler whose success was committed by `ctx.transaction()`."""
+
+    result: Any
+
+
+class ProcessExecutor:
+    """A fixed number of children, started when first needed."""
+
+    def __init__(self, size: int, url: str) -> None:
+        self._url = url
+        self._places = asyncio.Semaphore(size)
+        self._idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
+        self._children: set[_Child] = set()
+
+    async def run(
+        self,
+        job: HeldJob,
+        function: Callable[..., Any],
+        *,
+        wants_context: bool,
+        on_progress: Callable[[HeldJob, bytes], None],
+        on_begin: Callable[[HeldJob], None],
+    ) -> Any:
+        """Run the function in a child; cancelling this kills the child."""
+        async with self._places:
+            on_begin(job)
+            child = self._take()
+            job.interrupt = child.terminate
+            call = ChildCall(
+                function.__module__,
+                function.__qualname__,
+                _row_of(job),
+                job.worker_id,
+                wants_context,
+                self._url,
+            )
+            loop = asyncio.get_running_loop()
+
+            def progressed(progress: bytes) -> None:
+                loop.call_soon_threadsafe(on_progress, job, progress)
+
+            try:
+                answer = await asyncio.to_thread(child.run, call, progressed)
+            except BaseException:
+                self._discard(child)
+                raise
+            self._idle.put(child)
+            return _unwrap(answer)
+
+    def close(self) -> None:
+        for child in list(self._children):
+            self._discard(child)
+
+    def _take(self) -> "_Child":
+        while True:
+            try:
+                child = self._idle.get_nowait()
+            except queue.Empty:
+                child = _Child()
+                self._children.add(child)
+                return child
+            if child.is_alive:
+                return child
+            self._discard(child)
+
+    def _discard(self, child: "_Child") -> None:
+        child.kill()
+        self._children.discard(child)
+
+
+class _Child:
+    """The worker's end of one child process."""
+
+    def __init__(self) -> None:
+        self._pipe, theirs = _SPAWN.Pipe()
+        self._process: BaseProcess = _SPAWN.Process(
+            target=_serve, args=(theirs,), daemon=True, name="mainspring-child"
+        )
+        self._lock = threading.Lock()
+        self._process.start()
+        theirs.close()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.is_alive()
+
+    def run(self, call: ChildCall, on_progress: Callable[[bytes], None]) -> tuple[Any, ...]:
+        try:
+            self._pipe.send(("run", call))
+            while True:
+                message: tuple[Any, ...] = self._pipe.recv()
+                if message[0] != "progress":
+                    return message
+                on_progress(message[1])
+        except (EOFError, OSError) as error:
+            self._process.join(1)
+            raise ChildDied(
+                f"the process of the job ended with exit code {self._process.exitcode}"
+            ) from error
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        with self._lock:
+            if self._process.is_alive():
+                self._process.kill()
+                self._process.join(5)
+            self._pipe.close()
+
+
+def _unwrap(message: tuple[Any, ...]) -> Any:
+    match message:
+        case ("done", result, False):
+            return result
+        case ("done", result, True):
+            return Committed(result)
+        case ("failed", text):
+            raise ChildFailed(text)
+        case _:
+            raise ChildDied(f"the process of the job answered {message[0]!r}")
+
+
+def _row_of(job: HeldJob) -> tuple[Any, ...]:
+    return (
+        job.id,
+        job.fence,
+        job.definition,
+        job.payload_text,
+        job.attempt,
+        job.failures,
+        job.losses,
+        job.max_attempts,
+        job.queue,
+        job.priority,
+        job.tenant_id,
+        job.extras,
+    )
+
+
+# Below here runs in the child.
+
+
+_stop_requested = threading.Event()
+
+
+def _serve(pipe: Pipe) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's to handle.
+    signal.signal(signal.SIGTERM, lambda *_: _stop_requested.set())
+    telemetry.configure()
+    while True:
+        try:
+            _, call = pipe.recv()
+        except EOFError:
+            return
+        _stop_requested.clear()
+        pipe.send(_answer(call, pipe))
+
+
+def _answer(call: ChildCall, pipe: Pipe) -> tuple[Any, ...]:
+    job = HeldJob(call.row, call.worker_id, 0.0)  # type: ignore[arg-type]
+    try:
+        result = _call_handler(call, job, pipe)
+        if job.transaction is not None and job.transaction.is_open:
+            job.transaction.commit((0, 0), encode_result(result))
+            return ("done", result, True)
+    except Exception as error:  # noqa: BLE001 - a handler may raise anything
+        if job.transaction is not None:
+            job.transaction.roll_back(error)
+        return ("failed", "".join(traceback.format_exception(error)))
+    return ("done", result, False)
+
+
+def _call_handler(call: ChildCall, job: HeldJob, pipe: Pipe) -> Any:
+    target: Any = importlib.import_module(call.module)
+    for part in call.name.split("."):
+        target = getattr(target, part)
+    function = getattr(target, "function", target)
+    if not call.wants_context:
+        return function(**job.payload())
+    facilities = _ChildFacilities(call.url, pipe)
+    context = Context(job, facilities, ExecutionMode.PROCESS, is_stopped=_stop_requested.is_set)
+    return function(**job.payload(), ctx=context)
+
+
+class _ChildFacilities:
+    """What a context can do in a child."""
+
+    def __init__(self, url: str, pipe: Pipe) -> None:
+        self._url, self._pipe = url, pipe
+
+    @property
+    def async_source(self) -> AsyncSource:
+        raise InputError("a handler in a process is a plain function; use the plain methods")
+
+    @property
+    def sync_source(self) -> "_ChildFacilities":
+        return self
+
+    @property
+    def enqueuer(self) -> Any:
+        raise InputError(
+            "ctx.enqueue is not available in a process; return and enqueue from a job in a thread"
+        )
+
+    def connection(self) -> AbstractContextManager[Connection[Any]]:
+        return pool.connect_sync(self._url)
+
+    def note_progress(self, job: HeldJob, progress: bytes) -> None:
+        self._pipe.send(("progress", progress))
+
+
+def default_size() -> int:
+    return os.cpu_count() or 1

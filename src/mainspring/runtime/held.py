@@ -1,0 +1,100 @@
+"""A job a worker holds a lease on, from claim to report."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from mainspring.domain.outcomes import StopReason
+from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
+from mainspring.store.attempts import Report
+
+
+class HeldJob:
+    """Made for every job, so it is a plain object with slots and does nothing early."""
+
+    __slots__ = (
+        "attempt",
+        "began_at",
+        "claimed_at",
+        "definition",
+        "expires_at",
+        "extras",
+        "failures",
+        "fence",
+        "forced_at",
+        "id",
+        "interrupt",
+        "losses",
+        "max_attempts",
+        "payload_text",
+        "priority",
+        "progress",
+        "queue",
+        "stop",
+        "stop_note",
+        "task",
+        "tenant_id",
+        "transaction",
+        "worker_id",
+    )
+
+    id: JobId
+    fence: Fence
+    definition: str
+    payload_text: str
+    attempt: int
+    failures: int
+    losses: int
+    max_attempts: int
+    queue: str
+    priority: int
+    tenant_id: TenantId
+    extras: str | None
+
+    def __init__(self, row: tuple[Any, ...], worker_id: WorkerId, claimed_at: float) -> None:
+        (
+            self.id,
+            self.fence,
+            self.definition,
+            self.payload_text,
+            self.attempt,
+            self.failures,
+            self.losses,
+            self.max_attempts,
+            self.queue,
+            self.priority,
+            self.tenant_id,
+            self.extras,
+        ) = row
+        self.worker_id = worker_id
+        self.claimed_at = claimed_at
+        self.began_at = 0.0
+        self.expires_at = 0.0
+        self.forced_at = 0.0
+        self.stop: StopReason | None = None
+        self.stop_note = ""
+        self.task: asyncio.Task[None] | None = None
+        self.interrupt: Callable[[], None] | None = None
+        self.progress: bytes | None = None
+        self.transaction: Any = None
+
+    @property
+    def report(self) -> Report:
+        return Report(self.id, self.fence)
+
+    def payload(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = orjson.loads(self.payload_text)
+        return loaded
+
+    def rare(self, name: str) -> Any:
+        """A field that few jobs have; None for those that have not."""
+        return orjson.loads(self.extras).get(name) if self.extras else None
+
+    def timings(self) -> tuple[int, int]:
+        """Microseconds from claim to begin, and from begin to now."""
+        began = self.began_at or time.monotonic()
+        waited = int((began - self.claimed_at) * 1e6)
+        return max(waited, 0), int((time.monotonic() - began) * 1e6)

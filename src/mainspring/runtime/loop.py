@@ -1,0 +1,49 @@
+"""The one loop behind every background duty: a pass, a wait, and no end to either."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import psycopg
+
+from mainspring import telemetry
+from mainspring.domain.errors import DatabaseError
+
+
+class Loop:
+    """Calls `action` for ever; it answers how many seconds to wait, and `wake` ends the wait.
+
+    A lost database is waited for; any other error is reported and the next pass comes anyway,
+    because one bad pass must not end the duty.
+    """
+
+    def __init__(self, name: str, action: Callable[[], Coroutine[Any, Any, float]]) -> None:
+        self.name = name
+        self.passes = 0
+        self._action = action
+        self._wake = asyncio.Event()
+        self._failures = 0
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    async def run(self) -> None:
+        while True:
+            self._wake.clear()
+            pause = await self._pass()
+            self.passes += 1
+            try:
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    async def _pass(self) -> float:
+        try:
+            pause: float = await self._action()
+        except (psycopg.Error, DatabaseError, OSError) as error:
+            self._failures += 1
+            telemetry.event("loop_failed", loop=self.name, error=str(error))
+            return min(0.2 * 2.0**self._failures, 10.0)
+        self._failures = 0
+        return pause

@@ -1,0 +1,213 @@
+"""Results on their way to the database.
+
+Runners hand over what became of a job and go on; one task sends what has gathered, in one
+statement a kind, on a connection of its own. While a batch is on its way the next gathers,
+so batches are as large as the database is slow, and a lone result leaves at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+
+from mainspring import telemetry
+from mainspring.db.dedicated import DedicatedConnection
+from mainspring.domain.outcomes import End, Requeue, clean
+from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WorkerId
+from mainspring.runtime.held import HeldJob
+from mainspring.store import attempts
+from mainspring.store.attempts import Ending, Report, Return, Successes
+
+_LARGEST_BATCH = 2000
+
+
+class Reporter:
+    """Collects reports of one worker and sends them in batches."""
+
+    def __init__(self, connection: DedicatedConnection, *, on_sent: Callable[[int], None]) -> None:
+        self.worker_id = WorkerId(0)
+        self.in_flight = 0
+        self._connection = connection
+        self._on_sent = on_sent
+        self._successes = Successes()
+        self._endings: list[Ending] = []
+        self._returns: list[Return] = []
+        self._in_flight_ids: set[int] = set()
+        self._has_reports = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def __len__(self) -> int:
+        """Reports not yet committed."""
+        return len(self._successes) + len(self._endings) + len(self._returns) + self.in_flight
+
+    def succeed(self, job: HeldJob, ran: float, result: bytes | None) -> None:
+        """The hot path: five appends and a flag; `ran` is in seconds."""
+        reports = self._successes
+        reports.job_ids.append(job.id)
+        reports.fences.append(job.fence)
+        reports.waits.append(int((job.began_at - job.claimed_at) * 1e6))
+        reports.runs.append(int(ran * 1e6))
+        reports.results.append(result)
+        self._has_reports.set()
+
+    def end(self, job: HeldJob, outcome: End) -> None:
+        waited, ran = job.timings()
+        self._endings.append(
+            Ending(
+                job.id,
+                job.fence,
+                waited,
+                ran,
+                state=outcome.state,
+                status=outcome.status,
+                error=outcome.error,
+                failed=outcome.failed,
+            )
+        )
+        self._has_reports.set()
+
+    def requeue(self, job: HeldJob, outcome: Requeue) -> None:
+        waited, ran = job.timings()
+        self._returns.append(
+            Return(
+                job.id,
+                job.fence,
+                waited,
+                ran,
+                status=outcome.status,
+                error=outcome.error,
+                failed=outcome.failed,
+                delay=outcome.delay,
+            )
+        )
+        self._has_reports.set()
+
+    def job_ids(self) -> set[int]:
+        """The jobs whose reports are not yet committed."""
+        waiting = {*self._successes.job_ids, *(e.job_id for e in self._endings)}
+        return waiting | {r.job_id for r in self._returns} | self._in_flight_ids
+
+    async def run(self) -> None:
+        while True:
+            await self._has_reports.wait()
+            self._idle.clear()
+            self._has_reports.clear()
+            await self._flush()
+            if not self._has_reports.is_set():
+                self._idle.set()
+
+    async def drained(self) -> None:
+        """Wait until everything handed over so far is committed."""
+        while len(self):
+            await self._idle.wait()
+            await asyncio.sleep(0)
+
+    def forget(self) -> list[tuple[Report, AttemptStatus]]:
+        """Drop what has not been sent, after the lease was lost; returns what it would say."""
+        refused = [(report, AttemptStatus.SUCCEEDED) for report in _leases(self._successes)]
+        refused += [(Report(e.job_id, e.fence), e.status) for e in self._endings]
+        refused += [(Report(r.job_id, r.fence), r.status) for r in self._returns]
+        self._successes, self._endings, self._returns = Successes(), [], []
+        return refused
+
+    async def _flush(self) -> None:
+        successes, self._successes = self._successes, Successes()
+        endings, self._endings = self._endings, []
+        returns, self._returns = self._returns, []
+        self.in_flight = len(successes) + len(endings) + len(returns)
+        self._in_flight_ids = {*successes.job_ids, *(e.job_id for e in endings)}
+        self._in_flight_ids |= {r.job_id for r in returns}
+        worker_id = self.worker_id
+        for batch in _slices(successes):
+            await self._send_successes(worker_id, batch)
+        if endings:
+            await self._send(worker_id, endings, attempts.finish_ended)
+        if returns:
+            await self._send(worker_id, returns, attempts.finish_requeued)
+        sent, self.in_flight = self.in_flight, 0
+        self._on_sent(sent)
+
+    async def _send_successes(self, worker_id: WorkerId, batch: Successes) -> None:
+        async def finish(connection: AsyncConnection[Any]) -> list[Report]:
+            return await attempts.finish_succeeded(connection, worker_id, batch)
+
+        try:
+            refused = await self._connection.run(finish)
+        except psycopg.DataError as error:
+            await self._send_singly(worker_id, batch, error)
+            return
+        await self.record_late([(report, AttemptStatus.SUCCEEDED) for report in refused])
+
+    async def _send_singly(
+        self, worker_id: WorkerId, batch: Successes, error: psycopg.DataError
+    ) -> None:
+        """A result that PostgreSQL cannot store must not hold up the others."""
+        if len(batch) > 1:
+            for single in _slices(batch, 1):
+                await self._send_successes(worker_id, single)
+            return
+        problem = clean(f"the result could not be stored: {error.diag.message_primary}")
+        job_id, fence = next(_leases(batch))
+        ending = Ending(
+            job_id,
+            fence,
+            batch.waits[0],
+            batch.runs[0],
+            state=JobState.FAILED,
+            status=AttemptStatus.FAILED,
+            error=problem,
+            failed=1,
+        )
+        await self._send(worker_id, [ending], attempts.finish_ended)
+
+    async def _send(
+        self, worker_id: WorkerId, reports: Sequence[Any], statement: Callable[..., Any]
+    ) -> None:
+        async def finish(connection: AsyncConnection[Any]) -> list[Report]:
+            refused: list[Report] = await statement(connection, worker_id, reports)
+            return refused
+
+        refused = set(await self._connection.run(finish))
+        await self.record_late(
+            [
+                (Report(report.job_id, report.fence), report.status)
+                for report in reports
+                if (report.job_id, report.fence) in refused
+            ]
+        )
+
+    async def record_late(self, reports: Sequence[tuple[Report, AttemptStatus]]) -> None:
+        """Keep what was reported too late; a report repeated after a lost answer is not late."""
+        if not reports:
+            return
+
+        async def record(connection: AsyncConnection[Any]) -> int:
+            return await attempts.record_late_reports(connection, reports)
+
+        if recorded := await self._connection.run(record):
+            telemetry.event("late_report_refused", reports=recorded)
+
+
+def _leases(reports: Successes) -> Iterator[Report]:
+    return (
+        Report(JobId(job_id), Fence(fence))
+        for job_id, fence in zip(reports.job_ids, reports.fences, strict=True)
+    )
+
+
+def _slices(reports: Successes, size: int = _LARGEST_BATCH) -> list[Successes]:
+    if 0 < len(reports) <= size and size > 1:
+        return [reports]
+    return [
+        Successes(
+            reports.job_ids[start : start + size],
+            reports.fences[start : start + size],
+            reports.waits[start : start + size],
+            reports.runs[start : start + size],
+            reports.results[start : start + size],
+        )
+        for start in range(0, len(reports), size)
+    ]

@@ -1,0 +1,27 @@
+"""Results as JSON text."""
+
+from typing import Any
+
+import orjson
+
+from mainspring.domain.jobs import holds_nul
+
+
+class UnstorableResult(Exception):
+    """The handler returned something that is not JSON."""
+
+
+def encode_result(result: Any) -> bytes | None:
+    """JSON text; None for None, so that a job without a result stores nothing."""
+    if result is None:
+        return None
+    try:
+        encoded = orjson.dumps(result)
+    except TypeError as error:
+        raise UnstorableResult(
+            f"the handler returned a {type(result).__name__} that is not JSON ({error}); return a "
+            "dict, list, text, number, bool or None"
+        ) from error
+    if b"\\u0000" in encoded and holds_nul(result):
+        raise UnstorableResult("the result holds a NUL byte, which PostgreSQL refuses")
+    return encoded

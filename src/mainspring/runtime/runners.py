@@ -1,0 +1,355 @@
+"""The runners: take claimed jobs from the buffer and run their handlers.
+
+A task per job would cost more than a small job itself. So a runner is a task that runs one
+job after another in itself. While it is suspended in a handler the event loop gets to a
+starter, which adds a runner if jobs wait: jobs that never suspend are done by one runner in a
+row, jobs that wait for something get as many runners as there are places.
+
+    buffer ─▶ runner ── await handler ──▶ report ─▶ next job
+                 └ suspended? the starter adds another, twice as many each time
+
+A handler that changes context variables would leak them into the next job of its runner;
+such a runner ends after that job and a fresh one takes over.
+"""
+
+import asyncio
+import contextvars
+import random
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, assert_never
+
+from mainspring import telemetry
+from mainspring.domain.definitions import Handler
+from mainspring.domain.errors import LeaseLost
+from mainspring.domain.outcomes import (
+    End,
+    Outcome,
+    Requeue,
+    StopReason,
+    Succeed,
+    Trials,
+    of_answer,
+    of_failure,
+    of_stop,
+)
+from mainspring.domain.types import AttemptStatus, ExecutionMode, JobState
+from mainspring.runtime.context import Context, Facilities
+from mainspring.runtime.executors.processes import ChildFailed, Committed, ProcessExecutor
+from mainspring.runtime.executors.threads import ThreadExecutor
+from mainspring.runtime.held import HeldJob
+from mainspring.runtime.plain import PlainQueue
+from mainspring.runtime.reports import Reporter
+from mainspring.runtime.results import UnstorableResult, encode_result
+
+_SLICE = 0.002
+_MANY_LOSSES = 2
+_OUR_CODE = str(Path(__file__).parent)
+
+
+class Runners:
+    """Runs the jobs of one worker, up to `concurrency` at a time."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        *,
+        buffer: deque[HeldJob],
+        reporter: Reporter,
+        facilities: Facilities,
+        concurrency: int,
+        processes: ProcessExecutor,
+        probe: Callable[[HeldJob], Any],
+        on_unknown: Callable[[HeldJob], None],
+        on_room: Callable[[], None],
+    ) -> None:
+        self.running: dict[int, HeldJob] = {}
+        self.concurrency = concurrency
+        self.threads = ThreadExecutor(concurrency)
+        self.zombies = 0
+        self._handlers = handlers
+        self._buffer = buffer
+        self._reporter = reporter
+        self._facilities = facilities
+        self._processes = processes
+        self._probe = probe
+        self._on_unknown = on_unknown
+        self._on_room = on_room
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._yielding = 0
+        self._is_starter_scheduled = False
+        self._one_suspect = asyncio.Lock()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def start(self) -> None:
+        """There are jobs in the buffer: make sure that someone takes them."""
+        if not self._is_starter_scheduled:
+            self._is_starter_scheduled = True
+            asyncio.get_running_loop().call_soon(self._start_more)
+
+    def room(self) -> int:
+        """How many more jobs could run right now."""
+        return self.concurrency - len(self.running) - self.threads.abandoned - self.zombies
+
+    async def drained(self) -> None:
+        """Wait until no job is running or waiting in the buffer."""
+        await self._idle.wait()
+
+    def _start_more(self) -> None:
+        self._is_starter_scheduled = False
+        if not self._buffer or self._yielding:
+            return
+        wanted = min(len(self._buffer), self.room(), max(1, len(self._tasks)))
+        for _ in range(wanted):
+            task = asyncio.create_task(self._run_jobs(), context=contextvars.Context())
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+        if wanted > 0:
+            self._idle.clear()
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            telemetry.event("loop_failed", loop="runner", error=repr(error))
+        if self._buffer:
+            self.start()
+        elif not self._tasks:
+            self._idle.set()
+
+    async def _run_jobs(self) -> None:  # noqa: C901 - the hot path, where every call counts
+        task = asyncio.current_task()
+        fresh = contextvars.copy_context()
+        slice_ends = time.monotonic() + _SLICE
+        buffer, handlers, running = self._buffer, self._handlers, self.running
+        while buffer and len(running) < self.concurrency:
+            job = buffer.popleft()
+            handler = handlers.get(job.definition)
+            if handler is None:
+                self._on_unknown(job)
+                continue
+            job.task = task
+            job.began_at = now = time.monotonic()
+            job.expires_at = now + handler.definition.timeout.total_seconds()
+            running[job.id] = job
+            if buffer and not self._is_starter_scheduled:
+                self.start()
+            try:
+                if handler.is_simple and not job.losses:
+                    # The hot path: no context, no executor, nothing to clean up.
+                    answer = await handler.function(**job.payload())
+                else:
+                    answer = await self._call(job, handler)
+            except BaseException as error:  # noqa: BLE001 - a handler may raise anything
+                await self._failed(job, handler, error)
+            else:
+                now = time.monotonic()
+                if answer is None and job.transaction is None and job.stop is None:
+                    self._reporter.succeed(job, now - job.began_at, None)
+                else:
+                    await self._answered(job, handler, answer)
+            running.pop(job.id, None)
+            if now > slice_ends:
+                await self._yield()
+                slice_ends = time.monotonic() + _SLICE
+            if contextvars.copy_context() != fresh:
+                return
+        self._on_room()
+
+    def stop_job(self, job: HeldJob, reason: StopReason, note: str) -> None:
+        """Ask a running handler to stop: an async one is canceled, others see the flag."""
+        if job.stop is not None and reason is not StopReason.LEASE_LOST:
+            return
+        job.stop, job.stop_note = reason, note
+        job.forced_at = 0.0
+        if self._handlers[job.definition].mode is ExecutionMode.ASYNC:
+            _cancel_task(job)
+        elif job.interrupt is not None and self._is_process(job):
+            job.interrupt()
+
+    def force(self, job: HeldJob) -> None:
+        """End a handler that did not stop when asked."""
+        if self._is_thread(job) and job.interrupt is not None:
+            job.interrupt()
+        else:
+            _cancel_task(job)
+
+    def abandon(self, job: HeldJob) -> None:
+        """Report a handler that cannot be ended, and let it be."""
+        handler = self._handlers[job.definition]
+        trials = Trials(job.failures, job.max_attempts, handler.definition.backoff)
+        reason = job.stop or StopReason.CANCEL
+        if (outcome := of_stop(reason, job.stop_note, trials, random=random.random)) is not None:
+            self._report(job, outcome)
+        _tell("handler_abandoned", job)
+        job.stop = StopReason.ABANDONED
+        if self.running.pop(job.id, None) is not None and not self._is_thread(job):
+            self.zombies += 1
+        _cancel_task(job)
+
+    def _is_thread(self, job: HeldJob) -> bool:
+        return self._handlers[job.definition].mode is ExecutionMode.THREAD
+
+    def _is_process(self, job: HeldJob) -> bool:
+        return self._handlers[job.definition].mode is ExecutionMode.PROCESS
+
+    async def _yield(self) -> None:
+        self._on_room()
+        self._yielding += 1
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._yielding -= 1
+
+    async def _call(self, job: HeldJob, handler: Handler) -> Any:
+        if not job.losses:
+            return await self._execute(job, handler)
+        if not await self._probe(job):
+            raise LeaseLost(job.id)
+        if job.losses < _MANY_LOSSES:
+            return await self._execute(job, handler)
+        async with self._one_suspect:
+            return await self._execute(job, handler)
+
+    async def _execute(self, job: HeldJob, handler: Handler) -> Any:
+        match handler.mode:
+            case ExecutionMode.ASYNC:
+                return await handler.function(**self._arguments(job, handler))
+            case ExecutionMode.THREAD:
+                return await self.threads.run(job, lambda: self._call_plain(job, handler))
+            case ExecutionMode.PROCESS:
+                return await self._processes.run(
+                    job,
+                    handler.function,
+                    wants_context=handler.wants_context,
+                    on_progress=self._facilities.note_progress,
+                    on_begin=self._restart_clock,
+                )
+            case _:
+                assert_never(handler.mode)
+
+    def _arguments(self, job: HeldJob, handler: Handler) -> dict[str, Any]:
+        arguments = job.payload()
+        if handler.wants_context:
+            arguments["ctx"] = Context(job, self._facilities, handler.mode)
+        return arguments
+
+    def _call_plain(self, job: HeldJob, handler: Handler) -> Any:
+        if handler.is_plain_worker:
+            context = Context(job, self._facilities, handler.mode)
+            answer = handler.function(job.payload(), str(job.id), PlainQueue(context))
+        else:
+            answer = handler.function(**self._arguments(job, handler))
+        if job.transaction is not None and job.transaction.is_open and _is_success(answer):
+            job.transaction.commit(job.timings(), encode_result(answer))
+            return Committed(answer)
+        return answer
+
+    def _restart_clock(self, job: HeldJob) -> None:
+        timeout = job.expires_at - job.began_at
+        job.began_at = time.monotonic()
+        job.expires_at = job.began_at + timeout
+
+    async def _answered(self, job: HeldJob, handler: Handler, answer: Any) -> None:
+        if isinstance(answer, Committed) or job.stop is StopReason.ABANDONED:
+            return
+        if job.stop is StopReason.LEASE_LOST:
+            await self._roll_back(job, LeaseLost(job.id))
+            await self._reporter.record_late([(job.report, AttemptStatus.SUCCEEDED)])
+            return
+        outcome = of_answer(answer)
+        if not isinstance(outcome, Succeed):
+            await self._roll_back(job, asyncio.CancelledError())
+            self._report(job, outcome)
+            return
+        try:
+            result = encode_result(outcome.result)
+            if job.transaction is not None and job.transaction.is_open:
+                await job.transaction.acommit(job.timings(), result)
+                return
+        except UnstorableResult as error:
+            await self._roll_back(job, error)
+            self._report(job, End(JobState.FAILED, AttemptStatus.FAILED, str(error), failed=1))
+        except Exception as error:  # noqa: BLE001 - whatever the commit raised, the job failed
+            await self._failed(job, handler, error)
+        else:
+            self._reporter.succeed(job, time.monotonic() - job.began_at, result)
+
+    async def _failed(self, job: HeldJob, handler: Handler, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError) and job.task is not None:
+            if job.stop is None and job.task.cancelling():
+                raise error  # Not the job but the runner itself was canceled.
+            while job.task.uncancel():
+                pass
+        await self._roll_back(job, error)
+        if isinstance(error, LeaseLost) or job.stop is StopReason.LEASE_LOST:
+            if job.stop is not StopReason.ABANDONED:
+                await self._reporter.record_late([(job.report, AttemptStatus.CANCELED)])
+            return
+        trials = Trials(job.failures, job.max_attempts, handler.definition.backoff)
+        if job.stop is not None:
+            outcome = of_stop(job.stop, job.stop_note, trials, random=random.random)
+        else:
+            outcome = of_failure(describe(error), trials, random=random.random)
+        if outcome is not None:
+            self._report(job, outcome)
+
+    async def _roll_back(self, job: HeldJob, error: BaseException) -> None:
+        transaction = job.transaction
+        if transaction is None or not transaction.is_open:
+            return
+        if transaction.is_async:
+            await transaction.aroll_back(error)
+        else:
+            await asyncio.to_thread(transaction.roll_back, error)
+
+    def _report(self, job: HeldJob, outcome: Outcome) -> None:
+        match outcome:
+            case Succeed():
+                self._reporter.succeed(job, time.monotonic() - job.began_at, None)
+            case End():
+                name = "job_dead" if outcome.state is JobState.DEAD_LETTER else "job_ended"
+                _tell(name, job, state=outcome.state, error=outcome.error)
+                self._reporter.end(job, outcome)
+            case Requeue():
+                if outcome.failed:
+                    _tell("attempt_failed", job, error=outcome.error, retry_in=outcome.delay)
+                self._reporter.requeue(job, outcome)
+            case _:
+                assert_never(outcome)
+
+
+def _cancel_task(job: HeldJob) -> None:
+    if job.task is not None:
+        job.task.cancel()
+
+
+def _is_success(answer: object) -> bool:
+    return isinstance(of_answer(answer), Succeed)
+
+
+def _tell(name: str, job: HeldJob, **facts: Any) -> None:
+    telemetry.event(
+        name,
+        job_id=job.id,
+        definition=job.definition,
+        tenant=job.tenant_id,
+        attempt=job.attempt,
+        **{key: str(value) for key, value in facts.items()},
+    )
+
+
+def describe(error: BaseException) -> str:
+    """The traceback from the handler on, the exception itself first."""
+    if isinstance(error, ChildFailed):
+        return str(error)
+    summary = "".join(traceback.format_exception_only(error)).strip()
+    frames = list(traceback.extract_tb(error.__traceback__))
+    ours = [index for index, frame in enumerate(frames) if frame.filename.startswith(_OUR_CODE)]
+    frames = frames[ours[-1] + 1 :] if ours else frames
+    if not frames:
+        return summary
+    return f"{summary}\n\n{''.join(traceback.format_list(frames))}"

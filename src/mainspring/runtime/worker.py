@@ -1,0 +1,347 @@
+"""A worker process: claims, runs, reports, and keeps its lease.
+
+listen ─wake─▶ claimer ─▶ buffer ─▶ runners ─▶ reporter ─▶ database
+                  ▲                    │
+                  └────── room ────────┘
+lease keeper (thread) ─lost─▶ start over under a new id
+watchdog: timeouts, cancels, force        maintenance: due, recovery, history
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Coroutine, Mapping
+from datetime import timedelta
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from mainspring import telemetry
+from mainspring.db.dedicated import DedicatedConnection
+from mainspring.db.listen import listen
+from mainspring.db.spares import AsyncSpares, SyncSpares
+from mainspring.domain.definitions import Handler
+from mainspring.domain.outcomes import End, StopReason
+from mainspring.domain.types import AttemptStatus, JobState, WaitsFor, WorkerId
+from mainspring.runtime.claims import Claimer, hand_back_unknown
+from mainspring.runtime.context import Enqueuer
+from mainspring.runtime.executors.processes import ProcessExecutor, default_size
+from mainspring.runtime.held import HeldJob
+from mainspring.runtime.leases import LeaseKeeper, host_name, process_identity
+from mainspring.runtime.maintenance import Maintenance
+from mainspring.runtime.reports import Reporter
+from mainspring.runtime.runners import Runners
+from mainspring.runtime.watchdog import Watchdog
+from mainspring.settings import Settings
+from mainspring.store import attempts, workers
+from mainspring.store.attempts import Report
+from mainspring.store.workers import WorkerFacts
+
+_POOL_SIZE = 20
+
+
+class Worker:
+    """Runs handlers for jobs of some queues until it is stopped."""
+
+    def __init__(
+        self,
+        url: str,
+        handlers: Mapping[str, Handler],
+        *,
+        queues: tuple[str, ...],
+        settings: Settings,
+        enqueuer: Enqueuer,
+        version: str,
+        name: str | None = None,
+    ) -> None:
+        self.worker_id = WorkerId(0)
+        self.started = asyncio.Event()
+        self.enqueuer = enqueuer
+        self._url, self._settings = url, settings
+        self._handlers = handlers
+        self._lease = timedelta(seconds=settings.lease_seconds)
+        self._facts = WorkerFacts(
+            name=name or f"{host_name()}:{os.getpid()}",
+            host=host_name(),
+            pid=os.getpid(),
+            process_identity=process_identity(),
+            queues=queues,
+            concurrency=settings.concurrency,
+            version=version,
+        )
+        self._unknown: list[Report] = []
+        self._stopping = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._keeper: LeaseKeeper | None = None
+        self._build()
+
+    def _build(self) -> None:
+        settings = self._settings
+        use_pooler = settings.use_pooler
+        self.async_source = AsyncSpares(self._url, size=_POOL_SIZE, use_pooler=use_pooler)
+        self.sync_source = SyncSpares(self._url, size=_POOL_SIZE, use_pooler=use_pooler)
+        self._claims = self._dedicated("claim", on_reconnect=self._return_unheard)
+        self._finishes = self._dedicated("finish")
+        self._chores = self._dedicated("chores")
+        self._reporter = Reporter(self._finishes, on_sent=self._sent)
+        self._claimer = Claimer(
+            self._claims,
+            queues=self._facts.queues,
+            poll_seconds=settings.poll_seconds,
+            prefetch=settings.prefetch,
+            room=self._room,
+            on_claimed=self._claimed,
+        )
+        self._processes = ProcessExecutor(default_size(), self._url)
+        self._runners = Runners(
+            self._handlers,
+            buffer=self._claimer.buffer,
+            reporter=self._reporter,
+            facilities=self,
+            concurrency=settings.concurrency,
+            processes=self._processes,
+            probe=self._probe,
+            on_unknown=self._note_unknown,
+            on_room=self._claimer.made_room,
+        )
+        self._watchdog = Watchdog(
+            self._runners, self._chores, grace_seconds=settings.cancel_grace_seconds
+        )
+        self._maintenance = Maintenance(
+            self._chores,
+            definitions=tuple(self._handlers),
+            max_losses=settings.max_losses,
+            on_ready=self._claimer.wake,
+        )
+
+    def _dedicated(self, name: str, **options: Any) -> DedicatedConnection:
+        return DedicatedConnection(
+            self._url,
+            name=f"mainspring {name}",
+            use_pooler=self._settings.use_pooler,
+            pins_plans=True,
+            **options,
+        )
+
+    # Life
+
+    async def run(self) -> None:
+        """Work until `stop`; returns when everything is reported or handed back."""
+        try:
+            await self._start()
+            await self._stopping.wait()
+            await self._drain()
+        finally:
+            await self._close()
+
+    def stop(self) -> None:
+        """Take no more jobs, drain, hand back the rest; safe to call again."""
+        self._stopping.set()
+
+    def hurry(self) -> None:
+        """Do not wait for running jobs any longer."""
+        self._hurry.set()
+
+    @property
+    def has_stuck_threads(self) -> bool:
+        """Whether a handler's thread outlived the drain; only leaving the process ends it."""
+        return self._runners.threads.abandoned > 0
+
+    async def _start(self) -> None:
+        await self._register()
+        await self._chores.run(self._maintenance.recover)
+        self._spawn(self._reporter.run())
+        self._spawn(self._claimer.run())
+        self._spawn(self._watchdog.loop.run())
+        self._spawn(self._tend_buffer())
+        for loop in (
+            self._maintenance.due,
+            self._maintenance.recovery,
+            self._maintenance.history,
+        ):
+            self._spawn(loop.run())
+        if not self._settings.use_pooler:
+            self._spawn(listen(self._url, on_message=self._hear, on_connect=self._claimer.wake))
+        telemetry.event(
+            "worker_started", worker=self.worker_id, queues=",".join(self._facts.queues)
+        )
+        self.started.set()
+
+    async def _register(self) -> None:
+        async def register(connection: AsyncConnection[Any]) -> WorkerId:
+            return await workers.register(connection, self._facts, self._lease)
+
+        self.worker_id = await self._chores.run(register)
+        self._reporter.worker_id = self._watchdog.worker_id = self.worker_id
+        self._claimer.start_over(self.worker_id)
+        loop = asyncio.get_running_loop()
+
+        def lost(worker_id: WorkerId) -> None:
+            loop.call_soon_threadsafe(self._lease_lost, worker_id)
+
+        self._keeper = LeaseKeeper(
+            self._url,
+            self.worker_id,
+            lease=self._lease,
+            on_lost=lost,
+            use_pooler=self._settings.use_pooler,
+        )
+        self._keeper.start()
+
+    def _spawn(self, duty: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(duty, name=getattr(duty, "__qualname__", "duty"))
+        task.add_done_callback(self._duty_ended)
+        self._tasks.append(task)
+
+    def _duty_ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            telemetry.event("loop_failed", loop=task.get_name(), error=repr(error))
+            self.stop()
+
+    async def _drain(self) -> None:
+        telemetry.event(
+            "worker_stopping", worker=self.worker_id, running=len(self._runners.running)
+        )
+        self._claimer.is_paused = True
+        await self._chores.run(lambda c: workers.stop(c, self.worker_id))
+        await self._hand_back(self._claimer.take_all())
+        if not await self._drained_in_time():
+            await self._interrupt_all()
+        # A claim that was under way when we paused.
+        await self._hand_back(self._claimer.take_all())
+        await self._reporter.drained()
+        await self._hand_back(self._unknown)
+
+    async def _drained_in_time(self) -> bool:
+        drained = asyncio.create_task(self._runners.drained())
+        hurried = asyncio.create_task(self._hurry.wait())
+        await asyncio.wait(
+            (drained, hurried),
+            timeout=self._settings.drain_seconds,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        hurried.cancel()
+        is_drained = drained.done()
+        drained.cancel()
+        return is_drained
+
+    async def _interrupt_all(self) -> None:
+        for job in list(self._runners.running.values()):
+            self._runners.stop_job(
+                job, StopReason.SHUTDOWN, "the worker stopped before the job was done"
+            )
+            self._runners.force(job)
+        try:
+            async with asyncio.timeout(1):
+                await self._runners.drained()
+        except TimeoutError:
+            for job in list(self._runners.running.values()):
+                self._runners.abandon(job)
+
+    async def _close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._keeper is not None:
+            self._keeper.close()
+        self._runners.threads.close()
+        self._processes.close()
+        if self.worker_id:
+            await self._leave()
+        for connection in (self._claims, self._finishes, self._chores):
+            await connection.close()
+        await self.async_source.close()
+        self.sync_source.close()
+        telemetry.event("worker_stopped", worker=self.worker_id)
+
+    async def _leave(self) -> None:
+        async def leave(connection: AsyncConnection[Any]) -> None:
+            unheard = await attempts.held_by(connection, self.worker_id, set())
+            if unheard:
+                await attempts.hand_back(connection, unheard)
+            await workers.remove(connection, self.worker_id)
+
+        try:
+            async with asyncio.timeout(5):
+                await self._chores.run(leave)
+        except TimeoutError:
+            telemetry.event("database_lost", connection="leave")
+
+    # Jobs
+
+    def _room(self) -> int:
+        return self._runners.room() - max(0, len(self._reporter) - 2 * self._settings.prefetch)
+
+    def _claimed(self) -> None:
+        self._runners.start()
+
+    def _sent(self, count: int) -> None:
+        self._claimer.pace.finished(count, time.monotonic())
+        self._claimer.made_room()
+
+    async def _probe(self, job: HeldJob) -> bool:
+        async with self.async_source.connection() as connection:
+            return await attempts.probe(connection, job.report)
+
+    def note_progress(self, job: HeldJob, progress: bytes) -> None:
+        job.progress = progress
+
+    def _note_unknown(self, job: HeldJob) -> None:
+        if self._settings.unknown_handler == "fail":
+            job.began_at = time.monotonic()
+            note = f"no handler for {job.definition!r} in this worker (unknown_handler = fail)"
+            self._reporter.end(job, End(JobState.FAILED, AttemptStatus.FAILED, note, failed=1))
+        else:
+            self._unknown.append(job.report)
+
+    async def _tend_buffer(self) -> None:
+        """Hand back what waits too long behind slow jobs, and what no handler here knows."""
+        while True:
+            await asyncio.sleep(0.25)
+            await self._hand_back(self._claimer.take_stale())
+            if self._unknown:
+                unknown, self._unknown = self._unknown, []
+                telemetry.event("handler_unknown", jobs=len(unknown))
+                await self._hand_back(unknown, WaitsFor.HANDLER)
+
+    async def _hand_back(self, reports: list[Report], waits_for: WaitsFor | None = None) -> None:
+        if not reports:
+            return
+
+        async def hand_back(connection: AsyncConnection[Any]) -> None:
+            queues = await attempts.hand_back(connection, reports, waits_for)
+            if waits_for is None and queues:
+                await workers.wake(connection, queues)
+
+        await self._chores.run(hand_back)
+
+    async def _return_unheard(self, connection: AsyncConnection[Any]) -> None:
+        known = {job.id for job in self._claimer.buffer} | set(self._runners.running)
+        known |= {report.job_id for report in self._unknown}
+        known |= self._reporter.job_ids()
+        await hand_back_unknown(connection, self.worker_id, known)
+
+    # Messages
+
+    def _hear(self, message: str) -> None:
+        kind, _, subject = message.partition(":")
+        if kind == "q" and subject in self._facts.queues:
+            self._claimer.wake()
+        elif kind == "c" and subject == str(self.worker_id):
+            self._watchdog.look_for_cancels()
+
+    def _lease_lost(self, worker_id: WorkerId) -> None:
+        if worker_id == self.worker_id and not self._stopping.is_set():
+            telemetry.event("lease_lost", worker=worker_id, running=len(self._runners.running))
+            self._spawn(self._start_over())
+
+    async def _start_over(self) -> None:
+        """Everything held belongs to someone else now: stop it and go on under a new id."""
+        refused = self._reporter.forget()
+        await self._register()
+        await self._chores.run(self._maintenance.recover)
+        for job in list(self._runners.running.values()):
+            if job.worker_id != self.worker_id:
+                self._runners.stop_job(job, StopReason.LEASE_LOST, "the lease was lost")
+        await self._reporter.record_late(refused)

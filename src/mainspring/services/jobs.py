@@ -1,0 +1,141 @@
+"""Use cases of jobs: check what was asked, say it to the store."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from mainspring.db.access import Database
+from mainspring.db.calls import Call
+from mainspring.domain.errors import (
+    InvalidOption,
+    InvalidPayload,
+    JobNotFound,
+    JobUnsuccessful,
+    PayloadTooLarge,
+    ResultTimeout,
+)
+from mainspring.domain.jobs import (
+    MAX_PAYLOAD_BYTES,
+    Attempt,
+    EnqueueOptions,
+    Job,
+    ensure_payload,
+    holds_nul,
+)
+from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
+from mainspring.store import jobs as store
+
+PLAIN = store.PLAIN
+_CHUNK = 5000
+# Dates and the like come back as text, so the handler would get another type than was sent.
+_STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+
+
+def encode_payload(payload: object, limit: int = MAX_PAYLOAD_BYTES) -> bytes:
+    """The payload as JSON text that PostgreSQL will take."""
+    ensure_payload(payload)
+    try:
+        encoded = orjson.dumps(payload, option=_STRICT)
+    except TypeError as error:
+        raise InvalidPayload(_say_what_is_not_json(payload, error)) from error
+    if len(encoded) > limit:
+        raise PayloadTooLarge(len(encoded), limit)
+    if b"\\u0000" in encoded and holds_nul(payload):
+        raise InvalidPayload("the payload holds a NUL byte, which PostgreSQL refuses")
+    return encoded
+
+
+def plan_enqueue(
+    definition: str, payload: object, options: EnqueueOptions = PLAIN, *, limit: int
+) -> Call:
+    return store.enqueue(definition, encode_payload(payload, limit).decode(), options)
+
+
+def plan_enqueue_many(
+    definition: str,
+    payloads: Iterable[object],
+    options: EnqueueOptions = PLAIN,
+    *,
+    limit: int,
+    dedupe_keys: Sequence[str | None] | None = None,
+) -> list[Call]:
+    """Everything is checked before the first call, so nothing is half-written."""
+    if options.dedupe_key or options.idempotency_key or options.dedupe_by:
+        raise InvalidOption("dedupe_key", "is for one job; enqueue_many takes dedupe_keys")
+    encoded = [encode_payload(payload, limit) for payload in payloads]
+    if dedupe_keys is not None and len(dedupe_keys) != len(encoded):
+        raise InvalidOption(
+            "dedupe_keys", f"has {len(dedupe_keys)} entries for {len(encoded)} payloads"
+        )
+    return [
+        store.enqueue_many(
+            definition,
+            encoded[start : start + _CHUNK],
+            options,
+            dedupe_keys=dedupe_keys[start : start + _CHUNK] if dedupe_keys is not None else None,
+        )
+        for start in range(0, len(encoded), _CHUNK)
+    ]
+
+
+def plan_retry(
+    job_id: JobId, payload: object, tenant_id: TenantId, *, limit: int = MAX_PAYLOAD_BYTES
+) -> Call:
+    edited = None if payload is None else encode_payload(payload, limit).decode()
+    return store.retry(tenant_id, job_id, edited)
+
+
+async def get(database: Database, job_id: JobId, tenant_id: TenantId = DEFAULT_TENANT) -> Job:
+    async with (await database.async_spares()).connection() as connection:
+        job = await store.get(connection, tenant_id, job_id)
+    if job is None:
+        raise JobNotFound(job_id)
+    return job
+
+
+async def list_jobs(
+    database: Database, tenant_id: TenantId = DEFAULT_TENANT, **filters: Any
+) -> list[Job]:
+    async with (await database.async_spares()).connection() as connection:
+        return await store.list_jobs(connection, tenant_id, **filters)
+
+
+async def attempts(
+    database: Database, job_id: JobId, tenant_id: TenantId = DEFAULT_TENANT
+) -> list[Attempt]:
+    async with (await database.async_spares()).connection() as connection:
+        return await store.attempts(connection, tenant_id, job_id)
+
+
+async def wait_for_result(
+    database: Database, job_id: JobId, tenant_id: TenantId, *, seconds: float | None
+) -> Any:
+    """The result of a job that succeeds in time; looks often at first, then more rarely."""
+    until = None if seconds is None else time.monotonic() + seconds
+    pause = 0.005
+    while True:
+        job = await get(database, job_id, tenant_id)
+        if job.state is JobState.SUCCEEDED:
+            return job.result
+        if job.is_final:
+            raise JobUnsuccessful(job_id, job.state, job.last_error)
+        if until is not None and time.monotonic() >= until:
+            raise ResultTimeout(job_id, job.state)
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, 0.25)
+
+
+def _say_what_is_not_json(payload: object, error: TypeError) -> str:
+    if isinstance(payload, dict):
+        for name, value in payload.items():
+            try:
+                orjson.dumps({name: value}, option=_STRICT)
+            except TypeError:
+                return (
+                    f"the payload's {name!r} is a {type(value).__name__}, which is not JSON; "
+                    "pass text, numbers, bools, lists or dicts"
+                )
+    return f"the payload is not JSON: {error}"
