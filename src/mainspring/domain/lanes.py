@@ -11,10 +11,10 @@ steps over every job ever claimed.
 
 So each worker remembers the last id it claimed in each lane and starts behind it. What
 appears below the mark (a transaction that committed late, a promoted or retried job) is
-found by a sweep: the same claim with all marks at zero over freshly discovered lanes. A
-worker that ran dry sweeps whenever it looks; one that is busy sweeps every second. Either
-way a sweep that turned out slow waits twenty times its own duration before the next, so
-that sweeping costs a twentieth of the time at most.
+found by a sweep: it discovers the lanes anew, each with its first ready job, and sets the
+marks before those. A worker that ran dry sweeps whenever it looks; one that is busy sweeps
+every second. Either way a sweep that turned out slow waits forty times its own duration
+before the next, so that sweeping costs a fortieth of the time at most.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _SWEEP_EVERY = 1.0
-_COST_FACTOR = 20.0
+_COST_FACTOR = 40.0
 
 
 class Lane(NamedTuple):
@@ -52,9 +52,9 @@ class LaneBook:
         """Seconds until a worker that ran dry may sweep."""
         return max(0.0, self.swept_at + self.sweep_cost * _COST_FACTOR - now)
 
-    def swept(self, lanes: Iterable[Lane], *, now: float, cost: float) -> None:
-        """Remember a sweep: its lanes are the known ones, with their marks back at zero."""
-        self.marks = dict.fromkeys(lanes, 0)
+    def swept(self, lanes: Iterable[tuple[Lane, int]], *, now: float, cost: float) -> None:
+        """Remember a sweep: its lanes are the known ones, each marked before its first job."""
+        self.marks = {lane: first - 1 for lane, first in lanes}
         self.swept_at, self.sweep_cost = now, cost
 
     def claimed(self, lane: Lane, job_id: int) -> None:

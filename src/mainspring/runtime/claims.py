@@ -51,6 +51,7 @@ class Claimer:
         self._wants_wake = True
         self._busy_since: float | None = None
         self._last_was_sweep = False
+        self._late: list[HeldJob] = []  # Claimed by a statement that was under way at the pause.
 
     def wake(self) -> None:
         """Look now: there may be new work."""
@@ -93,16 +94,14 @@ class Claimer:
         async def claim(connection: AsyncConnection[Any]) -> list[tuple[Any, ...]]:
             if is_sweep:
                 lanes = await attempts.discover(connection, self._queues)
-                self._lanes.swept(lanes, now=started, cost=time.monotonic() - started)
+                now = time.monotonic()
+                self._lanes.swept(lanes, now=now, cost=now - started)
             if not self._lanes.marks:
                 return []
             return await attempts.claim(connection, worker_id, self._lanes.in_order(), limit=wanted)
 
         rows = await self._connection.run(claim)
         self._last_was_sweep = is_sweep
-        if is_sweep:
-            cost = time.monotonic() - started
-            self._lanes.swept_at, self._lanes.sweep_cost = started + cost, cost
         if worker_id != self.worker_id:
             return 0  # The lease was lost meanwhile; whoever recovers it takes these back.
         self._take(rows)
@@ -117,6 +116,9 @@ class Claimer:
             jobs.sort(key=_claim_order)
         for job in _last_of_each_lane(jobs):
             self._lanes.claimed(Lane(job.priority, job.tenant_id, job.queue), job.id)
+        if self.is_paused:
+            self._late.extend(jobs)
+            return
         self.buffer.extend(jobs)
         self._on_claimed()
 
@@ -159,8 +161,9 @@ class Claimer:
 
     def take_all(self) -> list[Report]:
         """Empty the buffer."""
-        reports = [job.report for job in self.buffer]
+        reports = [job.report for job in (*self.buffer, *self._late)]
         self.buffer.clear()
+        self._late.clear()
         return reports
 
     def start_over(self, worker_id: WorkerId) -> None:

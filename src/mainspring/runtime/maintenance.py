@@ -50,7 +50,12 @@ class Maintenance:
         return random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
 
     async def _pass_history(self) -> float:
-        for duty in (history.ensure_partitions, history.drop_partitions, workers.prune_workers):
+        for duty in (
+            history.ensure_partitions,
+            history.drop_partitions,
+            workers.prune_workers,
+            attempts.adopt_orphans,
+        ):
             await self._connection.try_once(duty)
         # Batch by batch, so that the other loops get the connection in between.
         for prune in (history.prune_jobs, history.prune_keys):
@@ -76,6 +81,8 @@ class Maintenance:
         neighbours = await workers.neighbours(connection, host_name())
         if dead := [worker_id for worker_id, identity in neighbours if is_gone(identity)]:
             await workers.expire_workers(connection, dead)
+        if not await workers.has_expired(connection):
+            return
         while True:
             lost = await attempts.recover(
                 connection, max_losses=self._max_losses, jitter=timedelta(seconds=1), limit=_BATCH
@@ -83,8 +90,8 @@ class Maintenance:
             _tell_lost(lost)
             if len(lost) < _BATCH:
                 break
-        if lost:
-            self.due.wake()
+        await workers.note_recovered(connection)
+        self.due.wake()
 
 
 def _tell_lost(lost: Sequence[attempts.LostJob]) -> None:

@@ -14,6 +14,7 @@ such a runner ends after that job and a fresh one takes over.
 
 import asyncio
 import contextvars
+import math
 import random
 import time
 import traceback
@@ -69,7 +70,7 @@ class Runners:
         self.running: dict[int, HeldJob] = {}
         self.concurrency = concurrency
         self.threads = ThreadExecutor(concurrency)
-        self.zombies = 0
+        self._zombies: set[int] = set()
         self._handlers = handlers
         self._buffer = buffer
         self._reporter = reporter
@@ -93,7 +94,7 @@ class Runners:
 
     def room(self) -> int:
         """How many more jobs could run right now."""
-        return self.concurrency - len(self.running) - self.threads.abandoned - self.zombies
+        return self.concurrency - len(self.running) - self.threads.abandoned - len(self._zombies)
 
     async def drained(self) -> None:
         """Wait until no job is running or waiting in the buffer."""
@@ -152,6 +153,8 @@ class Runners:
                 else:
                     await self._answered(job, handler, answer)
             running.pop(job.id, None)
+            if self._zombies:
+                self._zombies.discard(job.id)
             if now > slice_ends:
                 await self._yield()
                 slice_ends = time.monotonic() + _SLICE
@@ -187,7 +190,7 @@ class Runners:
         _tell("handler_abandoned", job)
         job.stop = StopReason.ABANDONED
         if self.running.pop(job.id, None) is not None and not self._is_thread(job):
-            self.zombies += 1
+            self._zombies.add(job.id)
         _cancel_task(job)
 
     def _is_thread(self, job: HeldJob) -> bool:
@@ -221,6 +224,7 @@ class Runners:
             case ExecutionMode.THREAD:
                 return await self.threads.run(job, lambda: self._call_plain(job, handler))
             case ExecutionMode.PROCESS:
+                job.expires_at = math.inf  # Waiting for a free process is not running.
                 return await self._processes.run(
                     job,
                     handler.function,
@@ -249,9 +253,9 @@ class Runners:
         return answer
 
     def _restart_clock(self, job: HeldJob) -> None:
-        timeout = job.expires_at - job.began_at
+        timeout = self._handlers[job.definition].definition.timeout
         job.began_at = time.monotonic()
-        job.expires_at = job.began_at + timeout
+        job.expires_at = job.began_at + timeout.total_seconds()
 
     async def _answered(self, job: HeldJob, handler: Handler, answer: Any) -> None:
         if isinstance(answer, Committed) or job.stop is StopReason.ABANDONED:
@@ -286,8 +290,7 @@ class Runners:
                 pass
         await self._roll_back(job, error)
         if isinstance(error, LeaseLost) or job.stop is StopReason.LEASE_LOST:
-            if job.stop is not StopReason.ABANDONED:
-                await self._reporter.record_late([(job.report, AttemptStatus.CANCELED)])
+            await self._reporter.record_late([(job.report, AttemptStatus.CANCELED)])
             return
         trials = Trials(job.failures, job.max_attempts, handler.definition.backoff)
         if job.stop is not None:

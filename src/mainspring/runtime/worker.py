@@ -74,6 +74,7 @@ class Worker:
         self._hurry = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._keeper: LeaseKeeper | None = None
+        self._failure: BaseException | None = None
         self._build()
 
     def _build(self) -> None:
@@ -134,6 +135,8 @@ class Worker:
             await self._drain()
         finally:
             await self._close()
+        if self._failure is not None:
+            raise self._failure
 
     def stop(self) -> None:
         """Take no more jobs, drain, hand back the rest; safe to call again."""
@@ -197,6 +200,7 @@ class Worker:
     def _duty_ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             telemetry.event("loop_failed", loop=task.get_name(), error=repr(error))
+            self._failure = error
             self.stop()
 
     async def _drain(self) -> None:

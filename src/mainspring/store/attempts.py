@@ -92,9 +92,12 @@ class Return:
     delay: timedelta
 
 
-async def discover(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[Lane]:
+async def discover(
+    connection: AsyncConnection[Any], queues: Sequence[str]
+) -> list[tuple[Lane, int]]:
+    """The lanes with ready jobs, and the id of the first in each."""
     cursor = await connection.execute(_DISCOVER, {"queues": list(queues)})
-    return [Lane(priority, tenant, queue) for queue, priority, tenant in await cursor.fetchall()]
+    return [(Lane(*lane), first) for *lane, first in await cursor.fetchall()]
 
 
 async def claim(
@@ -270,6 +273,11 @@ def save_checkpoint_sync(connection: Connection[Any], report: Report, checkpoint
     """The same on a blocking connection."""
     params = {**report._asdict(), "checkpoint": checkpoint}
     return connection.execute(_STATEMENTS["save_checkpoint"].sql, params).fetchone() is not None
+
+
+async def adopt_orphans(connection: AsyncConnection[Any]) -> None:
+    """Make jobs recoverable whose worker has no row at all."""
+    await connection.execute(_STATEMENTS["adopt_orphans"].sql)
 
 
 async def recover(

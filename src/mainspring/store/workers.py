@@ -78,6 +78,17 @@ async def expire_workers(connection: AsyncConnection[Any], worker_ids: Sequence[
     await connection.execute(_STATEMENTS["expire_workers"].sql, {"worker_ids": list(worker_ids)})
 
 
+async def has_expired(connection: AsyncConnection[Any]) -> bool:
+    """Whether there is a worker whose jobs are to be taken back."""
+    cursor = await connection.execute(_STATEMENTS["expired"].sql)
+    ((has_expired,),) = await cursor.fetchall()
+    return bool(has_expired)
+
+
+async def note_recovered(connection: AsyncConnection[Any]) -> None:
+    await connection.execute(_STATEMENTS["note_recovered"].sql)
+
+
 async def prune_workers(connection: AsyncConnection[Any]) -> None:
     await connection.execute(_STATEMENTS["prune_workers"].sql)
 

@@ -46,6 +46,7 @@ create table mainspring.workers (
     started_at timestamptz not null default now(),
     renewed_at timestamptz not null default now(),
     expires_at timestamptz not null,
+    recovered_at timestamptz,
     pid integer not null,
     concurrency integer not null,
     wants_wake boolean not null default true,
@@ -111,7 +112,7 @@ create table mainspring.jobs (
 -- Serves claim and discover: what can be claimed now, in the order it is claimed.
 create index jobs_ready on mainspring.jobs (queue, priority, tenant_id, job_id)
     where state = 'queued' and waits_for is null;
--- Serves recover, cancel_requests and hand_back: the running jobs of a worker.
+-- Serves recover, adopt_orphans and held_by: the running jobs of a worker.
 create index jobs_running on mainspring.jobs (worker_id) where state = 'running';
 -- Serves promote and next_due: what waits for an instant.
 create index jobs_due on mainspring.jobs (scheduled_for) where waits_for = 'time';
@@ -119,8 +120,8 @@ create index jobs_due on mainspring.jobs (scheduled_for) where waits_for = 'time
 create index jobs_unhandled on mainspring.jobs (definition) where waits_for = 'handler';
 -- Serves expire: what must start before an instant.
 create index jobs_deadline on mainspring.jobs (deadline_at) where deadline_at is not null;
--- Serves settle_cancels.
-create index jobs_cancel_requested on mainspring.jobs (cancel_requested_at)
+-- Serves cancel_requests and settle_cancels.
+create index jobs_cancel_requested on mainspring.jobs (worker_id)
     where cancel_requested_at is not null;
 -- One live job per dedupe key and tenant.
 create unique index jobs_dedupe on mainspring.jobs (tenant_id, dedupe_key)

@@ -1,21 +1,21 @@
 -- name: discover
 -- scope: system
--- The lanes (queue, priority, tenant) that hold ready jobs: a loose scan over the ready index
--- that costs one probe a lane, not one a job.
+-- The lanes (queue, priority, tenant) that hold ready jobs, each with its first: a loose scan
+-- over the ready index that costs one probe a lane, not one a job.
 with recursive lane as (
     select first.* from unnest(%(queues)s::text[]) as wanted (queue), lateral (
-        select job.queue, job.priority, job.tenant_id from mainspring.jobs as job
+        select job.queue, job.priority, job.tenant_id, job.job_id from mainspring.jobs as job
          where job.queue = wanted.queue and job.state = 'queued' and job.waits_for is null
          order by job.priority, job.tenant_id, job.job_id limit 1) as first
     union all
     select next.* from lane, lateral (
-        select job.queue, job.priority, job.tenant_id from mainspring.jobs as job
+        select job.queue, job.priority, job.tenant_id, job.job_id from mainspring.jobs as job
          where job.queue = lane.queue
            and (job.priority, job.tenant_id) > (lane.priority, lane.tenant_id)
            and job.state = 'queued' and job.waits_for is null
          order by job.priority, job.tenant_id, job.job_id limit 1) as next
 )
-select queue, priority, tenant_id from lane order by priority, tenant_id, queue;
+select priority, tenant_id, queue, job_id from lane;
 
 -- name: claim
 -- scope: system
@@ -35,6 +35,7 @@ update mainspring.jobs as job
                 where waiting.queue = lane.queue and waiting.priority = lane.priority
                   and waiting.tenant_id = lane.tenant_id and waiting.job_id > lane.mark
                   and waiting.state = 'queued' and waiting.waits_for is null
+                  and waiting.cancel_requested_at is null
                   and (waiting.deadline_at is null or waiting.deadline_at > now())
                 order by waiting.job_id limit lane.share for update skip locked) as ready
      limit %(limit)s))
@@ -177,10 +178,11 @@ update mainspring.attempts as attempt
 
 -- name: cancel_requests
 -- scope: system
--- The running jobs of a worker that were asked to stop.
-select job_id, fence, last_error from mainspring.jobs
- where state = 'running' and worker_id = %(worker_id)s::bigint
-   and cancel_requested_at is not null;
+-- The running jobs of a worker that were asked to stop. The offset keeps the planner at the
+-- small index of such jobs, away from the one of all that run.
+select job_id, fence, last_error
+  from (select * from mainspring.jobs where cancel_requested_at is not null offset 0) as asked
+ where state = 'running' and worker_id = %(worker_id)s::bigint;
 
 -- name: held_by
 -- scope: system
@@ -217,25 +219,15 @@ returning job_id;
 -- Takes running jobs back from workers whose lease ran out: each to queued with a little
 -- jitter, or to dead_letter when it has taken its worker down too often. The first loss may be
 -- anyone's fault; a later one counts only for a job that had begun.
-with recursive holder as (
-    (select worker_id from mainspring.jobs where state = 'running' order by worker_id limit 1)
-    union all
-    select (select job.worker_id from mainspring.jobs as job
-             where job.state = 'running' and job.worker_id > holder.worker_id
-             order by job.worker_id limit 1)
-      from holder where holder.worker_id is not null
-), lost_worker as (
-    select holder.worker_id from holder
-      left join mainspring.workers as worker
-        on worker.worker_id = holder.worker_id
-       and worker.expires_at > coalesce(%(now)s::timestamptz, now())
-     where holder.worker_id is not null and worker.worker_id is null
-), lost as (
+with lost as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
            job.losses + (job.losses = 0 or job.probed_at is not null)::integer as new_losses
       from mainspring.jobs as job
      where job.state = 'running'
-       and job.worker_id = any (array(select worker_id from lost_worker))
+       and job.worker_id = any (array(
+           select worker.worker_id from mainspring.workers as worker
+            where worker.expires_at <= coalesce(%(now)s::timestamptz, now())
+              and worker.recovered_at is null))
      limit %(limit)s
        for update skip locked
 ), parked as (
@@ -268,3 +260,25 @@ with recursive holder as (
       from lost
 )
 select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost;
+
+-- name: adopt_orphans
+-- scope: system
+-- Gives running jobs whose worker has no row an expired one, so that they are recovered. It
+-- walks the workers that run something, not the jobs.
+with recursive holder as (
+    (select worker_id from mainspring.jobs where state = 'running' order by worker_id limit 1)
+    union all
+    select (select job.worker_id from mainspring.jobs as job
+             where job.state = 'running' and job.worker_id > holder.worker_id
+             order by job.worker_id limit 1)
+      from holder where holder.worker_id is not null
+)
+insert into mainspring.workers
+    (worker_id, expires_at, pid, concurrency, wants_wake, name, host, process_identity, queues,
+     version)
+select holder.worker_id, now(), 0, 0, false, 'unknown', 'unknown', '', '{}', 'unknown'
+  from holder
+ where holder.worker_id is not null
+   and not exists (select from mainspring.workers as worker
+                    where worker.worker_id = holder.worker_id)
+on conflict do nothing;

@@ -32,6 +32,20 @@ update mainspring.workers set is_stopping = true, wants_wake = false
 update mainspring.workers set expires_at = now(), wants_wake = false
  where worker_id = any (%(worker_ids)s::bigint[]);
 
+-- name: note_recovered
+-- scope: system
+-- Says of workers whose lease ran out and whose jobs are all taken back that they are done with.
+update mainspring.workers as worker set recovered_at = now()
+ where worker.expires_at <= now() and worker.recovered_at is null
+   and not exists (select from mainspring.jobs as job
+                    where job.state = 'running' and job.worker_id = worker.worker_id);
+
+-- name: expired
+-- scope: system
+-- Whether any worker's lease ran out and its jobs are not yet taken back.
+select exists (select from mainspring.workers
+                where expires_at <= now() and recovered_at is null);
+
 -- name: neighbours
 -- scope: system
 -- The workers of a host that hold a lease.
