@@ -16,7 +16,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring import settings as settings_module
 from mainspring.db.access import Database
-from mainspring.db.calls import Call
 from mainspring.domain.definitions import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Handler
 from mainspring.domain.errors import InvalidDefinition, UnknownDefinition
 from mainspring.domain.handlers import choose_mode
@@ -132,13 +131,9 @@ class Mainspring:
         **options: Any,
     ) -> list[JobId]:
         """One job a payload, in one transaction; one whose dedupe key is taken is left out."""
-        calls = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
+        bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
         await self.async_definitions()
-        if connection is None:
-            rows = await self.database.arun_all(calls)
-        else:
-            rows = [r for call in calls for r in await self.database.arun(call, connection)]
-        return [JobId(row[0]) for row in rows]
+        return await services.aenqueue_bulk(self.database, bulk, connection)
 
     def enqueue_many_sync(
         self,
@@ -150,13 +145,9 @@ class Mainspring:
         **options: Any,
     ) -> list[JobId]:
         """The same from plain code."""
-        calls = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
+        bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
         self.note_definitions()
-        if connection is None:
-            rows = self.database.run_all(calls)
-        else:
-            rows = [r for call in calls for r in self.database.run(call, connection)]
-        return [JobId(row[0]) for row in rows]
+        return services.enqueue_bulk(self.database, bulk, connection)
 
     def _plan_many(
         self,
@@ -165,11 +156,11 @@ class Mainspring:
         options: dict[str, Any],
         *,
         dedupe_keys: Sequence[str | None] | None,
-    ) -> list[Call]:
+    ) -> services.Bulk:
         if isinstance(job, JobFunction):
             check = job.signature.payload_of
             payloads = [check((), payload) for payload in payloads]
-        return services.plan_enqueue_many(
+        return services.plan_bulk(
             job.key if isinstance(job, JobFunction) else job,
             payloads,
             make_options(options),

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,7 @@ class Database:
         self._server: EmbeddedServer | None = None
         self._url: str | None = None
         self._sync: SyncSpares | None = None
-        self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncSpares] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._async: dict[asyncio.AbstractEventLoop, AsyncSpares] = {}
 
     @property
     def url(self) -> str:
@@ -83,6 +80,7 @@ class Database:
     async def async_spares(self) -> AsyncSpares:
         loop = asyncio.get_running_loop()
         if loop not in self._async:
+            self._forget_closed_loops()
             url = await asyncio.to_thread(self._find_url) if self._url is None else self._url
             use_pooler = self.settings.use_pooler
             self._async[loop] = AsyncSpares(url, size=_SIZE, use_pooler=use_pooler)
@@ -93,6 +91,8 @@ class Database:
         if self._sync is not None:
             self._sync.close()
             self._sync = None
+        while self._async:
+            self._async.popitem()[1].abandon()
         with self._lock:
             self._url = None
             if self._server is not None:
@@ -104,6 +104,10 @@ class Database:
         spares = self._async.pop(asyncio.get_running_loop(), None)
         if spares is not None:
             await spares.close()
+
+    def _forget_closed_loops(self) -> None:
+        for loop in [loop for loop in self._async if loop.is_closed()]:
+            self._async.pop(loop).abandon()
 
     async def aclose(self) -> None:
         await self.close_loop()

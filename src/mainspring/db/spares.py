@@ -85,6 +85,11 @@ class AsyncSpares:
         while self._spares:
             await self._spares.pop()[0].close()
 
+    def abandon(self) -> None:
+        """Close from outside the event loop, which may be gone."""
+        while self._spares:
+            self._spares.pop()[0].pgconn.finish()
+
     async def _take(self) -> AsyncConnection[Any]:
         while self._spares:
             connection, since = self._spares.pop()

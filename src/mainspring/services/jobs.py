@@ -3,12 +3,14 @@
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from mainspring.db.access import Database
 from mainspring.db.calls import Call
+from mainspring.db.translate import translated
 from mainspring.domain.errors import (
     InvalidOption,
     InvalidPayload,
@@ -26,10 +28,12 @@ from mainspring.domain.jobs import (
     holds_nul,
 )
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
+from mainspring.store import bulk as bulk_store
 from mainspring.store import jobs as store
 
 PLAIN = store.PLAIN
 _CHUNK = 5000
+_WORTH_A_COPY = 200
 # Dates and the like come back as text, so the handler would get another type than was sent.
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 
@@ -54,15 +58,43 @@ def plan_enqueue(
     return store.enqueue(definition, encode_payload(payload, limit).decode(), options)
 
 
-def plan_enqueue_many(
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """Payloads to enqueue together, checked and encoded."""
+
+    definition: str
+    payloads: list[bytes]
+    options: EnqueueOptions
+    dedupe_keys: Sequence[str | None] | None = None
+
+    @property
+    def calls(self) -> list[Call]:
+        """As calls of the SQL function, for connections that are not ours."""
+        return [
+            store.enqueue_many(
+                self.definition,
+                self.payloads[start : start + _CHUNK],
+                self.options,
+                dedupe_keys=self.dedupe_keys and self.dedupe_keys[start : start + _CHUNK],
+            )
+            for start in range(0, len(self.payloads), _CHUNK)
+        ]
+
+    @property
+    def suits_copy(self) -> bool:
+        """COPY has a few round trips more and cannot leave out duplicates."""
+        return self.dedupe_keys is None and len(self.payloads) >= _WORTH_A_COPY
+
+
+def plan_bulk(
     definition: str,
     payloads: Iterable[object],
     options: EnqueueOptions = PLAIN,
     *,
     limit: int,
     dedupe_keys: Sequence[str | None] | None = None,
-) -> list[Call]:
-    """Everything is checked before the first call, so nothing is half-written."""
+) -> Bulk:
+    """Everything is checked before anything is sent, so nothing is half-written."""
     if options.dedupe_key or options.idempotency_key or options.dedupe_by:
         raise InvalidOption("dedupe_key", "is for one job; enqueue_many takes dedupe_keys")
     encoded = [encode_payload(payload, limit) for payload in payloads]
@@ -70,15 +102,34 @@ def plan_enqueue_many(
         raise InvalidOption(
             "dedupe_keys", f"has {len(dedupe_keys)} entries for {len(encoded)} payloads"
         )
-    return [
-        store.enqueue_many(
-            definition,
-            encoded[start : start + _CHUNK],
-            options,
-            dedupe_keys=dedupe_keys[start : start + _CHUNK] if dedupe_keys is not None else None,
-        )
-        for start in range(0, len(encoded), _CHUNK)
-    ]
+    return Bulk(definition, encoded, options, dedupe_keys)
+
+
+def enqueue_bulk(database: Database, bulk: Bulk, connection: object = None) -> list[JobId]:
+    """In one transaction: the caller's, or one of its own."""
+    if connection is not None:
+        rows = [row for call in bulk.calls for row in database.run(call, connection)]
+        return [JobId(row[0]) for row in rows]
+    if not bulk.suits_copy:
+        return [JobId(row[0]) for row in database.run_all(bulk.calls)]
+    with translated(), database.sync_spares.connection() as ours:
+        ids = bulk_store.enqueue(ours, bulk.definition, bulk.payloads, options=bulk.options)
+    return [JobId(job_id) for job_id in ids]
+
+
+async def aenqueue_bulk(database: Database, bulk: Bulk, connection: object = None) -> list[JobId]:
+    """The same from async code."""
+    if connection is not None:
+        rows = [row for call in bulk.calls for row in await database.arun(call, connection)]
+        return [JobId(row[0]) for row in rows]
+    if not bulk.suits_copy:
+        return [JobId(row[0]) for row in await database.arun_all(bulk.calls)]
+    with translated():
+        async with (await database.async_spares()).connection() as ours:
+            ids = await bulk_store.aenqueue(
+                ours, bulk.definition, bulk.payloads, options=bulk.options
+            )
+    return [JobId(job_id) for job_id in ids]
 
 
 def plan_retry(

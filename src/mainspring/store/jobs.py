@@ -38,7 +38,7 @@ def enqueue(definition: str, payload: str, options: EnqueueOptions = PLAIN) -> C
             "dedupe_window": options.dedupe_window,
             "idempotency_key": options.idempotency_key,
             "on_duplicate": options.on_duplicate,
-            **_common_options(options),
+            **common_options(options),
         },
     )
 
@@ -57,12 +57,12 @@ def enqueue_many(
             "definition": definition,
             "payloads": TextArray(payloads),
             "dedupe_keys": list(dedupe_keys) if dedupe_keys is not None else None,
-            **_common_options(options),
+            **common_options(options),
         },
     )
 
 
-def _common_options(options: EnqueueOptions) -> dict[str, Any]:
+def common_options(options: EnqueueOptions) -> dict[str, Any]:
     return {
         "tenant_id": options.tenant_id,
         "queue": options.queue,

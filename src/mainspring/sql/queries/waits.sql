@@ -52,3 +52,21 @@ returning job_id;
 select mainspring.settle_cancel(job_id) from mainspring.jobs
  where cancel_requested_at is not null and state <> 'running'
  limit %(limit)s;
+
+-- name: promote_next
+-- scope: system
+-- Moves the job whose instant comes first to ready, whether or not it has come; tests drain
+-- with it. Of one queue if given.
+update mainspring.jobs as job set waits_for = null
+ where job.ctid = any (array(
+    select due.ctid from mainspring.jobs as due
+     where due.waits_for = 'time' and (%(queue)s::text is null or due.queue = %(queue)s::text)
+     order by due.scheduled_for, due.job_id limit 1 for update skip locked))
+returning job.queue;
+
+-- name: ready_queues
+-- scope: system
+-- The queues that hold ready jobs.
+select distinct queue from mainspring.jobs
+ where state = 'queued' and waits_for is null
+ order by queue;

@@ -1,0 +1,107 @@
+"""Throwaway databases for tests: cloned from a migrated template, dropped after use."""
+
+import asyncio
+import hashlib
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from mainspring.db import migrate
+
+_LOCK = "select pg_advisory_lock(hashtext('mainspring.tests'))"
+_EXISTS = "select from pg_database where datname = %s"
+# Left by runs that were killed; the number in the name is when they were made.
+_FORGOTTEN = """
+select datname from pg_database
+ where datname ~ '^mainspring_test_\\d{10}_'
+   and substring(datname from 'test_(\\d+)_')::bigint < extract(epoch from now()) - 86400
+"""
+
+
+@contextmanager
+def fresh_database(server_url: str) -> Iterator[str]:
+    """The URL of a new migrated database on the server; it is dropped in the end."""
+    name = f"mainspring_test_{int(time.time())}_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        template = _ensure_template(connection, server_url)
+        connection.execute(
+            sql.SQL("create database {} template {}").format(
+                sql.Identifier(name), sql.Identifier(template)
+            )
+        )
+        try:
+            yield database_named(server_url, name)
+        finally:
+            _drop(connection, name)
+
+
+def drop_forgotten(server_url: str) -> None:
+    """Drop what runs that were killed more than a day ago have left."""
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        for (name,) in connection.execute(_FORGOTTEN).fetchall():
+            _drop(connection, name)
+
+
+def database_named(url: str, name: str) -> str:
+    """The same server, another database."""
+    if "://" not in url:
+        return make_conninfo(url, dbname=name)
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def template_name() -> str:
+    """Another schema, another template; so programs of several versions share a server."""
+    text = "".join([*(migration.sql for migration in migrate.migrations()), *migrate.functions()])
+    return f"mainspring_template_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _ensure_template(connection: psycopg.Connection[Any], server_url: str) -> str:
+    name = template_name()
+    if connection.execute(_EXISTS, (name,)).fetchone() is None:
+        with psycopg.connect(server_url, autocommit=True) as making:
+            making.execute(_LOCK)
+            if making.execute(_EXISTS, (name,)).fetchone() is None:
+                _make_template(making, server_url, name)
+    return name
+
+
+def _make_template(connection: psycopg.Connection[Any], server_url: str, name: str) -> None:
+    # Under another name until it is whole, since nobody waits for a name that exists.
+    unready = sql.Identifier(f"{name}_unready")
+    _drop(connection, f"{name}_unready")
+    connection.execute(sql.SQL("create database {}").format(unready))
+    _migrate(database_named(server_url, f"{name}_unready"))
+    connection.execute(
+        sql.SQL("alter database {} rename to {}").format(unready, sql.Identifier(name))
+    )
+
+
+def _migrate(url: str) -> None:
+    """In a thread of its own, since the caller's may already run an event loop."""
+    problems: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            asyncio.run(migrate.migrate(url))
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            problems.append(error)
+
+    thread = threading.Thread(target=work, name="mainspring-migrate")
+    thread.start()
+    thread.join()
+    if problems:
+        raise problems[0]
+
+
+def _drop(connection: psycopg.Connection[Any], name: str) -> None:
+    connection.execute(
+        sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
+    )

@@ -1,0 +1,120 @@
+"""Bulk enqueue by COPY, on connections of our own."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from psycopg import AsyncConnection, Connection
+
+from mainspring.db.statements import load
+from mainspring.domain.jobs import EnqueueOptions
+from mainspring.store.jobs import common_options
+
+_STATEMENTS = load("jobs")
+_PREPARE = _STATEMENTS["prepare_bulk"].sql
+_COPY = _STATEMENTS["copy_jobs"].sql
+_WAKE = _STATEMENTS["wake_queue"].sql
+_ROWS_A_WRITE = 2000
+
+
+class BulkPlan(NamedTuple):
+    """What the rows have in common, and their ids."""
+
+    queue: str
+    priority: int
+    max_attempts: int
+    due_at: str
+    waits: bool
+    first_id: int
+    last_id: int
+    job_ids: list[int] | None
+
+    @property
+    def ids(self) -> Sequence[int]:
+        return self.job_ids or range(self.first_id, self.last_id + 1)
+
+
+def enqueue(
+    connection: Connection[Any],
+    definition: str,
+    payloads: Sequence[bytes],
+    *,
+    options: EnqueueOptions,
+) -> Sequence[int]:
+    """One job a payload, in one transaction; returns their ids."""
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute(_PREPARE, _params(definition, payloads, options))
+        plan = BulkPlan(*_only(cursor.fetchall()))
+        with cursor.copy(_COPY) as copy:
+            for lines in _lines(plan, definition, payloads, options=options):
+                copy.write(lines)
+        if not plan.waits:
+            cursor.execute(_WAKE, {"queue": plan.queue})
+    return plan.ids
+
+
+async def aenqueue(
+    connection: AsyncConnection[Any],
+    definition: str,
+    payloads: Sequence[bytes],
+    *,
+    options: EnqueueOptions,
+) -> Sequence[int]:
+    """The same on an async connection."""
+    async with connection.transaction(), connection.cursor() as cursor:
+        await cursor.execute(_PREPARE, _params(definition, payloads, options))
+        plan = BulkPlan(*_only(await cursor.fetchall()))
+        async with cursor.copy(_COPY) as copy:
+            for lines in _lines(plan, definition, payloads, options=options):
+                await copy.write(lines)
+        if not plan.waits:
+            await cursor.execute(_WAKE, {"queue": plan.queue})
+    return plan.ids
+
+
+def _params(definition: str, payloads: Sequence[bytes], options: EnqueueOptions) -> dict[str, Any]:
+    return {"definition": definition, "count": len(payloads), **common_options(options)}
+
+
+def _only(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    (row,) = rows
+    return row
+
+
+def _lines(
+    plan: BulkPlan, definition: str, payloads: Sequence[bytes], *, options: EnqueueOptions
+) -> Iterator[bytes]:
+    """COPY text, many rows at a time: all but id and payload is the same in each."""
+    shared = b"\t".join(
+        _cell(value)
+        for value in (
+            options.tenant_id,
+            plan.queue,
+            definition,
+            str(plan.priority),
+            str(plan.max_attempts),
+            plan.due_at,
+            "time" if plan.waits else None,
+            options.deadline.isoformat() if options.deadline else None,
+            options.correlation_id,
+            _array(options.tags) if options.tags else None,
+        )
+    )
+    tail = b"\t" + shared + b"\n"
+    ids = plan.ids
+    for start in range(0, len(payloads), _ROWS_A_WRITE):
+        batch = zip(ids[start : start + _ROWS_A_WRITE], payloads[start:], strict=False)
+        yield b"".join([b"%d\t%b%b" % (i, p.replace(b"\\", b"\\\\"), tail) for i, p in batch])
+
+
+def _cell(value: str | None) -> bytes:
+    """A value in COPY's text format; JSON text needs only its backslashes doubled."""
+    if value is None:
+        return b"\\N"
+    for character, escape in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
+        value = value.replace(character, escape)
+    return value.encode()
+
+
+def _array(values: Sequence[str]) -> str:
+    quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
+    return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
