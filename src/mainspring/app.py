@@ -19,7 +19,7 @@ from mainspring.db.access import Database
 from mainspring.domain.definitions import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Handler
 from mainspring.domain.errors import InvalidDefinition, UnknownDefinition
 from mainspring.domain.handlers import choose_mode
-from mainspring.domain.jobs import Attempt, EnqueueOptions, Job
+from mainspring.domain.jobs import Attempt, EnqueueOptions, Job, ensure_payload
 from mainspring.domain.retry import Backoff
 from mainspring.domain.types import (
     DEFAULT_PRIORITY,
@@ -158,8 +158,11 @@ class Mainspring:
         dedupe_keys: Sequence[str | None] | None,
     ) -> services.Bulk:
         if isinstance(job, JobFunction):
-            check = job.signature.payload_of
-            payloads = [check((), payload) for payload in payloads]
+            payloads = list(payloads)
+            for payload in payloads:
+                if not (isinstance(payload, dict) and job.signature.fits(payload)):
+                    ensure_payload(payload)
+                    job.signature.payload_of((), payload)
         return services.plan_bulk(
             job.key if isinstance(job, JobFunction) else job,
             payloads,

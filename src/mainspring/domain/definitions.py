@@ -48,7 +48,6 @@ class Handler:
     function: Callable[..., Any]
     mode: ExecutionMode
     wants_context: bool = False
-    batches_results: bool = True
     is_plain_worker: bool = False
     is_simple: bool = field(init=False)
 

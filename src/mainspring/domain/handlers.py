@@ -22,10 +22,14 @@ class HandlerSignature:
     takes_any: bool
     wants_context: bool
 
+    def fits(self, payload: dict[str, Any]) -> bool:
+        """Whether the handler can be called with the payload."""
+        given = payload.keys()
+        return self.required <= given and (self.takes_any or given <= self.names)
+
     def payload_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The payload for a call with these arguments; refuses what the handler would refuse."""
-        given = kwargs.keys()
-        if not args and self.required <= given and (self.takes_any or given <= self.names):
+        if not args and self.fits(kwargs):
             return kwargs
         try:
             bound = self.signature.bind(*args, **kwargs)

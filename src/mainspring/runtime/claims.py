@@ -35,6 +35,7 @@ class Claimer:
         prefetch: int,
         room: Callable[[], int],
         on_claimed: Callable[[], None],
+        on_rest: Callable[[], None],
     ) -> None:
         self.worker_id = WorkerId(0)
         self.buffer: deque[HeldJob] = deque()
@@ -45,10 +46,11 @@ class Claimer:
         self._poll_seconds = poll_seconds
         self._room = room
         self._on_claimed = on_claimed
+        self._on_rest = on_rest
         self._lanes = LaneBook()
         self._wake = asyncio.Event()
         self._has_room = asyncio.Event()
-        self._wants_wake = True
+        self.wants_wake = True
         self._busy_since: float | None = None
         self._last_was_sweep = False
         self._late: list[HeldJob] = []  # Claimed by a statement that was under way at the pause.
@@ -125,14 +127,15 @@ class Claimer:
     async def _stay_busy(self) -> None:
         now = time.monotonic()
         self._busy_since = self._busy_since or now
-        if self._wants_wake and now - self._busy_since > _SATURATED_AFTER:
+        if self.wants_wake and now - self._busy_since > _SATURATED_AFTER:
             await self._set_wants_wake(wants_wake=False)
 
     async def _rest(self) -> None:
         was_busy = self._busy_since is not None
         self._busy_since = None
-        if not self._wants_wake:
+        if not self.wants_wake:
             await self._set_wants_wake(wants_wake=True)
+            self._on_rest()
             return  # Look once more: what came meanwhile was not notified.
         if was_busy:
             return
@@ -150,7 +153,7 @@ class Claimer:
             await workers.set_wants_wake(connection, self.worker_id, wants_wake=wants_wake)
 
         await self._connection.run(tell)
-        self._wants_wake = wants_wake
+        self.wants_wake = wants_wake
 
     def take_stale(self) -> list[Report]:
         """Empty the buffer if its jobs have waited too long behind slow ones."""
@@ -171,7 +174,7 @@ class Claimer:
         self.worker_id = worker_id
         self.buffer.clear()
         self._lanes = LaneBook()
-        self._wants_wake = True
+        self.wants_wake = True
         self.wake()
 
 

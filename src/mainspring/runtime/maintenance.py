@@ -1,8 +1,12 @@
 """What keeps the queue going besides running jobs; every worker does it, whoever is first.
 
-due       jobs whose instant has come, deadlines, requested cancels: at the instant
-recover   jobs of dead workers: every second
-history   partitions ahead, retention: every quarter of an hour, one worker at a time
+    due       jobs whose instant has come: at the instant
+    tidy      deadlines, requested cancels, jobs that waited for a handler: every few seconds
+    recovery  jobs of dead workers: every second
+    history   partitions ahead, retention: every quarter of an hour
+
+A pass that finds nothing costs an index probe or two, and an idle worker makes about three a
+second in all.
 """
 
 import random
@@ -18,13 +22,15 @@ from mainspring.runtime.leases import host_name, is_gone
 from mainspring.runtime.loop import Loop
 from mainspring.store import attempts, history, waits, workers
 
-_LONGEST_REST = 1.0
+_BUSY_REST = 1.0
+_IDLE_REST = 15.0
+_TIDY_EVERY = 3.0
 _HISTORY_EVERY = 900.0
 _BATCH = 1000
 
 
 class Maintenance:
-    """Three loops on one connection."""
+    """Four loops on one connection."""
 
     def __init__(
         self,
@@ -32,18 +38,25 @@ class Maintenance:
         *,
         definitions: Sequence[str],
         max_losses: int,
+        hears_all: Callable[[], bool],
         on_ready: Callable[[], None],
     ) -> None:
         self._connection = connection
         self._definitions = definitions
         self._max_losses = max_losses
+        self._hears_all = hears_all
         self._on_ready = on_ready
         self.due = Loop("due", self._pass_due)
+        self.tidy = Loop("tidy", self._pass_tidy)
         self.recovery = Loop("recovery", self._pass_recovery)
         self.history = Loop("history", self._pass_history)
 
     async def _pass_due(self) -> float:
-        return await self._connection.try_once(self._end_waits)
+        return await self._connection.try_once(self._promote)
+
+    async def _pass_tidy(self) -> float:
+        await self._connection.try_once(self._tidy)
+        return _TIDY_EVERY * random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
 
     async def _pass_recovery(self) -> float:
         await self._connection.try_once(self.recover)
@@ -63,25 +76,34 @@ class Maintenance:
                 pass
         return _HISTORY_EVERY * random.uniform(0.8, 1.2)  # noqa: S311 - only jitter
 
-    async def _end_waits(self, connection: AsyncConnection[Any]) -> float:
+    async def _promote(self, connection: AsyncConnection[Any]) -> float:
         promoted = await waits.promote(connection)
+        await self._announce(connection, promoted)
+        if len(promoted) == _BATCH:
+            return 0.0
+        # Enqueues tell idle workers of jobs due soon; a busy one asked not to be told.
+        rest = _IDLE_REST if self._hears_all() else _BUSY_REST
+        next_due = await waits.next_due(connection)
+        return rest if next_due is None else min(rest, max(next_due, 0.0))
+
+    async def _tidy(self, connection: AsyncConnection[Any]) -> None:
         released = await waits.release_known(connection, self._definitions)
+        await self._announce(connection, released)
         await waits.expire(connection)
         await waits.settle_cancels(connection)
-        if ready := {*promoted, *released}:
-            await workers.wake(connection, ready)
+
+    async def _announce(self, connection: AsyncConnection[Any], queues: Sequence[str]) -> None:
+        if queues:
+            await workers.wake(connection, set(queues))
             self._on_ready()
-        if len(promoted) == _BATCH or len(released) == _BATCH:
-            return 0.0
-        next_due = await waits.next_due(connection)
-        return min(_LONGEST_REST, max(next_due or _LONGEST_REST, 0.0))
 
     async def recover(self, connection: AsyncConnection[Any]) -> None:
         """Take back what dead workers held, the ones known dead on this host at once."""
-        neighbours = await workers.neighbours(connection, host_name())
-        if dead := [worker_id for worker_id, identity in neighbours if is_gone(identity)]:
+        watched = await workers.watch(connection, host_name())
+        dead = [w.worker_id for w in watched if not w.is_expired and is_gone(w.process_identity)]
+        if dead:
             await workers.expire_workers(connection, dead)
-        if not await workers.has_expired(connection):
+        elif not any(worker.is_expired for worker in watched):
             return
         while True:
             lost = await attempts.recover(

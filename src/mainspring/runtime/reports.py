@@ -26,11 +26,18 @@ _LARGEST_BATCH = 2000
 class Reporter:
     """Collects reports of one worker and sends them in batches."""
 
-    def __init__(self, connection: DedicatedConnection, *, on_sent: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        connection: DedicatedConnection,
+        *,
+        on_sent: Callable[[int], None],
+        on_returned: Callable[[], None] = lambda: None,
+    ) -> None:
         self.worker_id = WorkerId(0)
         self.in_flight = 0
         self._connection = connection
         self._on_sent = on_sent
+        self._on_returned = on_returned
         self._successes = Successes()
         self._endings: list[Ending] = []
         self._returns: list[Return] = []
@@ -127,6 +134,7 @@ class Reporter:
             await self._send(worker_id, endings, attempts.finish_ended)
         if returns:
             await self._send(worker_id, returns, attempts.finish_requeued)
+            self._on_returned()
         sent, self.in_flight = self.in_flight, 0
         self._on_sent(sent)
 

@@ -85,7 +85,7 @@ class Worker:
         self._claims = self._dedicated("claim", on_reconnect=self._return_unheard)
         self._finishes = self._dedicated("finish")
         self._chores = self._dedicated("chores")
-        self._reporter = Reporter(self._finishes, on_sent=self._sent)
+        self._reporter = Reporter(self._finishes, on_sent=self._sent, on_returned=self._rests)
         self._claimer = Claimer(
             self._claims,
             queues=self._facts.queues,
@@ -93,6 +93,7 @@ class Worker:
             prefetch=settings.prefetch,
             room=self._room,
             on_claimed=self._claimed,
+            on_rest=self._rests,
         )
         self._processes = ProcessExecutor(default_size(), self._url)
         self._runners = Runners(
@@ -113,6 +114,7 @@ class Worker:
             self._chores,
             definitions=tuple(self._handlers),
             max_losses=settings.max_losses,
+            hears_all=self._hears_all,
             on_ready=self._claimer.wake,
         )
 
@@ -160,12 +162,13 @@ class Worker:
         self._spawn(self._tend_buffer())
         for loop in (
             self._maintenance.due,
+            self._maintenance.tidy,
             self._maintenance.recovery,
             self._maintenance.history,
         ):
             self._spawn(loop.run())
         if not self._settings.use_pooler:
-            self._spawn(listen(self._url, on_message=self._hear, on_connect=self._claimer.wake))
+            self._spawn(listen(self._url, on_message=self._hear, on_connect=self._look_around))
         telemetry.event(
             "worker_started", worker=self.worker_id, queues=",".join(self._facts.queues)
         )
@@ -280,6 +283,10 @@ class Worker:
     def _claimed(self) -> None:
         self._runners.start()
 
+    def _rests(self) -> None:
+        """There may be jobs due soon that nobody told of."""
+        self._maintenance.due.wake()
+
     def _sent(self, count: int) -> None:
         self._claimer.pace.finished(count, time.monotonic())
         self._claimer.made_room()
@@ -328,10 +335,21 @@ class Worker:
 
     # Messages
 
+    def _hears_all(self) -> bool:
+        return self._claimer.wants_wake and not self._settings.use_pooler
+
+    def _look_around(self) -> None:
+        """Messages may have been missed."""
+        self._claimer.wake()
+        self._maintenance.due.wake()
+        self._watchdog.look_for_cancels()
+
     def _hear(self, message: str) -> None:
         kind, _, subject = message.partition(":")
         if kind == "q" and subject in self._facts.queues:
             self._claimer.wake()
+        elif kind == "d":
+            self._maintenance.due.wake()
         elif kind == "c" and subject == str(self.worker_id):
             self._watchdog.look_for_cancels()
 

@@ -33,6 +33,7 @@ from mainspring.store import jobs as store
 
 PLAIN = store.PLAIN
 _CHUNK = 5000
+_BRACE = ord("{")
 _WORTH_A_COPY = 200
 # Dates and the like come back as text, so the handler would get another type than was sent.
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
@@ -50,6 +51,23 @@ def encode_payload(payload: object, limit: int = MAX_PAYLOAD_BYTES) -> bytes:
     if b"\\u0000" in encoded and holds_nul(payload):
         raise InvalidPayload("the payload holds a NUL byte, which PostgreSQL refuses")
     return encoded
+
+
+def _encode_all(payloads: list[object], limit: int) -> list[bytes]:
+    """All at once where all is well, since that is three times as fast; else one by one, to
+    find and name what is wrong."""
+    try:
+        encoded = [orjson.dumps(payload, None, _STRICT) for payload in payloads]
+    except TypeError:
+        encoded = []
+    if (
+        len(encoded) == len(payloads)
+        and all(text[0] == _BRACE for text in encoded)
+        and max(map(len, encoded), default=0) <= limit
+        and not any(b"\\u0000" in text for text in encoded)
+    ):
+        return encoded
+    return [encode_payload(payload, limit) for payload in payloads]
 
 
 def plan_enqueue(
@@ -97,7 +115,7 @@ def plan_bulk(
     """Everything is checked before anything is sent, so nothing is half-written."""
     if options.dedupe_key or options.idempotency_key or options.dedupe_by:
         raise InvalidOption("dedupe_key", "is for one job; enqueue_many takes dedupe_keys")
-    encoded = [encode_payload(payload, limit) for payload in payloads]
+    encoded = _encode_all(list(payloads), limit)
     if dedupe_keys is not None and len(dedupe_keys) != len(encoded):
         raise InvalidOption(
             "dedupe_keys", f"has {len(dedupe_keys)} entries for {len(encoded)} payloads"

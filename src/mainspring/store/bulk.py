@@ -47,8 +47,7 @@ def enqueue(
         with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 copy.write(lines)
-        if not plan.waits:
-            cursor.execute(_WAKE, {"queue": plan.queue})
+        cursor.execute(_WAKE, {"queue": plan.queue, "due_at": plan.due_at})
     return plan.ids
 
 
@@ -66,8 +65,7 @@ async def aenqueue(
         async with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 await copy.write(lines)
-        if not plan.waits:
-            await cursor.execute(_WAKE, {"queue": plan.queue})
+        await cursor.execute(_WAKE, {"queue": plan.queue, "due_at": plan.due_at})
     return plan.ids
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection, Connection
 from psycopg.rows import dict_row
@@ -68,21 +68,22 @@ async def remove(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:
     await connection.execute(_STATEMENTS["remove"].sql, {"worker_id": worker_id})
 
 
-async def neighbours(connection: AsyncConnection[Any], host: str) -> list[tuple[WorkerId, str]]:
-    """The workers of a host that hold a lease, with their process identities."""
-    cursor = await connection.execute(_STATEMENTS["neighbours"].sql, {"host": host})
-    return [(WorkerId(row[0]), row[1]) for row in await cursor.fetchall()]
+class Watched(NamedTuple):
+    """A worker that may need recovery."""
+
+    worker_id: WorkerId
+    process_identity: str
+    is_expired: bool
+
+
+async def watch(connection: AsyncConnection[Any], host: str) -> list[Watched]:
+    """The workers of the host, and those anywhere whose lease ran out."""
+    cursor = await connection.execute(_STATEMENTS["watch"].sql, {"host": host})
+    return [Watched(*row) for row in await cursor.fetchall()]
 
 
 async def expire_workers(connection: AsyncConnection[Any], worker_ids: Sequence[WorkerId]) -> None:
     await connection.execute(_STATEMENTS["expire_workers"].sql, {"worker_ids": list(worker_ids)})
-
-
-async def has_expired(connection: AsyncConnection[Any]) -> bool:
-    """Whether there is a worker whose jobs are to be taken back."""
-    cursor = await connection.execute(_STATEMENTS["expired"].sql)
-    ((has_expired,),) = await cursor.fetchall()
-    return bool(has_expired)
 
 
 async def note_recovered(connection: AsyncConnection[Any]) -> None:

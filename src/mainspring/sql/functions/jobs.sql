@@ -19,15 +19,24 @@ as $$
                     1048576)
 $$;
 
-create or replace function mainspring.wake(queue text)
+-- The message that tells workers of a job: q and its queue when it is ready, d when it is due
+-- before they would look for such jobs by themselves; null when there is nothing to tell.
+create or replace function mainspring.message_for(queue text, due_at timestamptz)
+returns text
+language sql stable
+return case when due_at <= now() then 'q:' || queue
+            when due_at < now() + interval '15 seconds' then 'd:' end;
+
+create or replace function mainspring.wake(queue text, due_at timestamptz default now())
 returns void
 language plpgsql
 as $$
 begin
     -- NOTIFY takes a lock that serialises commits, so it is sent only to who asked for it.
     if exists (select from mainspring.workers as worker
-                where worker.wants_wake and wake.queue = any (worker.queues)) then
-        perform pg_notify('mainspring', 'q:' || queue);
+                where worker.wants_wake and wake.queue = any (worker.queues))
+       and mainspring.message_for(queue, due_at) is not null then
+        perform pg_notify('mainspring', mainspring.message_for(queue, due_at));
     end if;
 end
 $$;
@@ -172,10 +181,12 @@ begin
            and coalesce(enqueue_job.max_attempts, 1) between 1 and 1000
            and (enqueue_job.delay is null
                 or (enqueue_job.delay >= '0' and enqueue_job.scheduled_for is null))
-        returning job_id, true, case when waits_for is null and exists (
+        returning job_id, true, case when exists (
             select from mainspring.workers as worker
              where worker.wants_wake and jobs.queue = any (worker.queues))
-            then pg_notify('mainspring', 'q:' || queue) end
+             and mainspring.message_for(jobs.queue, jobs.scheduled_for) is not null
+            then pg_notify('mainspring',
+                           mainspring.message_for(jobs.queue, jobs.scheduled_for)) end
         into job_id, is_new, woken;
         if found then
             return;
@@ -257,9 +268,7 @@ begin
     end loop;
 
     if is_new then
-        if due_at <= now() then
-            perform mainspring.wake(job_queue);
-        end if;
+        perform mainspring.wake(job_queue, due_at);
     elsif enqueue_job.on_duplicate = 'raise' then
         perform mainspring.refuse('MS020', 'job ' || enqueue_job.job_id
             || ' already holds the dedupe key ' || quote_literal(held_key),
@@ -404,9 +413,7 @@ begin
     on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
     returning job_id;
 
-    if plan.due_at <= now() then
-        perform mainspring.wake(plan.job_queue);
-    end if;
+    perform mainspring.wake(plan.job_queue, plan.due_at);
 end
 $$;
 

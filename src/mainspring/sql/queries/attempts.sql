@@ -20,12 +20,15 @@ select priority, tenant_id, queue, job_id from lane;
 -- name: claim
 -- scope: system
 -- Claims up to :limit jobs, lane by lane in the order given, each from behind its mark. Rows
--- are addressed by ctid so that the plan cannot turn into a join over the whole table.
+-- are addressed by ctid so that the plan cannot turn into a join over the whole table. A worker
+-- whose lease ran out gets none: its jobs have been taken back, so these would be left behind.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
        fence = (select nextval('mainspring.fences')), started_at = now(),
        attempt = job.attempt + 1, probed_at = null
- where job.ctid = any (array(
+ where (select expires_at > now() from mainspring.workers
+         where worker_id = %(worker_id)s::bigint)
+   and job.ctid = any (array(
     select ready.ctid
       from unnest(%(queues)s::text[], %(priorities)s::smallint[], %(tenants)s::text[],
                   %(marks)s::bigint[], %(shares)s::integer[])
@@ -263,8 +266,8 @@ select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost;
 
 -- name: adopt_orphans
 -- scope: system
--- Gives running jobs whose worker has no row an expired one, so that they are recovered. It
--- walks the workers that run something, not the jobs.
+-- Makes running jobs recoverable whose worker has no row, or is done with as if it ran nothing.
+-- It walks the workers that run something, not the jobs.
 with recursive holder as (
     (select worker_id from mainspring.jobs where state = 'running' order by worker_id limit 1)
     union all
@@ -280,5 +283,5 @@ select holder.worker_id, now(), 0, 0, false, 'unknown', 'unknown', '', '{}', 'un
   from holder
  where holder.worker_id is not null
    and not exists (select from mainspring.workers as worker
-                    where worker.worker_id = holder.worker_id)
-on conflict do nothing;
+                    where worker.worker_id = holder.worker_id and worker.recovered_at is null)
+on conflict (worker_id) do update set recovered_at = null;

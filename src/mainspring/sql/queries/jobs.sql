@@ -62,8 +62,8 @@ from stdin;
 
 -- name: wake_queue
 -- scope: tenant
--- Wakes idle workers of a queue.
-select mainspring.wake(%(queue)s);
+-- Tells idle workers of a queue that jobs were enqueued there.
+select mainspring.wake(%(queue)s, %(due_at)s::timestamptz);
 
 -- name: cancel
 -- scope: tenant

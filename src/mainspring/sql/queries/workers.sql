@@ -40,17 +40,12 @@ update mainspring.workers as worker set recovered_at = now()
    and not exists (select from mainspring.jobs as job
                     where job.state = 'running' and job.worker_id = worker.worker_id);
 
--- name: expired
+-- name: watch
 -- scope: system
--- Whether any worker's lease ran out and its jobs are not yet taken back.
-select exists (select from mainspring.workers
-                where expires_at <= now() and recovered_at is null);
-
--- name: neighbours
--- scope: system
--- The workers of a host that hold a lease.
-select worker_id, process_identity from mainspring.workers
- where host = %(host)s and expires_at > now();
+-- The workers that may need recovery: those of this host that hold a lease, whose processes
+-- can be looked at, and those anywhere whose lease ran out and whose jobs are not taken back.
+select worker_id, process_identity, expires_at <= now() as is_expired from mainspring.workers
+ where recovered_at is null and (host = %(host)s or expires_at <= now());
 
 -- name: remove
 -- scope: system

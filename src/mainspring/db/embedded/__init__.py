@@ -1,0 +1,36 @@
+"""A PostgreSQL of our own, for whoever gives no database URL.
+
+Every process that uses a data directory shares the one server in it. Who uses it is known
+to the kernel alone, as file locks, so a killed process leaves nothing behind to clean up:
+
+    data_dir/lock       held exclusively while someone starts or stops the server
+    data_dir/users      held shared by every using process for as long as it lives
+    data_dir/postgres   the database; written elsewhere first and moved here when complete
+    data_dir/socket     the only way in; whoever can open it is superuser, so it is private
+    data_dir/server.log
+
+    acquire: lock ─▶ share users ─▶ join the server that answers, or start one ─▶ unlock
+    release: lock ─▶ users exclusively? yes: we were the last, stop the server ─▶ unlock
+
+PostgreSQL refuses to run as root. Root runs it as the system user `mainspring`.
+"""
+
+from mainspring.db.embedded.accounts import SYSTEM_USER
+from mainspring.db.embedded.folders import default_data_dir
+from mainspring.db.embedded.postmasters import PORT
+from mainspring.db.embedded.programs import MAJOR_VERSION
+from mainspring.db.embedded.servers import DATABASE, SETTINGS
+from mainspring.db.embedded.shares import EmbeddedServer, acquire, release, running
+
+__all__ = [
+    "DATABASE",
+    "MAJOR_VERSION",
+    "PORT",
+    "SETTINGS",
+    "SYSTEM_USER",
+    "EmbeddedServer",
+    "acquire",
+    "default_data_dir",
+    "release",
+    "running",
+]

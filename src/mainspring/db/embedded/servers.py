@@ -1,0 +1,172 @@
+"""The server of a data directory: its files, its socket, its start and its end."""
+
+import hashlib
+import os
+import shlex
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from mainspring.db.embedded import postmasters
+from mainspring.db.embedded.accounts import barrier
+from mainspring.db.embedded.folders import ADVICE, Home, made_whole, make_private, remove_all
+from mainspring.db.embedded.postmasters import PATIENCE_SECONDS, POLL_SECONDS, PORT, Postmaster
+from mainspring.db.embedded.programs import MAJOR_VERSION, run
+from mainspring.domain.errors import EmbeddedServerError
+
+DATABASE = "mainspring"
+SETTINGS = (
+    "shared_buffers=256MB",
+    "max_connections=200",
+    "wal_compression=on",  # the wheel is built without lz4
+    "max_wal_size=4GB",
+    "checkpoint_timeout=15min",
+)
+
+_CRASH_PATIENCE_SECONDS = 10
+_LONGEST_SOCKET_PATH = 103  # macOS; Linux allows 107
+
+
+def serve(home: Home) -> Postmaster:
+    """The server that answers, started if need be, with our database in it."""
+    _ensure_cluster(home)
+    postmaster = postmasters.answering(home) or _start(home)
+    _ensure_database(postmaster)
+    return postmaster
+
+
+def stop(home: Home) -> None:
+    postmaster = postmasters.alive(home)
+    # pg_ctl would signal whatever process has the recorded pid by now.
+    if postmaster is None:
+        return
+    run(home, "pg_ctl", "stop", "-s", "-w", "-t", str(PATIENCE_SECONDS), "-m", "fast")
+    with suppress(OSError):
+        Path(postmaster.socket_dir).rmdir()
+
+
+def _ensure_cluster(home: Home) -> None:
+    remove_all(home.folder, "*.new-*")
+    if home.cluster.exists():
+        _ensure_usable(home)
+    else:
+        _create_cluster(home)
+
+
+def _ensure_usable(home: Home) -> None:
+    if home.cluster.stat().st_uid != home.account.uid:
+        raise EmbeddedServerError(f"{home.cluster} belongs to another user; {ADVICE}")
+    try:
+        version = (home.cluster / "PG_VERSION").read_text().strip()
+    except FileNotFoundError:
+        raise EmbeddedServerError(f"{home.cluster} holds no database; {ADVICE}") from None
+    if version != MAJOR_VERSION:
+        raise EmbeddedServerError(
+            f"{home.cluster} was made by PostgreSQL {version} and this is {MAJOR_VERSION}; move "
+            f"its data with pg_dump of PostgreSQL {version}, or {ADVICE}"
+        )
+
+
+def _create_cluster(home: Home) -> None:
+    with made_whole(home.cluster) as unfinished:
+        make_private(unfinished, home.account)
+        run(
+            home,
+            "initdb",
+            f"--pgdata={unfinished}",
+            "--username=postgres",
+            "--auth-local=trust",
+            "--auth-host=reject",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--no-instructions",
+        )
+
+
+def _start(home: Home) -> Postmaster:
+    crashed = home.pid_file.exists()
+    socket_dir = _ensure_socket_dir(home)
+    _clear_stale(home, socket_dir)
+    deadline = time.monotonic() + _CRASH_PATIENCE_SECONDS
+    failure = _launch(home, socket_dir)
+    # Asked even after a failure: a server that a killed process had begun to start counts.
+    while (found := postmasters.answering(home)) is None:
+        # The backends of a killed server keep its memory until they notice.
+        if not crashed or time.monotonic() > deadline:
+            raise failure
+        time.sleep(POLL_SECONDS)
+        failure = _launch(home, socket_dir)
+    return found
+
+
+def _launch(home: Home, socket_dir: Path) -> EmbeddedServerError:
+    """Give what is to be raised if no server comes of it."""
+    options = _server_options(home, socket_dir)
+    try:
+        run(home, "pg_ctl", "start", "-s", "-w", "-t", str(PATIENCE_SECONDS), "-o", options)
+    except EmbeddedServerError as error:
+        return error
+    return EmbeddedServerError(f"the server ended as soon as it had started; see {home.log}")
+
+
+def _clear_stale(home: Home, socket_dir: Path) -> None:
+    """Remove what names a process that is not our server but lives: PostgreSQL would stop at it.
+
+    Its pid was given to another program, as after every restart of a container. A dead one
+    is left to PostgreSQL, which then looks harder for survivors of the old server.
+    """
+    recorded = postmasters.recorded(home)
+    with suppress(ProcessLookupError, PermissionError):
+        if recorded is not None:
+            os.kill(recorded.pid, 0)
+            home.pid_file.unlink()
+    (socket_dir / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
+
+
+def _server_options(home: Home, socket_dir: Path) -> str:
+    quoted = str(socket_dir).replace('"', '""')
+    settings = (
+        "listen_addresses=",
+        f"port={PORT}",
+        f'unix_socket_directories="{quoted}"',
+        "unix_socket_permissions=0700",
+        *SETTINGS,
+    )
+    arguments = [word for setting in settings for word in ("-c", setting)]
+    # pg_ctl hands this to a shell; its own -D and -l would reach the shell unquoted.
+    return shlex.join(["-D", str(home.cluster), *arguments])
+
+
+def _ensure_socket_dir(home: Home) -> Path:
+    folder = home.folder / "socket"
+    if not _can_hold_a_socket(folder):
+        folder = _short_folder(home)
+    make_private(folder, home.account)
+    return folder
+
+
+def _can_hold_a_socket(folder: Path) -> bool:
+    # In a URL a comma separates hosts, and nothing can quote it.
+    short = len(os.fsencode(folder / f".s.PGSQL.{PORT}")) <= _LONGEST_SOCKET_PATH
+    return short and "," not in str(folder)
+
+
+def _short_folder(home: Home) -> Path:
+    configured = os.environ.get("XDG_RUNTIME_DIR", "")
+    base = Path(configured or tempfile.gettempdir())
+    if not base.is_dir() or barrier(base, home.account) is not None:
+        base = Path("/tmp")  # noqa: S108 - the folder in it is private and its owner is checked
+    return base / f"mainspring-{hashlib.sha256(os.fsencode(home.folder)).hexdigest()[:16]}"
+
+
+def _ensure_database(postmaster: Postmaster) -> None:
+    with psycopg.connect(postmaster.url("postgres"), autocommit=True) as connection:
+        known = connection.execute("select from pg_database where datname = %s", (DATABASE,))
+        if known.fetchone() is None:
+            connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
