@@ -120,7 +120,7 @@ async def list_jobs(
         "limit": limit,
     }
     async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["list"].sql, params)
+        await cursor.execute(_STATEMENTS["list_jobs"].sql, params)
         return [_job(row) for row in await cursor.fetchall()]
 
 

@@ -101,5 +101,5 @@ async def wake(connection: AsyncConnection[Any], queues: Collection[str]) -> Non
 
 async def list_workers(connection: AsyncConnection[Any]) -> list[Mapping[str, Any]]:
     async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["list"].sql)
+        await cursor.execute(_STATEMENTS["list_workers"].sql)
         return list(await cursor.fetchall())

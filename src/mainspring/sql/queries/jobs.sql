@@ -86,7 +86,7 @@ select mainspring.delete_job(%(job_id)s::bigint, %(tenant_id)s);
 select * from mainspring.job_status
  where job_id = %(job_id)s::bigint and tenant_id = %(tenant_id)s;
 
--- name: list
+-- name: list_jobs
 -- scope: tenant
 -- Newest first, before a job id if given, with the filters that are given.
 select * from mainspring.job_status

@@ -60,7 +60,7 @@ delete from mainspring.workers as worker
    and not exists (select from mainspring.jobs as job
                     where job.state = 'running' and job.worker_id = worker.worker_id);
 
--- name: list
+-- name: list_workers
 -- scope: system
 -- All workers, the newest first.
 select * from mainspring.worker_status order by worker_id desc;
