@@ -88,7 +88,8 @@ class AsyncSpares:
     def abandon(self) -> None:
         """Close from outside the event loop, which may be gone."""
         while self._spares:
-            self._spares.pop()[0].pgconn.finish()
+            connection, _ = self._spares.pop()
+            connection.pgconn.finish()
 
     async def _take(self) -> AsyncConnection[Any]:
         while self._spares:

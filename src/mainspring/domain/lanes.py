@@ -12,9 +12,10 @@ steps over every job ever claimed.
 So each worker remembers the last id it claimed in each lane and starts behind it. What
 appears below the mark (a transaction that committed late, a promoted or retried job) is
 found by a sweep: it discovers the lanes anew, each with its first ready job, and sets the
-marks before those. A worker that ran dry sweeps whenever it looks; one that is busy sweeps
-every second. Either way a sweep that turned out slow waits forty times its own duration
-before the next, so that sweeping costs a fortieth of the time at most.
+marks before those. A worker that ran dry sweeps whenever it looks, after it has claimed
+from behind its marks; one that is busy sweeps every second. Either way a sweep that turned
+out slow waits forty times its own duration before the next, so that sweeping costs a
+fortieth of the time at most.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,7 @@ from typing import NamedTuple
 
 _SWEEP_EVERY = 1.0
 _COST_FACTOR = 40.0
+_DRY_LANES = 32
 
 
 class Lane(NamedTuple):
@@ -42,10 +44,10 @@ class LaneBook:
     sweep_cost: float = 0.0
 
     def is_sweep_due(self, now: float, *, is_busy: bool) -> bool:
-        """Whether the next claim should look below the marks; `now` is a monotonic instant."""
+        """Whether it is time to look below the marks; `now` is a monotonic instant."""
         rest = self.sweep_cost * _COST_FACTOR
-        if is_busy or not self.marks:
-            rest = max(rest, _SWEEP_EVERY if self.marks else 0.0)
+        if is_busy and self.marks:
+            rest = max(rest, _SWEEP_EVERY)
         return now >= self.swept_at + rest
 
     def until_sweep(self, now: float) -> float:
@@ -53,8 +55,11 @@ class LaneBook:
         return max(0.0, self.swept_at + self.sweep_cost * _COST_FACTOR - now)
 
     def swept(self, lanes: Iterable[tuple[Lane, int]], *, now: float, cost: float) -> None:
-        """Remember a sweep: its lanes are the known ones, each marked before its first job."""
-        self.marks = {lane: first - 1 for lane, first in lanes}
+        """Remember a sweep: each lane found is marked before its first job. Lanes that ran
+        dry are kept for a while, since work tends to come where it came before."""
+        found = {lane: first - 1 for lane, first in lanes}
+        dry = [(lane, mark) for lane, mark in self.marks.items() if lane not in found]
+        self.marks = dict(dry[-_DRY_LANES:]) | found
         self.swept_at, self.sweep_cost = now, cost
 
     def claimed(self, lane: Lane, job_id: int) -> None:

@@ -52,7 +52,7 @@ class Claimer:
         self._has_room = asyncio.Event()
         self.wants_wake = True
         self._busy_since: float | None = None
-        self._last_was_sweep = False
+        self._has_swept = False
         self._late: list[HeldJob] = []  # Claimed by a statement that was under way at the pause.
 
     def wake(self) -> None:
@@ -89,21 +89,43 @@ class Claimer:
         return max(0, min(_LARGEST_BATCH, free + ahead - len(self.buffer)))
 
     async def _claim(self, wanted: int) -> int:
-        worker_id = self.worker_id
+        """A busy worker looks below its marks first, so that old work is not passed over; an
+        idle one last, so that a lone job starts after a single statement."""
+        is_busy = self._busy_since is not None
+        self._has_swept = False
+        if is_busy or not self._lanes.marks:
+            await self._sweep_if_due(is_busy=is_busy)
+            return await self._claim_known(wanted)
+        claimed = await self._claim_known(wanted)
+        if claimed < wanted and await self._sweep_if_due(is_busy=False):
+            claimed += await self._claim_known(wanted - claimed)
+        return claimed
+
+    async def _sweep_if_due(self, *, is_busy: bool) -> bool:
+        """Whether a sweep was made and found something ready."""
         started = time.monotonic()
-        is_sweep = self._lanes.is_sweep_due(started, is_busy=self._busy_since is not None)
+        if not self._lanes.is_sweep_due(started, is_busy=is_busy):
+            return False
+
+        async def discover(connection: AsyncConnection[Any]) -> list[tuple[Lane, int]]:
+            return await attempts.discover(connection, self._queues)
+
+        found = await self._connection.run(discover)
+        now = time.monotonic()
+        self._lanes.swept(found, now=now, cost=now - started)
+        self._has_swept = True
+        return bool(found)
+
+    async def _claim_known(self, wanted: int) -> int:
+        lanes = self._lanes.in_order()
+        if not lanes:
+            return 0
+        worker_id = self.worker_id
 
         async def claim(connection: AsyncConnection[Any]) -> list[tuple[Any, ...]]:
-            if is_sweep:
-                lanes = await attempts.discover(connection, self._queues)
-                now = time.monotonic()
-                self._lanes.swept(lanes, now=now, cost=now - started)
-            if not self._lanes.marks:
-                return []
-            return await attempts.claim(connection, worker_id, self._lanes.in_order(), limit=wanted)
+            return await attempts.claim(connection, worker_id, lanes, limit=wanted)
 
         rows = await self._connection.run(claim)
-        self._last_was_sweep = is_sweep
         if worker_id != self.worker_id:
             return 0  # The lease was lost meanwhile; whoever recovers it takes these back.
         self._take(rows)
@@ -140,7 +162,7 @@ class Claimer:
         if was_busy:
             return
         pause = self._poll_seconds * random.uniform(0.75, 1.25)  # noqa: S311 - only jitter
-        if not self._last_was_sweep:
+        if not self._has_swept:
             pause = min(pause, self._lanes.until_sweep(time.monotonic()))
         try:
             async with asyncio.timeout(pause):
