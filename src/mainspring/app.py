@@ -133,7 +133,10 @@ class Mainspring:
         """One job a payload, in one transaction; one whose dedupe key is taken is left out."""
         bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
         await self.async_definitions()
-        return await services.aenqueue_bulk(self.database, bulk, connection)
+        try:
+            return await services.aenqueue_bulk(self.database, bulk, connection)
+        except UnknownDefinition as error:
+            raise self._suggest(error) from None
 
     def enqueue_many_sync(
         self,
@@ -147,7 +150,10 @@ class Mainspring:
         """The same from plain code."""
         bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
         self.note_definitions()
-        return services.enqueue_bulk(self.database, bulk, connection)
+        try:
+            return services.enqueue_bulk(self.database, bulk, connection)
+        except UnknownDefinition as error:
+            raise self._suggest(error) from None
 
     def _plan_many(
         self,

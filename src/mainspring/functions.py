@@ -213,10 +213,9 @@ def make_definition(key: str, function: Callable[..., Any], options: dict[str, A
 def make_options(given: dict[str, Any]) -> EnqueueOptions:
     if not given:
         return services.PLAIN
-    try:
-        return replace(services.PLAIN, **{**given, "tags": tuple(given.get("tags", ()))})
-    except TypeError as error:
-        name = str(error).rpartition("'")[0].rpartition("'")[2]
-        close = difflib.get_close_matches(name, _OPTION_NAMES, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise InvalidOption(name, f"is not an option of an enqueue{hint}") from None
+    for name in given:
+        if name not in _OPTION_NAMES:
+            close = difflib.get_close_matches(name, _OPTION_NAMES, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise InvalidOption(name, f"is not an option of an enqueue{hint}")
+    return replace(services.PLAIN, **{**given, "tags": tuple(given.get("tags", ()))})

@@ -8,7 +8,6 @@ import asyncio
 import sys
 from typing import Annotated
 
-import click
 import typer
 from rich.text import Text
 
@@ -90,15 +89,7 @@ def version() -> None:
 def main() -> None:
     """Run the command line; every error of ours is one sentence, never a traceback."""
     try:
-        code = app(standalone_mode=False)
-    except click.exceptions.Abort:
-        sys.exit(1)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
+        app()
     except MainspringError as error:
         output.errors.print(Text.assemble(("error: ", "red"), str(error)), soft_wrap=True)
         sys.exit(1 if isinstance(error, _NOT_DONE) else 2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    sys.exit(code if isinstance(code, int) else 0)

@@ -1,6 +1,9 @@
 """`mainspring worker` and `mainspring up`: the long-running roles."""
 
 import asyncio
+import os
+import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,13 +49,8 @@ def worker(
         command = supervisor.this_command(*_without(sys.argv[1:], "--processes", "--reload"))
         raise typer.Exit(asyncio.run(_supervise(command, processes, reload=reload)))
     app = load_app(app_reference)
-    settings = make_settings(
-        database_url or app.settings.database_url,
-        data_dir or app.settings.data_dir,
-        concurrency=concurrency,
-        drain_seconds=drain_seconds,
-    )
-    app.use(settings)
+    flags = {"concurrency": concurrency, "drain_seconds": drain_seconds}
+    app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
     try:
         _run(app, _chosen_queues(app, queues))
     finally:
@@ -70,12 +68,7 @@ def up(
     """Start everything on this machine: the database and a worker."""
     telemetry.configure()
     app = load_app(app_reference) if app_reference else Mainspring()
-    settings = make_settings(
-        database_url or app.settings.database_url,
-        data_dir or app.settings.data_dir,
-        concurrency=concurrency,
-    )
-    app.use(settings)
+    app.use(make_settings(database_url, data_dir, base=app.settings, concurrency=concurrency))
     try:
         output.console.print(f"[bold]Mainspring {__version__}[/bold]")
         asyncio.run(migrate.migrate(app.database.url))
@@ -165,7 +158,28 @@ def _print_started(app: Mainspring, app_reference: str | None) -> None:
         known = ", ".join(sorted(app.handlers))
         line(f"  worker    {app_reference}: {known} (queues {', '.join(app.queues)})")
         first = sorted(app.handlers)[0]
+        call, where = _program(), _where(app)
         line("  try       in another terminal:", highlight=False)
-        line(f"            mainspring enqueue {first} '{app.example_payload(first)}'")
-        line("            mainspring jobs list")
+        example = f"{call} enqueue {first} '{app.example_payload(first)}'{where}"
+        line(f"            {example}", markup=False, soft_wrap=True)
+        line(f"            {call} jobs list{where}", markup=False, soft_wrap=True)
     line("Ctrl-C stops it.")
+
+
+def _program() -> str:
+    """How to call this program from here: in a fresh clone it is not on the path."""
+    if shutil.which("mainspring"):
+        return "mainspring"
+    program = Path(sys.argv[0])
+    if program.name != "mainspring":
+        return f"{sys.executable} -m mainspring"
+    return os.path.relpath(program)
+
+
+def _where(app: Mainspring) -> str:
+    """The options by which another command finds the same database."""
+    if app.settings.database_url is not None:
+        return "" if "MAINSPRING_DATABASE_URL" in os.environ else " --database-url ..."
+    if app.settings.data_dir is None or "MAINSPRING_DATA_DIR" in os.environ:
+        return ""
+    return f" --data-dir {shlex.quote(str(app.settings.data_dir))}"

@@ -1,5 +1,6 @@
 """Connections: dedicated ones for the hot path, pools for the rest, and clear errors for both."""
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,9 +11,18 @@ from mainspring.domain.errors import DatabaseTooOld, DatabaseUnreachable
 
 MINIMUM_SERVER_VERSION = 150000
 
-# The hot statements must never fall into a scan of the whole table, whatever the statistics
-# of a table that grows and shrinks by the second say.
-_PINNED_PLANS = "-c enable_seqscan=off -c plan_cache_mode=force_generic_plan -c jit=off"
+# The hot statements must never fall into a scan of a whole table or index, whatever the
+# statistics of a table that grows and shrinks by the second say: each row by its index entry.
+_PINNED_PLANS = " ".join(
+    f"-c {setting}"
+    for setting in (
+        "enable_seqscan=off",
+        "enable_hashjoin=off",
+        "enable_mergejoin=off",
+        "plan_cache_mode=force_generic_plan",
+        "jit=off",
+    )
+)
 
 _KEEPALIVE = {
     "keepalives": 1,
@@ -21,6 +31,11 @@ _KEEPALIVE = {
     "keepalives_count": 3,
     "connect_timeout": 10,
 }
+
+# A server that does not answer, and a URL that is none.
+_UNUSABLE = (psycopg.OperationalError, psycopg.ProgrammingError)
+_MARKERS = ("FATAL:", "failed:")
+_PASSWORD = re.compile(r"(\bpassword\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)")
 
 
 def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[str, Any]:
@@ -40,7 +55,7 @@ async def connect(
     arguments = connection_arguments(use_pooler=use_pooler, pins_plans=pins_plans)
     try:
         connection = await AsyncConnection.connect(url, application_name=name, **arguments)
-    except psycopg.OperationalError as error:
+    except _UNUSABLE as error:
         raise unreachable(url, error) from error
     if connection.info.server_version < MINIMUM_SERVER_VERSION:
         version = connection.info.parameter_status("server_version") or "unknown"
@@ -53,15 +68,16 @@ def connect_sync(url: str, *, use_pooler: bool = False) -> Connection[Any]:
     """A dedicated blocking connection in autocommit mode."""
     try:
         return Connection.connect(url, **connection_arguments(use_pooler=use_pooler))
-    except psycopg.OperationalError as error:
+    except _UNUSABLE as error:
         raise unreachable(url, error) from error
 
 
 def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
     """One sentence that names the server, the reason and the remedy, never the password."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = lines[-1] if lines else type(error).__name__
-    for marker in ("FATAL:", "failed:"):
+    telling = [line for line in lines if any(marker in line for marker in _MARKERS)]
+    reason = (telling or lines or [type(error).__name__])[-1]
+    for marker in _MARKERS:
         reason = reason.rpartition(marker)[2].strip()
     return DatabaseUnreachable(
         f"cannot connect to {display_url(url)}: {reason}; check the database URL "
@@ -70,8 +86,9 @@ def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
 
 
 def display_url(url: str) -> str:
-    """The URL without its password."""
-    parts = urlsplit(url)
+    """The URL, or key=value text, without its password."""
+    without_query = _PASSWORD.sub(r"\1***", url)
+    parts = urlsplit(without_query)
     if parts.password is None:
-        return url
-    return url.replace(f":{parts.password}@", ":***@", 1)
+        return without_query
+    return without_query.replace(f":{parts.password}@", ":***@", 1)

@@ -7,6 +7,8 @@ there before it is lent.
 
 import asyncio
 import os
+import select
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -43,16 +45,20 @@ class SyncSpares:
             self._give_back(connection)
 
     def close(self) -> None:
+        self._forget_inherited()
         while self._spares:
             self._spares.pop()[0].close()
 
-    def _take(self) -> Connection[Any]:
+    def _forget_inherited(self) -> None:
         if self._pid != os.getpid():
             # Sockets shared with the parent of a fork must not be used, nor closed politely.
             self._spares, self._pid = [], os.getpid()
+
+    def _take(self) -> Connection[Any]:
+        self._forget_inherited()
         while self._spares:
             connection, since = self._spares.pop()
-            if time.monotonic() - since < _RESTED_AFTER or _answers(connection):
+            if _is_fresh(connection, since) or _answers(connection):
                 return connection
             connection.close()
         return pool.connect_sync(self._url, use_pooler=self._use_pooler)
@@ -71,6 +77,7 @@ class AsyncSpares:
         self._url, self._use_pooler = url, use_pooler
         self._places = asyncio.Semaphore(size)
         self._spares: list[tuple[AsyncConnection[Any], float]] = []
+        self._pid = os.getpid()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
@@ -86,15 +93,16 @@ class AsyncSpares:
             await self._spares.pop()[0].close()
 
     def abandon(self) -> None:
-        """Close from outside the event loop, which may be gone."""
+        """Close from outside the event loop, which may be gone; not what a fork inherited."""
         while self._spares:
             connection, _ = self._spares.pop()
-            connection.pgconn.finish()
+            if self._pid == os.getpid():
+                connection.pgconn.finish()
 
     async def _take(self) -> AsyncConnection[Any]:
         while self._spares:
             connection, since = self._spares.pop()
-            if time.monotonic() - since < _RESTED_AFTER or await _aanswers(connection):
+            if _is_fresh(connection, since) or await _aanswers(connection):
                 return connection
             await connection.close()
         return await pool.connect(self._url, name="mainspring", use_pooler=self._use_pooler)
@@ -109,6 +117,25 @@ class AsyncSpares:
 def _is_reusable(connection: Connection[Any] | AsyncConnection[Any]) -> bool:
     status = connection.info.transaction_status
     return not connection.closed and status is TransactionStatus.IDLE
+
+
+def _is_fresh(connection: Connection[Any] | AsyncConnection[Any], since: float) -> bool:
+    """Whether it may be lent unasked: it rested shortly, and no goodbye has arrived meanwhile."""
+    return time.monotonic() - since < _RESTED_AFTER and not _has_news(connection.pgconn.socket)
+
+
+if sys.platform == "win32":
+
+    def _has_news(socket: int) -> bool:
+        return bool(select.select([socket], [], [], 0)[0])
+
+else:
+
+    def _has_news(socket: int) -> bool:
+        # Not select.select, which knows only the first 1024 descriptors of a process.
+        poll = select.poll()
+        poll.register(socket, select.POLLIN)
+        return bool(poll.poll(0))
 
 
 def _answers(connection: Connection[Any]) -> bool:

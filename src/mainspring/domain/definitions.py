@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from mainspring.domain.errors import InvalidDefinition
-from mainspring.domain.jobs import ensure_priority, ensure_queue
+from mainspring.domain.jobs import ATTEMPTS, ensure_priority, ensure_queue
 from mainspring.domain.retry import Backoff
 from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode
 
@@ -32,12 +32,12 @@ class Definition:
         ensure_key(self.key)
         ensure_queue(self.queue)
         ensure_priority(self.priority)
-        if not 1 <= self.max_attempts <= 1000:
+        if self.max_attempts not in ATTEMPTS:
             raise InvalidDefinition(
                 f"{self.key}: max_attempts must be from 1 to 1000, not {self.max_attempts}"
             )
-        if self.timeout <= timedelta(0):
-            raise InvalidDefinition(f"{self.key}: timeout must be more than zero")
+        if not isinstance(self.timeout, timedelta) or self.timeout <= timedelta(0):
+            raise InvalidDefinition(f"{self.key}: timeout must be a timedelta of more than zero")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,15 @@
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_origin
 
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
 from mainspring.domain.types import ExecutionMode
 
 CONTEXT_NAME = "ctx"
+_SAMPLES: Mapping[str, object] = {"int": 1, "float": 1.5, "bool": True, "list": [], "dict": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,8 @@ class HandlerSignature:
 
     def example(self) -> str:
         """A payload with a made-up value for each required argument, as JSON text."""
-        samples = {int: 1, float: 1.5, bool: True, list: [], dict: {}}
-        named = self.signature.parameters
-        values = {
-            name: samples.get(named[name].annotation, "Ada")
-            for name in named
-            if name in self.required
-        }
-        return json.dumps(values)
+        named = self.signature.parameters.items()
+        return json.dumps({name: _sample(p) for name, p in named if name in self.required})
 
 
 def read_signature(key: str, function: Callable[..., Any]) -> HandlerSignature:
@@ -71,6 +66,13 @@ def read_signature(key: str, function: Callable[..., Any]) -> HandlerSignature:
         takes_any=len(named) < len(kept),
         wants_context=len(kept) < len(parameters),
     )
+
+
+def _sample(parameter: inspect.Parameter) -> object:
+    # By name, since the annotation is text where annotations are postponed.
+    kind = parameter.annotation
+    name = kind if isinstance(kind, str) else getattr(get_origin(kind) or kind, "__name__", "")
+    return _SAMPLES.get(name.partition("[")[0], "Ada")
 
 
 def choose_mode(key: str, function: Callable[..., Any], asked: str | None) -> ExecutionMode:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from mainspring.domain.errors import IllegalMove, InvalidOption, InvalidPayload
+from mainspring.domain.retry import ensure_delay
 from mainspring.domain.types import (
     DEFAULT_TENANT,
     AttemptStatus,
@@ -27,6 +28,7 @@ from mainspring.domain.types import (
 )
 
 PRIORITIES = range(1001)
+ATTEMPTS = range(1, 1001)
 MAX_PAYLOAD_BYTES = 1024 * 1024
 MAX_KEY_LENGTH = 500
 MAX_TAGS = 50
@@ -129,8 +131,7 @@ class Snooze:
     delay: timedelta
 
     def __post_init__(self) -> None:
-        if self.delay < timedelta(0):
-            raise InvalidOption("Snooze delay", "must not be negative")
+        ensure_delay("Snooze delay", self.delay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ class EnqueueOptions:
             ensure_priority(self.priority)
         if self.queue is not None:
             ensure_queue(self.queue)
-        if self.max_attempts is not None and not 1 <= self.max_attempts <= 1000:
+        if self.max_attempts is not None and self.max_attempts not in ATTEMPTS:
             raise InvalidOption("max_attempts", f"must be from 1 to 1000, not {self.max_attempts}")
         if len(self.tags) > MAX_TAGS:
             raise InvalidOption("tags", f"must be {MAX_TAGS} at most, not {len(self.tags)}")
@@ -210,6 +211,8 @@ def ensure_text(option: str, value: str) -> None:
         raise InvalidOption(option, f"must be {MAX_KEY_LENGTH} characters at most")
     if "\x00" in value:
         raise InvalidOption(option, "must not hold a NUL byte")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidOption(option, "must be Unicode text, without lone surrogates")
 
 
 def ensure_payload(payload: object) -> None:
@@ -235,16 +238,25 @@ def holds_nul(value: object) -> bool:
 def _check_times(options: EnqueueOptions) -> None:
     if options.delay is not None and options.scheduled_for is not None:
         raise InvalidOption("delay", "and scheduled_for exclude each other; give one")
-    if options.delay is not None and options.delay < timedelta(0):
-        raise InvalidOption("delay", f"must not be negative, not {options.delay}")
-    if options.dedupe_window is not None and options.dedupe_window <= timedelta(0):
-        raise InvalidOption("dedupe_window", "must be more than zero")
+    if options.delay is not None:
+        ensure_delay("delay", options.delay)
     for name in ("scheduled_for", "deadline"):
-        instant = getattr(options, name)
-        if instant is not None and instant.tzinfo is None:
-            raise InvalidOption(name, "must have a time zone, such as datetime.now(UTC)")
+        _ensure_instant(name, getattr(options, name))
     if options.deadline and options.scheduled_for and options.scheduled_for >= options.deadline:
         raise InvalidOption("scheduled_for", "is not before the deadline; the job could never run")
+    if options.dedupe_window is not None:
+        ensure_delay("dedupe_window", options.dedupe_window)
+        if not options.dedupe_window:
+            raise InvalidOption("dedupe_window", "must be more than zero")
+
+
+def _ensure_instant(option: str, instant: datetime | None) -> None:
+    if instant is None:
+        return
+    if not isinstance(instant, datetime):
+        raise InvalidOption(option, f"must be a datetime, not {type(instant).__name__}")
+    if instant.tzinfo is None:
+        raise InvalidOption(option, "must have a time zone, such as datetime.now(UTC)")
 
 
 def _check_keys(options: EnqueueOptions) -> None:

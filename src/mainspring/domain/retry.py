@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.types import LONGEST_DELAY
 
 _LARGEST_EXPONENT = 32
 
@@ -20,8 +21,7 @@ class Backoff:
 
     def __post_init__(self) -> None:
         for name in ("base", "cap", "jitter"):
-            if getattr(self, name) < timedelta(0):
-                raise InvalidOption(f"backoff {name}", "must not be negative")
+            ensure_delay(f"backoff {name}", getattr(self, name))
         if self.factor < 1:
             raise InvalidOption("backoff factor", f"must be at least 1, not {self.factor}")
 
@@ -30,3 +30,12 @@ class Backoff:
         exponent = min(max(failures - 1, 0), _LARGEST_EXPONENT)
         seconds = min(self.base.total_seconds() * self.factor**exponent, self.cap.total_seconds())
         return timedelta(seconds=seconds + random() * self.jitter.total_seconds())
+
+
+def ensure_delay(option: str, delay: timedelta) -> None:
+    if not isinstance(delay, timedelta):
+        raise InvalidOption(option, f"must be a timedelta, not {type(delay).__name__}")
+    if delay < timedelta(0):
+        raise InvalidOption(option, f"must not be negative, not {delay}")
+    if delay > LONGEST_DELAY:
+        raise InvalidOption(option, f"must be {LONGEST_DELAY.days} days at most")

@@ -1,5 +1,6 @@
 """The words of the system as types: identifiers, states and the reasons to wait."""
 
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, NewType
 
@@ -14,6 +15,8 @@ Payload = dict[str, Any]
 DEFAULT_TENANT = TenantId("default")
 DEFAULT_QUEUE = "default"
 DEFAULT_PRIORITY = 100
+# Far beyond any use, and far from the instants that the database cannot add up to.
+LONGEST_DELAY = timedelta(days=36_500)
 
 
 class JobState(StrEnum):

@@ -108,6 +108,8 @@ class Claimer:
             return False
 
         async def discover(connection: AsyncConnection[Any]) -> list[tuple[Lane, int]]:
+            nonlocal started
+            started = time.monotonic()  # Waiting for the database to come back is no cost.
             return await attempts.discover(connection, self._queues)
 
         found = await self._connection.run(discover)

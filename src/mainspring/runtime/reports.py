@@ -6,7 +6,7 @@ so batches are as large as the database is slow, and a lone result leaves at onc
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
@@ -15,9 +15,9 @@ from psycopg import AsyncConnection
 from mainspring import telemetry
 from mainspring.db.dedicated import DedicatedConnection
 from mainspring.domain.outcomes import End, Requeue, clean
-from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WorkerId
+from mainspring.domain.types import AttemptStatus, JobState, WorkerId
 from mainspring.runtime.held import HeldJob
-from mainspring.store import attempts
+from mainspring.store import attempts, workers
 from mainspring.store.attempts import Ending, Report, Return, Successes
 
 _LARGEST_BATCH = 2000
@@ -41,6 +41,7 @@ class Reporter:
         self._successes = Successes()
         self._endings: list[Ending] = []
         self._returns: list[Return] = []
+        self._ready_queues: set[str] = set()
         self._in_flight_ids: set[int] = set()
         self._has_reports = asyncio.Event()
         self._idle = asyncio.Event()
@@ -78,6 +79,8 @@ class Reporter:
 
     def requeue(self, job: HeldJob, outcome: Requeue) -> None:
         waited, ran = job.timings()
+        if not outcome.delay:
+            self._ready_queues.add(job.queue)
         self._returns.append(
             Return(
                 job.id,
@@ -114,7 +117,7 @@ class Reporter:
 
     def forget(self) -> list[tuple[Report, AttemptStatus]]:
         """Drop what has not been sent, after the lease was lost; returns what it would say."""
-        refused = [(report, AttemptStatus.SUCCEEDED) for report in _leases(self._successes)]
+        refused = [(report, AttemptStatus.SUCCEEDED) for report in self._successes.leases()]
         refused += [(Report(e.job_id, e.fence), e.status) for e in self._endings]
         refused += [(Report(r.job_id, r.fence), r.status) for r in self._returns]
         self._successes, self._endings, self._returns = Successes(), [], []
@@ -134,9 +137,15 @@ class Reporter:
             await self._send(worker_id, endings, attempts.finish_ended)
         if returns:
             await self._send(worker_id, returns, attempts.finish_requeued)
+            await self._announce_ready()
             self._on_returned()
         sent, self.in_flight = self.in_flight, 0
         self._on_sent(sent)
+
+    async def _announce_ready(self) -> None:
+        if self._ready_queues:
+            queues, self._ready_queues = self._ready_queues, set()
+            await self._connection.run(lambda connection: workers.wake(connection, queues))
 
     async def _send_successes(self, worker_id: WorkerId, batch: Successes) -> None:
         async def finish(connection: AsyncConnection[Any]) -> list[Report]:
@@ -158,7 +167,7 @@ class Reporter:
                 await self._send_successes(worker_id, single)
             return
         problem = clean(f"the result could not be stored: {error.diag.message_primary}")
-        job_id, fence = next(_leases(batch))
+        job_id, fence = next(batch.leases())
         ending = Ending(
             job_id,
             fence,
@@ -197,13 +206,6 @@ class Reporter:
 
         if recorded := await self._connection.run(record):
             telemetry.event("late_report_refused", reports=recorded)
-
-
-def _leases(reports: Successes) -> Iterator[Report]:
-    return (
-        Report(JobId(job_id), Fence(fence))
-        for job_id, fence in zip(reports.job_ids, reports.fences, strict=True)
-    )
 
 
 def _slices(reports: Successes, size: int = _LARGEST_BATCH) -> list[Successes]:

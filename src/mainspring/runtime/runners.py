@@ -70,7 +70,7 @@ class Runners:
         self.running: dict[int, HeldJob] = {}
         self.concurrency = concurrency
         self.threads = ThreadExecutor(concurrency)
-        self._zombies: set[int] = set()
+        self._zombies: set[HeldJob] = set()
         self._handlers = handlers
         self._buffer = buffer
         self._reporter = reporter
@@ -144,17 +144,17 @@ class Runners:
                     answer = await handler.function(**job.payload())
                 else:
                     answer = await self._call(job, handler)
-            except BaseException as error:  # noqa: BLE001 - a handler may raise anything
-                await self._failed(job, handler, error)
-            else:
                 now = time.monotonic()
                 if answer is None and job.transaction is None and job.stop is None:
                     self._reporter.succeed(job, now - job.began_at, None)
                 else:
                     await self._answered(job, handler, answer)
-            running.pop(job.id, None)
+            except BaseException as error:  # noqa: BLE001 - a handler may raise anything
+                await self._failed(job, handler, error)
+            if running.get(job.id) is job:  # After an abandoned attempt it may be the next one.
+                del running[job.id]
             if self._zombies:
-                self._zombies.discard(job.id)
+                self._zombies.discard(job)
             if now > slice_ends:
                 await self._yield()
                 slice_ends = time.monotonic() + _SLICE
@@ -190,7 +190,7 @@ class Runners:
         _tell("handler_abandoned", job)
         job.stop = StopReason.ABANDONED
         if self.running.pop(job.id, None) is not None and not self._is_thread(job):
-            self._zombies.add(job.id)
+            self._zombies.add(job)
         _cancel_task(job)
 
     def _is_thread(self, job: HeldJob) -> bool:
@@ -210,12 +210,18 @@ class Runners:
     async def _call(self, job: HeldJob, handler: Handler) -> Any:
         if not job.losses:
             return await self._execute(job, handler)
+        if job.losses < _MANY_LOSSES:
+            return await self._probe_and_execute(job, handler)
+        job.expires_at = math.inf  # Waiting for the suspect before it is not running.
+        async with self._one_suspect:
+            self._restart_clock(job)
+            return await self._probe_and_execute(job, handler)
+
+    async def _probe_and_execute(self, job: HeldJob, handler: Handler) -> Any:
+        # Only now, so that a suspect that still waits is not blamed for the one that runs.
         if not await self._probe(job):
             raise LeaseLost(job.id)
-        if job.losses < _MANY_LOSSES:
-            return await self._execute(job, handler)
-        async with self._one_suspect:
-            return await self._execute(job, handler)
+        return await self._execute(job, handler)
 
     async def _execute(self, job: HeldJob, handler: Handler) -> Any:
         match handler.mode:

@@ -1,6 +1,6 @@
 """Statements on attempts: what workers do with the jobs they hold a lease on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -63,6 +63,10 @@ class Successes:
     def __len__(self) -> int:
         return len(self.job_ids)
 
+    def leases(self) -> Iterator[Report]:
+        pairs = zip(self.job_ids, self.fences, strict=True)
+        return (Report(JobId(job_id), Fence(fence)) for job_id, fence in pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -123,9 +127,19 @@ async def claim(
     return await cursor.fetchall()
 
 
+def _refused(rows: list[tuple[Any, ...]], leases: Iterable[Report]) -> list[Report]:
+    """The reports that are not among the accepted; null means that all are."""
+    ((accepted,),) = rows
+    if accepted is None:
+        return []
+    known = {tuple(lease) for lease in accepted}
+    return [lease for lease in leases if lease not in known]
+
+
 def _succeeded_params(worker_id: WorkerId, reports: Successes) -> dict[str, Any]:
     return {
         "worker_id": worker_id,
+        "count": len(reports),
         "job_ids": IntegerArray(reports.job_ids),
         "fences": IntegerArray(reports.fences),
         "waits": IntegerArray(reports.waits),
@@ -139,7 +153,7 @@ async def finish_succeeded(
 ) -> list[Report]:
     """Returns the refused reports."""
     cursor = await connection.execute(_FINISH_SUCCEEDED, _succeeded_params(worker_id, reports))
-    return [Report(*row) for row in await cursor.fetchall()]
+    return _refused(await cursor.fetchall(), reports.leases())
 
 
 def finish_succeeded_sync(
@@ -147,7 +161,7 @@ def finish_succeeded_sync(
 ) -> list[Report]:
     """The same on a blocking connection, inside whatever transaction it has open."""
     cursor = connection.execute(_FINISH_SUCCEEDED, _succeeded_params(worker_id, reports))
-    return [Report(*row) for row in cursor.fetchall()]
+    return _refused(cursor.fetchall(), reports.leases())
 
 
 async def finish_ended(
@@ -158,6 +172,7 @@ async def finish_ended(
         _STATEMENTS["finish_ended"].sql,
         {
             "worker_id": worker_id,
+            "count": len(reports),
             "job_ids": [report.job_id for report in reports],
             "fences": [report.fence for report in reports],
             "waits": [report.waited for report in reports],
@@ -168,7 +183,8 @@ async def finish_ended(
             "failures": [report.failed for report in reports],
         },
     )
-    return [Report(*row) for row in await cursor.fetchall()]
+    leases = [Report(report.job_id, report.fence) for report in reports]
+    return _refused(await cursor.fetchall(), leases)
 
 
 async def finish_requeued(
@@ -179,6 +195,7 @@ async def finish_requeued(
         _STATEMENTS["finish_requeued"].sql,
         {
             "worker_id": worker_id,
+            "count": len(reports),
             "job_ids": [report.job_id for report in reports],
             "fences": [report.fence for report in reports],
             "waits": [report.waited for report in reports],
@@ -189,7 +206,8 @@ async def finish_requeued(
             "delays": [report.delay for report in reports],
         },
     )
-    return [Report(*row) for row in await cursor.fetchall()]
+    leases = [Report(report.job_id, report.fence) for report in reports]
+    return _refused(await cursor.fetchall(), leases)
 
 
 async def hand_back(

@@ -53,15 +53,17 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
 
 -- name: finish_succeeded
 -- scope: system
--- Moves succeeded jobs to history with their attempt rows. Returns the reports that were
--- refused because a newer lease exists.
+-- Moves succeeded jobs to history with their attempt rows. Returns null when all reports were
+-- accepted, else the leases that were; the others' lease is not the newest. A fence is set only
+-- while a job runs, so the state need not be asked, which would tempt the planner to walk the
+-- index of all that run.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(results)s::text[])
         as report (job_id, fence, waited, ran, result)
 ), ended as (
     delete from mainspring.jobs as job using reported
-     where job.job_id = reported.job_id and job.fence = reported.fence and job.state = 'running'
+     where job.job_id = reported.job_id and job.fence = reported.fence
        and (select expires_at > now() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
     returning job.*, job.started_at + reported.waited * interval '1 microsecond' as began_at,
@@ -83,13 +85,14 @@ with reported as (
         (job_id, fence, worker_id, started_at, finished_at, number, status)
     select job_id, fence, worker_id, began_at, done_at, attempt, 'succeeded' from ended
 )
-select reported.job_id, reported.fence from reported
- where not exists (select from ended where ended.job_id = reported.job_id);
+select case when count(*) < %(count)s
+            then coalesce(array_agg(array[job_id, fence]), '{}') end
+  from ended;
 
 -- name: finish_ended
 -- scope: system
 -- Moves jobs that failed for good or were canceled to history with their attempt rows. Returns
--- the refused reports.
+-- what finish_succeeded does.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(states)s::mainspring.job_state[],
@@ -98,7 +101,7 @@ with reported as (
         as report (job_id, fence, waited, ran, end_state, status, error, failed)
 ), ended as (
     delete from mainspring.jobs as job using reported
-     where job.job_id = reported.job_id and job.fence = reported.fence and job.state = 'running'
+     where job.job_id = reported.job_id and job.fence = reported.fence
        and (select expires_at > now() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
     returning job.*, job.started_at + reported.waited * interval '1 microsecond' as began_at,
@@ -120,13 +123,14 @@ with reported as (
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
     select job_id, fence, worker_id, began_at, done_at, attempt, status, error from ended
 )
-select reported.job_id, reported.fence from reported
- where not exists (select from ended where ended.job_id = reported.job_id);
+select case when count(*) < %(count)s
+            then coalesce(array_agg(array[job_id, fence]), '{}') end
+  from ended;
 
 -- name: finish_requeued
 -- scope: system
 -- Puts jobs that failed with attempts left, were snoozed or were interrupted back to queued,
--- due after their delay, with their attempt rows. Returns the refused reports.
+-- due after their delay, with their attempt rows. Returns what finish_succeeded does.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(statuses)s::mainspring.attempt_outcome[],
@@ -136,8 +140,7 @@ with reported as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt, reported.waited,
            reported.ran, reported.status, reported.error, reported.failed, reported.delay
       from mainspring.jobs as job join reported using (job_id, fence)
-     where job.state = 'running'
-       and (select expires_at > now() from mainspring.workers
+     where (select expires_at > now() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
        for update of job
 ), returned as (
@@ -155,8 +158,9 @@ with reported as (
            started_at + (waited + ran) * interval '1 microsecond', attempt, status, error
       from held
 )
-select reported.job_id, reported.fence from reported
- where not exists (select from held where held.job_id = reported.job_id);
+select case when count(*) < %(count)s
+            then coalesce(array_agg(array[job_id, fence]), '{}') end
+  from held;
 
 -- name: hand_back
 -- scope: system
@@ -166,7 +170,7 @@ update mainspring.jobs as job
    set state = 'queued', fence = null, worker_id = null, started_at = null,
        attempt = job.attempt - 1, waits_for = %(waits_for)s::mainspring.waits_for
   from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) as claimed (job_id, fence)
- where job.job_id = claimed.job_id and job.fence = claimed.fence and job.state = 'running'
+ where job.job_id = claimed.job_id and job.fence = claimed.fence
 returning job.queue;
 
 -- name: record_late_reports
@@ -199,7 +203,7 @@ select job_id, fence from mainspring.jobs
 -- Says that a job which lost its worker before is about to begin, so that only jobs which
 -- really ran are blamed if this worker dies too.
 update mainspring.jobs set probed_at = now()
- where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint and state = 'running'
+ where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint
 returning job_id;
 
 -- name: report_progress
@@ -208,13 +212,13 @@ returning job_id;
 update mainspring.jobs as job set progress = report.progress::jsonb
   from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(progress)s::text[])
        as report (job_id, fence, progress)
- where job.job_id = report.job_id and job.fence = report.fence and job.state = 'running';
+ where job.job_id = report.job_id and job.fence = report.fence;
 
 -- name: save_checkpoint
 -- scope: system
 -- Stores where the next attempt may start from; no row means that the lease was lost.
 update mainspring.jobs set checkpoint = %(checkpoint)s::jsonb
- where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint and state = 'running'
+ where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint
 returning job_id;
 
 -- name: recover

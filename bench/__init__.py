@@ -1,0 +1,1 @@
+"""Mainspring and its rivals, measured in one run on one PostgreSQL server."""

@@ -1,0 +1,92 @@
+"""How fast workers get through a queue: plain, beside a history, with a backlog behind, and while
+another session holds a snapshot, so that nothing dead can be removed.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Final
+
+import psycopg
+
+from bench import processes, progress
+from bench.benches import Bench
+from bench.catalogue import System
+from bench.measurements import JOBS_PER_SECOND, Measurement
+from bench.progress import Window
+
+_SECONDS: Final = 8.0
+_SNAPSHOT_SECONDS: Final = 30.0
+_HISTORY: Final = 1_000_000
+
+
+def one_worker(bench: Bench, system: System) -> list[Measurement]:
+    queued = bench.scaled(system.sizes.drain)
+    return [_measured("drain_1", system, _drain(bench, system, queued=queued))]
+
+
+def two_workers(bench: Bench, system: System) -> list[Measurement]:
+    # Twice the jobs, so that a second process that comes up a little later weighs less.
+    queued = bench.scaled(system.sizes.drain * 2)
+    return [_measured("drain_2", system, _drain(bench, system, queued=queued, workers=2))]
+
+
+def with_history(bench: Bench, system: System) -> list[Measurement]:
+    queued, finished = bench.scaled(system.sizes.drain), bench.scaled(_HISTORY)
+    return [
+        _measured("drain_history", system, _drain(bench, system, queued=queued, finished=finished))
+    ]
+
+
+def with_backlog(bench: Bench, system: System) -> list[Measurement]:
+    """The same jobs as in the plain drain are timed, with the rest of the backlog behind them."""
+    queued = bench.scaled(system.sizes.backlog)
+    window = _window(min(bench.scaled(system.sizes.drain), queued))
+    return [_measured("drain_backlog", system, _drain(bench, system, queued=queued, window=window))]
+
+
+def with_snapshot(bench: Bench, system: System) -> list[Measurement]:
+    """A long drain with and without the snapshot; a slow system is timed over its first part."""
+    queued = bench.scaled(system.sizes.snapshot)
+    window = Window(queued * 95 // 100, _SNAPSHOT_SECONDS)
+    held = _drain(bench, system, queued=queued, window=window, holds_snapshot=True)
+    free = _drain(bench, system, queued=queued, window=window)
+    return [
+        _measured("drain_snapshot", system, held),
+        _measured("drain_snapshot_free", system, free),
+    ]
+
+
+def _drain(
+    bench: Bench,
+    system: System,
+    *,
+    queued: int,
+    finished: int = 0,
+    workers: int = 1,
+    window: Window | None = None,
+    holds_snapshot: bool = False,
+) -> float:
+    with (
+        bench.database(system, queued=queued, finished=finished) as dsn,
+        _held_snapshot(dsn) if holds_snapshot else nullcontext(),
+        progress.watcher(dsn, system, queued) as watched,
+        processes.working(system, dsn, count=workers) as running,
+    ):
+        return progress.rate(watched, running, window or _window(queued))
+
+
+def _window(queued: int) -> Window:
+    return Window(queued * 95 // 100, _SECONDS)
+
+
+@contextmanager
+def _held_snapshot(dsn: str) -> Iterator[None]:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("begin isolation level repeatable read")
+        connection.execute("select 1")
+        yield
+        connection.execute("rollback")
+
+
+def _measured(case: str, system: System, value: float) -> Measurement:
+    return Measurement(case, system.name, value, JOBS_PER_SECOND)

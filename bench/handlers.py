@@ -1,0 +1,50 @@
+"""What every system's worker runs for a job: the same few lines, so that only the queue differs.
+
+The worker's environment chooses one of three: `noop`; `stamp`, which reports when it began; and
+`hold`, which reports and then stays running.
+"""
+
+import asyncio
+import os
+import struct
+import time
+from collections.abc import Callable, Coroutine
+from functools import cache
+from typing import Any, Final
+
+HANDLER_VARIABLE: Final = "BENCH_HANDLER"
+STAMPS_VARIABLE: Final = "BENCH_STAMPS"
+STAMP: Final = struct.Struct("d")
+_HOLD_SECONDS: Final = 3600
+
+Handler = Callable[[int], Coroutine[Any, Any, None]]
+
+
+async def noop(n: int) -> None:
+    pass
+
+
+async def stamp(n: int) -> None:
+    _report(time.time())
+
+
+async def hold(n: int) -> None:
+    _report(time.time())
+    await asyncio.sleep(_HOLD_SECONDS)
+
+
+def chosen() -> Handler:
+    return {"noop": noop, "stamp": stamp, "hold": hold}[os.environ.get(HANDLER_VARIABLE, "noop")]
+
+
+def _report(began_at: float) -> None:
+    os.write(_pipe(), STAMP.pack(began_at))
+
+
+@cache
+def _pipe() -> int:
+    return os.open(os.environ[STAMPS_VARIABLE], os.O_WRONLY)
+
+
+job: Final = chosen()
+"""The handler by a fixed import path, for systems that store one with the job."""

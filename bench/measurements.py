@@ -1,0 +1,62 @@
+"""Figures, their medians over the rounds, and the file they are kept in."""
+
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+JOBS_PER_SECOND: Final = "jobs/s"
+MILLISECONDS: Final = "ms"
+MEBIBYTES: Final = "MiB"
+_STEADY: Final = 1.5
+
+Figures = Mapping[tuple[str, str], float]
+"""Medians by case and system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    case: str
+    system: str
+    value: float
+    unit: str
+
+
+def medians(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """One measurement a case and system, in the order they were first measured."""
+    return [
+        Measurement(case, system, round(statistics.median(values), 3), unit)
+        for (case, system, unit), values in _rounds(measurements).items()
+    ]
+
+
+def unsteady(measurements: Iterable[Measurement]) -> list[str]:
+    """The figures whose rounds disagree so much that a ratio of medians says little."""
+    return [
+        f"{case}, {system}: the rounds range from {min(values):,.1f} to {max(values):,.1f} {unit}"
+        for (case, system, unit), values in _rounds(measurements).items()
+        if max(values) > min(values) * _STEADY
+    ]
+
+
+def _rounds(measurements: Iterable[Measurement]) -> dict[tuple[str, str, str], list[float]]:
+    rounds: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for taken in measurements:
+        rounds[taken.case, taken.system, taken.unit].append(taken.value)
+    return rounds
+
+
+def figures(measurements: Iterable[Measurement]) -> Figures:
+    return {(taken.case, taken.system): taken.value for taken in measurements}
+
+
+def write(path: Path, measurements: Iterable[Measurement]) -> None:
+    text = json.dumps([asdict(taken) for taken in measurements], indent=2)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def is_better_lower(unit: str) -> bool:
+    return unit in {MILLISECONDS, MEBIBYTES}

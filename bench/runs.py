@@ -1,0 +1,66 @@
+"""The order of a run: round by round, case by case, the systems of a case one after the other, so
+that whatever else the machine does falls on all of them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bench.benches import Bench
+from bench.cases import CASES
+from bench.catalogue import OURS, System
+from bench.measurements import Measurement
+from bench.processes import ProcessFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    systems: Sequence[System]
+    cases: Sequence[str]
+    rounds: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    measurements: list[Measurement] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+    """What was not measured and why, each said once."""
+
+
+def run(bench: Bench, plan: Plan, say: Callable[[str], None]) -> Outcome:
+    outcome = Outcome()
+    for turn, case, system in _steps(plan, outcome):
+        say(f"round {turn + 1} of {plan.rounds}: {case}, {system.name}")
+        try:
+            taken = CASES[case](bench, system)
+        except (ProcessFailed, TimeoutError) as error:
+            outcome.notes[f"{system.name}, {case}: failed: {error}"] = None
+            continue
+        outcome.measurements.extend(taken)
+        say("  " + ", ".join(f"{m.case} {m.value:,.1f} {m.unit}" for m in taken))
+    return outcome
+
+
+def _steps(plan: Plan, outcome: Outcome) -> Iterator[tuple[int, str, System]]:
+    for turn in range(plan.rounds):
+        for case in plan.cases:
+            for system in _rotated(plan.systems, turn):
+                if reason := _omission(system, case):
+                    outcome.notes[reason] = None
+                else:
+                    yield turn, case, system
+
+
+def _rotated(systems: Sequence[System], turn: int) -> list[System]:
+    # A system's place in the order must not favour it in every round.
+    shift = turn % len(systems)
+    return [*systems[shift:], *systems[:shift]]
+
+
+def _omission(system: System, case: str) -> str | None:
+    if reason := system.absence():
+        return f"{system.name}: not measured: {reason}"
+    if case == "memory" and system.name != OURS:
+        return "memory: measured for mainspring only"
+    if reason := system.omitted.get(case):
+        return f"{system.name}, {case}: not measured: {reason}"
+    return None

@@ -1,0 +1,1 @@
+"""One driver per system. Only processes of their own import these; see bench.catalogue."""

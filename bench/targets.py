@@ -1,0 +1,125 @@
+"""What Mainspring must reach, each as a ratio of figures taken in the same run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from bench.catalogue import OURS, RAW, SYSTEMS
+from bench.measurements import Figures
+
+Measure = Callable[[Figures], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`measure` raises KeyError when something it needs was not measured."""
+
+    case: str
+    against: str
+    measure: Measure
+    must: float | None = None
+    aim: float | None = None
+    is_ceiling: bool = False
+
+    def holds(self, value: float | None, bound: float | None) -> bool | None:
+        """None when there is nothing to compare."""
+        if value is None or bound is None:
+            return None
+        return value <= bound if self.is_ceiling else value >= bound
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    target: Target
+    value: float | None
+    """None when it was not measured."""
+
+    @property
+    def is_met(self) -> bool | None:
+        return self.target.holds(self.value, self.target.must)
+
+    @property
+    def is_aim_met(self) -> bool | None:
+        return self.target.holds(self.value, self.target.aim)
+
+
+def verdicts(figures: Figures) -> list[Verdict]:
+    return [Verdict(target, _value(target, figures)) for target in TARGETS]
+
+
+def fastest_rival(figures: Figures, case: str, *, is_lower_better: bool = False) -> str:
+    """The rival with the best figure; raises KeyError when none was measured."""
+    rivals = [name for name, system in SYSTEMS.items() if system.is_rival]
+    measured = {name: figures[case, name] for name in rivals if (case, name) in figures}
+    if not measured:
+        raise KeyError(case)
+    best = min if is_lower_better else max
+    return best(measured, key=measured.__getitem__)
+
+
+def _value(target: Target, figures: Figures) -> float | None:
+    try:
+        return target.measure(figures)
+    except KeyError:
+        return None
+
+
+def _to_fastest_rival(case: str) -> Measure:
+    return lambda figures: figures[case, OURS] / figures[case, fastest_rival(figures, case)]
+
+
+def _to_quickest_rival(case: str) -> Measure:
+    def measure(figures: Figures) -> float:
+        rival = fastest_rival(figures, case, is_lower_better=True)
+        return figures[case, OURS] / figures[case, rival]
+
+    return measure
+
+
+def _to_raw(case: str) -> Measure:
+    return lambda figures: figures[case, OURS] / figures[case, RAW]
+
+
+def _to_own(case: str, other: str) -> Measure:
+    return lambda figures: figures[case, OURS] / figures[other, OURS]
+
+
+def _beyond_a_commit(figures: Figures) -> float:
+    """Milliseconds of the median pick-up that a bare insert's own commit does not explain."""
+    return figures["latency_p50", OURS] - 1000 / figures["single_enqueue", RAW]
+
+
+def _memory(figures: Figures) -> float:
+    return figures["memory", OURS]
+
+
+_RIVAL: Final = "of the fastest rival"
+_LIMIT: Final = "of the raw limit"
+
+TARGETS: Final = (
+    Target("drain_1", _RIVAL, _to_fastest_rival("drain_1"), 1.8),
+    Target("drain_1", _LIMIT, _to_raw("drain_1"), 0.5, 0.7),
+    Target("drain_2", _RIVAL, _to_fastest_rival("drain_2"), 1.3),
+    Target("drain_2", _LIMIT, _to_raw("drain_2"), aim=0.6),
+    Target("single_enqueue", "of a bare insert", _to_raw("single_enqueue"), 0.7, 0.9),
+    Target("bulk_enqueue", _RIVAL, _to_fastest_rival("bulk_enqueue"), 1.5),
+    Target("bulk_enqueue", "of COPY", _to_raw("bulk_enqueue"), aim=0.7),
+    Target(
+        "latency_p50", "of the best rival", _to_quickest_rival("latency_p50"), 1.0, is_ceiling=True
+    ),
+    Target(
+        "latency_p99", "of the best rival", _to_quickest_rival("latency_p99"), 1.0, is_ceiling=True
+    ),
+    Target("latency_p50", "ms beyond a commit", _beyond_a_commit, aim=1.0, is_ceiling=True),
+    Target("sustained", _RIVAL, _to_fastest_rival("sustained"), 1.3),
+    Target("drain_history", "of drain_1", _to_own("drain_history", "drain_1"), 0.95),
+    Target("drain_backlog", "of drain_1", _to_own("drain_backlog", "drain_1"), 0.95),
+    Target(
+        "drain_snapshot",
+        "of the same without",
+        _to_own("drain_snapshot", "drain_snapshot_free"),
+        0.9,
+        1.0,
+    ),
+    Target("memory", "MiB", _memory, 150, is_ceiling=True),
+)

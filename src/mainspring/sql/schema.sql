@@ -1,0 +1,1002 @@
+-- What the migrations make; written by `make schema`, never by hand.
+
+CREATE SCHEMA mainspring;
+
+CREATE TYPE mainspring.attempt_outcome AS ENUM (
+    'running',
+    'succeeded',
+    'failed',
+    'timeout',
+    'canceled',
+    'snoozed',
+    'lost'
+);
+
+CREATE TYPE mainspring.job_state AS ENUM (
+    'awaiting_approval',
+    'blocked',
+    'queued',
+    'running',
+    'succeeded',
+    'failed',
+    'dead_letter',
+    'canceled'
+);
+
+CREATE TYPE mainspring.waits_for AS ENUM (
+    'time',
+    'limit',
+    'approval',
+    'parents',
+    'handler'
+);
+
+CREATE FUNCTION mainspring.cancel(job_id bigint, reason text DEFAULT 'canceled by request'::text, tenant text DEFAULT 'default'::text) RETURNS mainspring.job_state
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    found_job mainspring.jobs;
+    final_state mainspring.job_state;
+begin
+    select * into found_job from mainspring.jobs as job
+     where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant for update;
+    if not found then
+        select state into final_state from mainspring.jobs_history as job
+         where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant;
+        if not found then
+            perform mainspring.refuse('MS030', 'there is no job ' || cancel.job_id,
+                jsonb_build_object('job_id', cancel.job_id));
+        elsif final_state <> 'canceled' then
+            perform mainspring.refuse('MS031', 'job ' || cancel.job_id || ' is ' || final_state
+                || '; it cannot become canceled', jsonb_build_object(
+                'job_id', cancel.job_id, 'state', final_state, 'target', 'canceled'));
+        end if;
+        return final_state;
+    end if;
+    update mainspring.jobs as job
+       set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
+           last_error = cancel.reason
+     where job.job_id = cancel.job_id;
+    if found_job.state = 'running' then
+        perform pg_notify('mainspring', 'c:' || found_job.worker_id);
+        return 'running';
+    end if;
+    perform mainspring.settle_cancel(cancel.job_id);
+    return 'canceled';
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) IS 'Cancels a job that has not started at once; asks a running one to stop and says running.';
+
+CREATE FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    size integer := pg_column_size(payload);
+begin
+    if payload is null or jsonb_typeof(payload) <> 'object' then
+        perform mainspring.refuse('MS001', 'the payload must be a JSON object, not '
+            || coalesce(jsonb_typeof(payload), 'null'));
+    end if;
+    if size > 65536 then
+        size := octet_length(payload::text);
+        if size > mainspring.max_payload_bytes() then
+            perform mainspring.refuse('MS002', 'the payload is too large',
+                jsonb_build_object('size', size, 'limit', mainspring.max_payload_bytes()));
+        end if;
+    end if;
+    if priority not between 0 and 1000 then
+        perform mainspring.refuse('MS003', 'priority must be from 0 (first) to 1000 (last), not '
+            || priority, '{"option": "priority"}');
+    end if;
+    if max_attempts not between 1 and 1000 then
+        perform mainspring.refuse('MS003', 'max_attempts must be from 1 to 1000, not '
+            || max_attempts, '{"option": "max_attempts"}');
+    end if;
+    if delay < '0' then
+        perform mainspring.refuse('MS003', 'delay must not be negative', '{"option": "delay"}');
+    end if;
+    if delay is not null and scheduled_for is not null then
+        perform mainspring.refuse('MS003',
+            'delay and scheduled_for exclude each other; give one', '{"option": "delay"}');
+    end if;
+    if dedupe_window <= '0' then
+        perform mainspring.refuse('MS003', 'dedupe_window must be more than zero',
+            '{"option": "dedupe_window"}');
+    end if;
+    if deadline <= now() then
+        perform mainspring.refuse('MS003', 'deadline ' || deadline || ' has passed',
+            '{"option": "deadline"}');
+    end if;
+    if coalesce(scheduled_for, now() + delay) >= deadline then
+        perform mainspring.refuse('MS003',
+            'scheduled_for is not before the deadline; the job could never run',
+            '{"option": "scheduled_for"}');
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+begin
+    delete from mainspring.jobs as job
+     where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
+       and job.state <> 'running';
+    if not found then
+        delete from mainspring.jobs_history as job
+         where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant;
+        if not found then
+            if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
+                          and job.tenant_id = delete_job.tenant) then
+                perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
+                    || ' is running; it cannot become deleted', jsonb_build_object(
+                    'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
+            end if;
+            perform mainspring.refuse('MS030', 'there is no job ' || delete_job.job_id,
+                jsonb_build_object('job_id', delete_job.job_id));
+        end if;
+    end if;
+    delete from mainspring.attempts as attempt where attempt.job_id = delete_job.job_id;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) IS 'Removes a job that is not running, with its attempts.';
+
+CREATE FUNCTION mainspring.drop_partitions() RETURNS integer
+    LANGUAGE plpgsql
+    SET lock_timeout TO '2s'
+    AS $_$
+declare
+    name text;
+    dropped integer := 0;
+    oldest date := ((now() at time zone 'utc')
+                    - (select max(keep) from mainspring.retention))::date;
+begin
+    perform pg_advisory_xact_lock(hashtext('mainspring.partitions'));
+    for name in
+        select child.relname from pg_catalog.pg_inherits as link
+          join pg_catalog.pg_class as child on child.oid = link.inhrelid
+         where link.inhparent in ('mainspring.jobs_history'::regclass,
+                                  'mainspring.attempts'::regclass)
+           and substring(child.relname from '_(\d{8})$')::date < oldest loop
+        execute format('drop table mainspring.%I', name);
+        dropped := dropped + 1;
+    end loop;
+    return dropped;
+end
+$_$;
+
+CREATE FUNCTION mainspring.enqueue(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[]) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    select job_id from mainspring.enqueue_job(
+        definition, payload, tenant, queue, priority, max_attempts, scheduled_for, delay, deadline,
+        dedupe_key, dedupe_by, dedupe_window, idempotency_key, on_duplicate, correlation_id, tags)
+$$;
+
+COMMENT ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[]) IS 'Enqueues one job in the caller''s transaction and returns its id.';
+
+CREATE FUNCTION mainspring.enqueue_job(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], OUT job_id bigint, OUT is_new boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    defined mainspring.definitions;
+    job_queue text;
+    due_at timestamptz;
+    held_key text;
+    woken text;
+    held mainspring.enqueue_keys;
+begin
+    -- The common case is one statement: plpgsql pays for every expression anew in each
+    -- transaction. It inserts nothing if anything is wrong; then the checks below say what.
+    if num_nonnulls(enqueue_job.dedupe_key, enqueue_job.dedupe_by, enqueue_job.dedupe_window,
+                    enqueue_job.idempotency_key, enqueue_job.deadline) = 0 then
+        insert into mainspring.jobs (
+            tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for,
+            waits_for, correlation_id, tags)
+        select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key,
+               coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
+               coalesce(enqueue_job.max_attempts, d.max_attempts),
+               coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now()),
+               case when coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay) > now()
+                    then 'time'::mainspring.waits_for end,
+               enqueue_job.correlation_id, enqueue_job.tags
+          from mainspring.definitions as d
+         where d.key = enqueue_job.definition and d.is_active
+           and (enqueue_job.tenant = 'default' or exists (
+                select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant))
+           and jsonb_typeof(enqueue_job.payload) = 'object'
+           and pg_column_size(enqueue_job.payload) <= 65536
+           and coalesce(enqueue_job.priority, 0) between 0 and 1000
+           and coalesce(enqueue_job.max_attempts, 1) between 1 and 1000
+           and (enqueue_job.delay is null
+                or (enqueue_job.delay >= '0' and enqueue_job.scheduled_for is null))
+        returning job_id, true, case when exists (
+            select from mainspring.workers as worker
+             where worker.wants_wake and jobs.queue = any (worker.queues))
+             and mainspring.message_for(jobs.queue, jobs.scheduled_for) is not null
+            then pg_notify('mainspring',
+                           mainspring.message_for(jobs.queue, jobs.scheduled_for)) end
+        into job_id, is_new, woken;
+        if found then
+            return;
+        end if;
+    end if;
+
+    select * into defined from mainspring.definitions as d where d.key = enqueue_job.definition;
+    if not found or not defined.is_active then
+        perform mainspring.refuse('MS010', 'no active definition has the key '
+            || coalesce(quote_literal(enqueue_job.definition), 'null'),
+            jsonb_build_object('key', enqueue_job.definition));
+    end if;
+    if not exists (select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant) then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(enqueue_job.tenant), 'null'), '{"option": "tenant"}');
+    end if;
+    perform mainspring.check_enqueue(
+        enqueue_job.payload, enqueue_job.priority, enqueue_job.max_attempts, enqueue_job.delay,
+        enqueue_job.scheduled_for, enqueue_job.deadline, enqueue_job.dedupe_window);
+    due_at := coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now());
+    held_key := enqueue_job.dedupe_key;
+    if enqueue_job.on_duplicate not in ('raise', 'existing') then
+        perform mainspring.refuse('MS003', 'on_duplicate must be ''raise'' or ''existing''',
+            '{"option": "on_duplicate"}');
+    end if;
+    if enqueue_job.dedupe_by is not null then
+        if enqueue_job.dedupe_by <> 'content' or held_key is not null then
+            perform mainspring.refuse('MS003',
+                'dedupe_by must be ''content'' and excludes dedupe_key', '{"option": "dedupe_by"}');
+        end if;
+        held_key := 'content:' || md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text);
+    end if;
+    job_queue := coalesce(enqueue_job.queue, defined.queue);
+    job_id := nextval('mainspring.job_ids');
+    is_new := true;
+
+    if enqueue_job.idempotency_key is not null then
+        held := mainspring.reserve_key(enqueue_job.tenant, 'idempotency',
+            enqueue_job.idempotency_key, enqueue_job.job_id, interval '7 days',
+            md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text));
+        if held.job_id <> enqueue_job.job_id then
+            if held.fingerprint <> md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text)
+            then
+                perform mainspring.refuse('MS021', 'the idempotency key '
+                    || quote_literal(enqueue_job.idempotency_key) || ' belongs to job '
+                    || held.job_id || ', which has another definition or payload',
+                    jsonb_build_object('key', enqueue_job.idempotency_key, 'job_id', held.job_id));
+            end if;
+            job_id := held.job_id;
+            is_new := false;
+            return;
+        end if;
+    end if;
+
+    if enqueue_job.dedupe_window is not null and held_key is not null then
+        held := mainspring.reserve_key(enqueue_job.tenant, 'window', held_key,
+            enqueue_job.job_id, enqueue_job.dedupe_window, null);
+        is_new := held.job_id = enqueue_job.job_id;
+        job_id := held.job_id;
+    end if;
+
+    while is_new loop
+        insert into mainspring.jobs (
+            job_id, tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for,
+            waits_for, deadline_at, dedupe_key, correlation_id, tags)
+        values (
+            enqueue_job.job_id, enqueue_job.tenant, job_queue, enqueue_job.definition,
+            coalesce(enqueue_job.priority, defined.priority), enqueue_job.payload,
+            coalesce(enqueue_job.max_attempts, defined.max_attempts), due_at,
+            case when due_at > now() then 'time'::mainspring.waits_for end,
+            enqueue_job.deadline, held_key, enqueue_job.correlation_id, enqueue_job.tags)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
+        exit when found;
+        -- The holder may finish between the two statements; then the key is free again.
+        select job.job_id, false into job_id, is_new from mainspring.jobs as job
+         where job.tenant_id = enqueue_job.tenant and job.dedupe_key = held_key;
+        exit when found;
+        is_new := true;
+    end loop;
+
+    if is_new then
+        perform mainspring.wake(job_queue, due_at);
+    elsif enqueue_job.on_duplicate = 'raise' then
+        perform mainspring.refuse('MS020', 'job ' || enqueue_job.job_id
+            || ' already holds the dedupe key ' || quote_literal(held_key),
+            jsonb_build_object('key', held_key, 'job_id', enqueue_job.job_id));
+    else
+        update mainspring.enqueue_keys as key set job_id = enqueue_job.job_id
+         where key.tenant_id = enqueue_job.tenant
+           and (key.kind, key.key) in (('idempotency', enqueue_job.idempotency_key),
+                                       ('window', held_key))
+           and key.job_id <> enqueue_job.job_id;
+    end if;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], OUT job_id bigint, OUT is_new boolean) IS 'Enqueues one job in the caller''s transaction; says whether it is new or an earlier one.';
+
+CREATE FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_keys text[] DEFAULT NULL::text[], correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    plan record;
+    wrong integer;
+begin
+    select * into plan from mainspring.prepare_bulk(
+        enqueue_many.definition, 0, enqueue_many.tenant, enqueue_many.queue,
+        enqueue_many.priority, enqueue_many.max_attempts, enqueue_many.scheduled_for,
+        enqueue_many.delay, enqueue_many.deadline);
+    select item.position into wrong
+      from unnest(enqueue_many.payloads) with ordinality as item (payload, position)
+     where jsonb_typeof(item.payload) is distinct from 'object'
+        or (pg_column_size(item.payload) > 65536
+            and octet_length(item.payload::text) > mainspring.max_payload_bytes())
+     limit 1;
+    if found then
+        perform mainspring.check_enqueue(
+            enqueue_many.payloads[wrong], null, null, null, null, null, null);
+    end if;
+    if enqueue_many.dedupe_keys is not null
+       and cardinality(enqueue_many.dedupe_keys) <> cardinality(enqueue_many.payloads) then
+        perform mainspring.refuse('MS003', 'dedupe_keys must have one entry per payload',
+            '{"option": "dedupe_keys"}');
+    end if;
+
+    return query
+    insert into mainspring.jobs (
+        tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for, waits_for,
+        deadline_at, dedupe_key, correlation_id, tags)
+    select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_priority,
+           item.payload, plan.job_max_attempts, plan.due_at,
+           case when plan.due_at > now() then 'time'::mainspring.waits_for end,
+           enqueue_many.deadline, item.dedupe_key, enqueue_many.correlation_id, enqueue_many.tags
+      from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys) as item (payload, dedupe_key)
+    on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
+    returning job_id;
+
+    perform mainspring.wake(plan.job_queue, plan.due_at);
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[]) IS 'Enqueues one job per payload; a payload whose dedupe key is taken is left out.';
+
+CREATE FUNCTION mainspring.ensure_partitions(days_ahead integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET lock_timeout TO '2s'
+    AS $$
+declare
+    parent text;
+    day date;
+    name text;
+    is_free boolean;
+    made integer := 0;
+begin
+    perform pg_advisory_xact_lock(hashtext('mainspring.partitions'));
+    foreach parent in array array['jobs_history', 'attempts'] loop
+        for day in select (now() at time zone 'utc')::date + step
+                     from generate_series(0, days_ahead) as step loop
+            name := parent || '_' || to_char(day, 'YYYYMMDD');
+            continue when to_regclass('mainspring.' || name) is not null;
+            -- Rows of the day that already lie in the default partition stay there.
+            execute format(
+                'select not exists (select from mainspring.%I where finished_at >= %L and finished_at < %L)',
+                parent || '_default', day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z')
+               into is_free;
+            continue when not is_free;
+            execute format(
+                'create table mainspring.%I partition of mainspring.%I for values from (%L) to (%L)',
+                name, parent, day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z');
+            made := made + 1;
+        end loop;
+    end loop;
+    return made;
+end
+$$;
+
+CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
+    LANGUAGE sql STABLE
+    AS $$
+    select coalesce(nullif(current_setting('mainspring.max_payload_bytes', true), '')::integer,
+                    1048576)
+$$;
+
+CREATE FUNCTION mainspring.message_for(queue text, due_at timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN (due_at <= now()) THEN ('q:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'd:'::text ELSE NULL::text END;
+
+CREATE FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    select coalesce(prepare_bulk.queue, d.queue), coalesce(prepare_bulk.priority, d.priority),
+           coalesce(prepare_bulk.max_attempts, d.max_attempts)
+      into job_queue, job_priority, job_max_attempts
+      from mainspring.definitions as d
+     where d.key = prepare_bulk.definition and d.is_active;
+    if not found then
+        perform mainspring.refuse('MS010', 'no active definition has the key '
+            || coalesce(quote_literal(prepare_bulk.definition), 'null'),
+            jsonb_build_object('key', prepare_bulk.definition));
+    end if;
+    if not exists (select from mainspring.tenants as t where t.tenant_id = prepare_bulk.tenant) then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(prepare_bulk.tenant), 'null'), '{"option": "tenant"}');
+    end if;
+    perform mainspring.check_enqueue(
+        '{}', prepare_bulk.priority, prepare_bulk.max_attempts, prepare_bulk.delay,
+        prepare_bulk.scheduled_for, prepare_bulk.deadline, null);
+    due_at := coalesce(prepare_bulk.scheduled_for, now() + prepare_bulk.delay, now());
+    select array_agg(nextval('mainspring.job_ids')) into job_ids
+      from generate_series(1, prepare_bulk.count);
+    first_id := job_ids[1];
+    last_id := job_ids[prepare_bulk.count];
+    if last_id - first_id + 1 = prepare_bulk.count then
+        job_ids := null;  -- An unbroken run, which is quicker to send as its two ends.
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.refuse(code text, message text, detail jsonb DEFAULT '{}'::jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    raise exception using errcode = code, message = message, detail = detail::text;
+end
+$$;
+
+CREATE TABLE mainspring.enqueue_keys (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    job_id bigint NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    fingerprint text,
+    CONSTRAINT enqueue_keys_kind_check CHECK ((kind = ANY (ARRAY['idempotency'::text, 'window'::text])))
+);
+
+CREATE FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) RETURNS mainspring.enqueue_keys
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    holder mainspring.enqueue_keys;
+begin
+    loop
+        insert into mainspring.enqueue_keys (tenant_id, kind, key, job_id, expires_at, fingerprint)
+        values (reserve_key.tenant, reserve_key.kind, reserve_key.key, reserve_key.job_id,
+                now() + reserve_key.lifetime, reserve_key.fingerprint)
+        on conflict do nothing
+        returning * into holder;
+        exit when found;
+        select * into holder from mainspring.enqueue_keys as held
+         where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
+           and held.key = reserve_key.key and held.expires_at > now();
+        exit when found;
+        delete from mainspring.enqueue_keys as held
+         where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
+           and held.key = reserve_key.key and held.expires_at <= now();
+    end loop;
+    return holder;
+end
+$$;
+
+CREATE FUNCTION mainspring.retry(job_id bigint, payload jsonb DEFAULT NULL::jsonb, tenant text DEFAULT 'default'::text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    ended mainspring.jobs_history;
+    live_state mainspring.job_state;
+    holder bigint;
+begin
+    if retry.payload is not null then
+        perform mainspring.check_enqueue(retry.payload, null, null, null, null, null, null);
+    end if;
+    delete from mainspring.jobs_history as job
+     where job.job_id = retry.job_id and job.tenant_id = retry.tenant
+       and job.state in ('failed', 'dead_letter', 'canceled')
+    returning * into ended;
+    if not found then
+        select state into live_state from mainspring.job_status as job
+         where job.job_id = retry.job_id and job.tenant_id = retry.tenant;
+        if not found then
+            perform mainspring.refuse('MS030', 'there is no job ' || retry.job_id,
+                jsonb_build_object('job_id', retry.job_id));
+        end if;
+        perform mainspring.refuse('MS031', 'job ' || retry.job_id || ' is ' || live_state
+            || '; it cannot become queued', jsonb_build_object(
+            'job_id', retry.job_id, 'state', live_state, 'target', 'queued'));
+    end if;
+    insert into mainspring.jobs (
+        job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
+        definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error)
+    values (
+        ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts, ended.priority,
+        ended.tenant_id, ended.queue, ended.definition, coalesce(retry.payload, ended.payload),
+        ended.dedupe_key, ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error)
+    on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
+    if not found then
+        select job.job_id into holder from mainspring.jobs as job
+         where job.tenant_id = ended.tenant_id and job.dedupe_key = ended.dedupe_key;
+        perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
+            || quote_literal(ended.dedupe_key),
+            jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
+    end if;
+    perform mainspring.wake(ended.queue);
+    return ended.job_id;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) IS 'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
+
+CREATE FUNCTION mainspring.settle_cancel(job_id bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    with ended as (
+        delete from mainspring.jobs as job
+         where job.job_id = settle_cancel.job_id and job.state <> 'running'
+           and job.cancel_requested_at is not null
+        returning job.*
+    )
+    insert into mainspring.jobs_history (
+        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
+        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
+        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
+        last_error)
+    select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
+           cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
+           tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags, progress,
+           checkpoint, last_error
+      from ended;
+    return found;
+end
+$$;
+
+CREATE FUNCTION mainspring.wake(queue text, due_at timestamp with time zone DEFAULT now()) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- NOTIFY takes a lock that serialises commits, so it is sent only to who asked for it.
+    if exists (select from mainspring.workers as worker
+                where worker.wants_wake and wake.queue = any (worker.queues))
+       and mainspring.message_for(queue, due_at) is not null then
+        perform pg_notify('mainspring', mainspring.message_for(queue, due_at));
+    end if;
+end
+$$;
+
+CREATE TABLE mainspring.attempts (
+    job_id bigint NOT NULL,
+    fence bigint NOT NULL,
+    worker_id bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone DEFAULT now() NOT NULL,
+    late_report_at timestamp with time zone,
+    number integer NOT NULL,
+    pid integer,
+    exit_code integer,
+    status mainspring.attempt_outcome NOT NULL,
+    late_report mainspring.attempt_outcome,
+    error text,
+    stdout_tail text,
+    stderr_tail text,
+    CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE SEQUENCE mainspring.job_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.jobs (
+    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) NOT NULL,
+    fence bigint,
+    worker_id bigint,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    probed_at timestamp with time zone,
+    attempt integer DEFAULT 0 NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    losses integer DEFAULT 0 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state NOT NULL,
+    waits_for mainspring.waits_for,
+    priority smallint DEFAULT 100 NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    dedupe_key text COLLATE pg_catalog."C",
+    correlation_id text,
+    tags text[],
+    progress jsonb,
+    checkpoint jsonb,
+    result jsonb,
+    last_error text,
+    CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
+    CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT jobs_priority_in_range CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT jobs_running_has_lease CHECK ((((state = 'running'::mainspring.job_state) = (fence IS NOT NULL)) AND ((fence IS NULL) = (worker_id IS NULL)) AND ((state <> 'running'::mainspring.job_state) OR ((waits_for IS NULL) AND (started_at IS NOT NULL)))))
+)
+WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_analyze_scale_factor='0.05', autovacuum_analyze_threshold='5000', autovacuum_vacuum_cost_delay='0');
+
+CREATE SEQUENCE mainspring.worker_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.workers (
+    worker_id bigint DEFAULT nextval('mainspring.worker_ids'::regclass) NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    renewed_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    recovered_at timestamp with time zone,
+    pid integer NOT NULL,
+    concurrency integer NOT NULL,
+    wants_wake boolean DEFAULT true NOT NULL,
+    is_stopping boolean DEFAULT false NOT NULL,
+    name text NOT NULL,
+    host text NOT NULL,
+    process_identity text NOT NULL,
+    queues text[] NOT NULL,
+    version text NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+CREATE VIEW mainspring.attempt_status AS
+ SELECT attempt.job_id,
+    attempt.number,
+    attempt.status,
+    attempt.worker_id,
+    attempt.pid,
+    attempt.started_at,
+    attempt.finished_at,
+    attempt.exit_code,
+    attempt.error,
+    attempt.stdout_tail,
+    attempt.stderr_tail,
+    attempt.late_report,
+    attempt.late_report_at
+   FROM mainspring.attempts attempt
+UNION ALL
+ SELECT job.job_id,
+    job.attempt AS number,
+    'running'::mainspring.attempt_outcome AS status,
+    job.worker_id,
+    worker.pid,
+    job.started_at,
+    NULL::timestamp with time zone AS finished_at,
+    NULL::integer AS exit_code,
+    NULL::text AS error,
+    NULL::text AS stdout_tail,
+    NULL::text AS stderr_tail,
+    NULL::mainspring.attempt_outcome AS late_report,
+    NULL::timestamp with time zone AS late_report_at
+   FROM (mainspring.jobs job
+     LEFT JOIN mainspring.workers worker USING (worker_id))
+  WHERE (job.state = 'running'::mainspring.job_state);
+
+CREATE TABLE mainspring.attempts_default (
+    job_id bigint CONSTRAINT attempts_job_id_not_null NOT NULL,
+    fence bigint CONSTRAINT attempts_fence_not_null NOT NULL,
+    worker_id bigint CONSTRAINT attempts_worker_id_not_null NOT NULL,
+    started_at timestamp with time zone CONSTRAINT attempts_started_at_not_null NOT NULL,
+    finished_at timestamp with time zone DEFAULT now() CONSTRAINT attempts_finished_at_not_null NOT NULL,
+    late_report_at timestamp with time zone,
+    number integer CONSTRAINT attempts_number_not_null NOT NULL,
+    pid integer,
+    exit_code integer,
+    status mainspring.attempt_outcome CONSTRAINT attempts_status_not_null NOT NULL,
+    late_report mainspring.attempt_outcome,
+    error text,
+    stdout_tail text,
+    stderr_tail text,
+    CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
+);
+
+CREATE TABLE mainspring.definitions (
+    key text NOT NULL COLLATE pg_catalog."C",
+    kind text DEFAULT 'python'::text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    priority smallint DEFAULT 100 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
+    backoff_base interval DEFAULT '00:00:05'::interval NOT NULL,
+    backoff_factor double precision DEFAULT 2 NOT NULL,
+    backoff_cap interval DEFAULT '00:05:00'::interval NOT NULL,
+    backoff_jitter interval DEFAULT '00:00:01'::interval NOT NULL,
+    is_active boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT definitions_backoff_factor_check CHECK ((backoff_factor >= (1)::double precision)),
+    CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
+    CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+    CONSTRAINT definitions_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT definitions_queue_check CHECK ((queue <> ''::text)),
+    CONSTRAINT definitions_timeout_check CHECK ((timeout > '00:00:00'::interval))
+);
+
+CREATE SEQUENCE mainspring.fences
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.jobs_history (
+    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
+    fence bigint,
+    worker_id bigint,
+    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    probed_at timestamp with time zone,
+    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
+    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
+    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
+    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
+    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
+    waits_for mainspring.waits_for,
+    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
+    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
+    dedupe_key text COLLATE pg_catalog."C",
+    correlation_id text,
+    tags text[],
+    progress jsonb,
+    checkpoint jsonb,
+    result jsonb,
+    last_error text,
+    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE VIEW mainspring.job_status AS
+ SELECT jobs.job_id,
+    jobs.tenant_id,
+    jobs.definition,
+    jobs.queue,
+    jobs.state,
+    jobs.waits_for,
+    jobs.priority,
+    jobs.payload,
+    jobs.created_at,
+    jobs.scheduled_for,
+    jobs.started_at,
+    jobs.finished_at,
+    jobs.deadline_at,
+    jobs.cancel_requested_at,
+    jobs.attempt,
+    jobs.failures,
+    jobs.losses,
+    jobs.max_attempts,
+    jobs.dedupe_key,
+    jobs.correlation_id,
+    jobs.tags,
+    jobs.progress,
+    jobs.checkpoint,
+    jobs.result,
+    jobs.last_error,
+    jobs.worker_id
+   FROM mainspring.jobs
+UNION ALL
+ SELECT jobs_history.job_id,
+    jobs_history.tenant_id,
+    jobs_history.definition,
+    jobs_history.queue,
+    jobs_history.state,
+    jobs_history.waits_for,
+    jobs_history.priority,
+    jobs_history.payload,
+    jobs_history.created_at,
+    jobs_history.scheduled_for,
+    jobs_history.started_at,
+    jobs_history.finished_at,
+    jobs_history.deadline_at,
+    jobs_history.cancel_requested_at,
+    jobs_history.attempt,
+    jobs_history.failures,
+    jobs_history.losses,
+    jobs_history.max_attempts,
+    jobs_history.dedupe_key,
+    jobs_history.correlation_id,
+    jobs_history.tags,
+    jobs_history.progress,
+    jobs_history.checkpoint,
+    jobs_history.result,
+    jobs_history.last_error,
+    jobs_history.worker_id
+   FROM mainspring.jobs_history;
+
+CREATE TABLE mainspring.jobs_history_default (
+    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
+    fence bigint,
+    worker_id bigint,
+    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    probed_at timestamp with time zone,
+    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
+    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
+    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
+    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
+    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
+    waits_for mainspring.waits_for,
+    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
+    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
+    dedupe_key text COLLATE pg_catalog."C",
+    correlation_id text,
+    tags text[],
+    progress jsonb,
+    checkpoint jsonb,
+    result jsonb,
+    last_error text,
+    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
+);
+
+CREATE TABLE mainspring.migrations (
+    number integer NOT NULL,
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE VIEW mainspring.queue_status AS
+ SELECT tenant_id,
+    queue,
+    count(*) FILTER (WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL))) AS ready,
+    count(*) FILTER (WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NOT NULL))) AS waiting,
+    count(*) FILTER (WHERE (state = 'running'::mainspring.job_state)) AS running,
+    count(*) FILTER (WHERE (state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state]))) AS held,
+    min(scheduled_for) FILTER (WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL))) AS oldest_ready_at
+   FROM mainspring.jobs
+  GROUP BY tenant_id, queue;
+
+CREATE TABLE mainspring.retention (
+    tenant_id text COLLATE pg_catalog."C",
+    state mainspring.job_state,
+    keep interval NOT NULL,
+    CONSTRAINT retention_keep_check CHECK ((keep >= '00:00:00'::interval)),
+    CONSTRAINT retention_state_check CHECK ((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])))
+);
+
+CREATE TABLE mainspring.tenants (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text))
+);
+
+CREATE VIEW mainspring.worker_status AS
+ SELECT worker_id,
+    name,
+    host,
+    pid,
+    queues,
+    concurrency,
+    version,
+    started_at,
+    renewed_at,
+    expires_at,
+    is_stopping,
+    (expires_at > now()) AS is_alive
+   FROM mainspring.workers;
+
+ALTER TABLE ONLY mainspring.attempts ATTACH PARTITION mainspring.attempts_default DEFAULT;
+
+ALTER TABLE ONLY mainspring.jobs_history ATTACH PARTITION mainspring.jobs_history_default DEFAULT;
+
+ALTER TABLE ONLY mainspring.definitions
+    ADD CONSTRAINT definitions_pkey PRIMARY KEY (key);
+
+ALTER TABLE ONLY mainspring.enqueue_keys
+    ADD CONSTRAINT enqueue_keys_pkey PRIMARY KEY (tenant_id, kind, key);
+
+ALTER TABLE ONLY mainspring.jobs
+    ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY mainspring.migrations
+    ADD CONSTRAINT migrations_pkey PRIMARY KEY (number);
+
+ALTER TABLE ONLY mainspring.retention
+    ADD CONSTRAINT retention_tenant_id_state_key UNIQUE NULLS NOT DISTINCT (tenant_id, state);
+
+ALTER TABLE ONLY mainspring.tenants
+    ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY mainspring.workers
+    ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_id);
+
+CREATE INDEX attempts_job ON ONLY mainspring.attempts USING btree (job_id);
+
+CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING btree (job_id);
+
+CREATE INDEX enqueue_keys_expiry ON mainspring.enqueue_keys USING btree (expires_at);
+
+CREATE INDEX jobs_cancel_requested ON mainspring.jobs USING btree (worker_id) WHERE (cancel_requested_at IS NOT NULL);
+
+CREATE INDEX jobs_deadline ON mainspring.jobs USING btree (deadline_at) WHERE (deadline_at IS NOT NULL);
+
+CREATE UNIQUE INDEX jobs_dedupe ON mainspring.jobs USING btree (tenant_id, dedupe_key) WHERE (dedupe_key IS NOT NULL);
+
+CREATE INDEX jobs_due ON mainspring.jobs USING btree (scheduled_for) WHERE (waits_for = 'time'::mainspring.waits_for);
+
+CREATE INDEX jobs_history_job ON ONLY mainspring.jobs_history USING btree (job_id);
+
+CREATE INDEX jobs_history_default_job_id_idx ON mainspring.jobs_history_default USING btree (job_id);
+
+CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue, priority, tenant_id, job_id) WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL));
+
+CREATE INDEX jobs_running ON mainspring.jobs USING btree (worker_id) WHERE (state = 'running'::mainspring.job_state);
+
+CREATE INDEX jobs_unhandled ON mainspring.jobs USING btree (definition) WHERE (waits_for = 'handler'::mainspring.waits_for);
+
+ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default_job_id_idx;
+
+ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history_default_job_id_idx;
+
+REVOKE ALL ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.drop_partitions() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], OUT job_id bigint, OUT is_new boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.message_for(queue text, due_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.settle_cancel(job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wake(queue text, due_at timestamp with time zone) FROM PUBLIC;

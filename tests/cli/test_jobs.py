@@ -1,0 +1,111 @@
+"""`mainspring enqueue` and `mainspring jobs ...`, each in a process of its own."""
+
+import json
+
+import pytest
+
+from examples import hello
+from mainspring.testing import bind, drain_sync
+from tests.support import reading
+
+ADA = '{"name": "Ada"}'
+
+
+@pytest.fixture
+def finished(database_url, connection) -> int:
+    """The id of a job that has succeeded."""
+    with bind(hello.app, database_url):
+        job_id = hello.hello.enqueue(name="Ada").id
+        drain_sync(hello.app)
+    return job_id
+
+
+def test_enqueue_prints_the_job_and_list_shows_it(command):
+    enqueued = command("enqueue", "hello", ADA)
+    listed = command("jobs", "list")
+
+    assert (enqueued.stdout, enqueued.returncode) == ("job 1\n", 0)
+    assert listed.stdout.splitlines()[0].split()[:3] == ["ID", "STATE", "DEFINITION"]
+    assert listed.stdout.splitlines()[1].split()[:4] == ["1", "queued", "hello", "default"]
+
+
+def test_enqueue_takes_every_option(command, connection):
+    options = ["--queue", "fast", "--priority", "5", "--delay", "60.5", "--dedupe-key", "k"]
+    done = command("enqueue", "hello", ADA, *options, "--idempotency-key", "i", "--json")
+
+    assert json.loads(done.stdout) == {"id": "1", "is_new": True}
+    job = reading.job(connection, 1)
+    assert (job["queue"], job["priority"], job["dedupe_key"]) == ("fast", 5, "k")
+    assert (job["scheduled_for"] - job["created_at"]).total_seconds() == 60.5
+    again = command("enqueue", "hello", ADA, "--idempotency-key", "i")
+    assert again.stdout == "job 1 was there before\n"
+
+
+def test_enqueue_waits_for_the_result_only_as_long_as_it_is_told(command):
+    done = command("enqueue", "hello", ADA, "--wait", "0.1")
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: job 1 is still queued")
+
+
+def test_list_filters_and_speaks_json(command):
+    command("enqueue", "hello", ADA, "--queue", "a")
+    command("enqueue", "hello", ADA, "--queue", "b")
+    found = json.loads(command("jobs", "list", "--queue", "b", "--json").stdout)
+
+    assert [(job["id"], job["queue"], job["payload"]) for job in found] == [
+        ("2", "b", {"name": "Ada"})
+    ]
+    assert command("jobs", "list", "--state", "running").stdout == "No jobs.\n"
+    assert "hello" not in command("jobs", "list", "--before", "1").stdout
+
+
+def test_show_tells_the_job_and_its_attempts(command, finished):
+    shown = command("jobs", "show", str(finished)).stdout
+    facts = json.loads(command("jobs", "show", str(finished), "--json").stdout)
+
+    assert '"Hello, Ada!"' in shown
+    assert "attempt 1: succeeded" in shown
+    assert (facts["id"], facts["state"], facts["result"]) == ("1", "succeeded", "Hello, Ada!")
+    assert [attempt["status"] for attempt in facts["attempts"]] == ["succeeded"]
+
+
+def test_a_job_is_canceled_retried_with_another_payload_and_deleted(command, connection):
+    command("enqueue", "hello", ADA)
+
+    assert command("jobs", "cancel", "1", "--reason", "no").stdout == "job 1 is canceled\n"
+    assert reading.job(connection, 1)["last_error"] == "no"
+    bob = '{"name": "Bob"}'
+    assert command("jobs", "retry", "1", "--payload", bob).stdout == "job 1 is queued\n"
+    assert reading.job(connection, 1)["payload"] == {"name": "Bob"}
+    assert command("jobs", "delete", "1", "--yes").stdout == "job 1 is removed\n"
+    assert reading.states(connection) == {}
+
+
+def test_delete_asks_first_and_no_is_no(command, connection, finished):
+    done = command("jobs", "delete", str(finished), stdin="n\n")
+
+    assert done.returncode == 1
+    assert reading.state(connection, finished) == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("cancel", "1"), "job 1 is succeeded; it cannot become canceled"),
+        (("retry", "1"), "job 1 is succeeded; it cannot become queued"),
+        (("show", "99"), "there is no job 99"),
+        (("delete", "99", "--yes"), "there is no job 99"),
+    ],
+)
+def test_what_a_job_does_not_allow_is_said_in_a_sentence(command, finished, arguments, said):
+    done = command("jobs", *arguments)
+
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"error: {said}\n")
+
+
+def test_a_dedupe_key_that_is_taken_is_no_mistake_but_not_done_either(command):
+    command("enqueue", "hello", ADA, "--dedupe-key", "k")
+    done = command("enqueue", "hello", ADA, "--dedupe-key", "k")
+
+    assert (done.returncode, done.stderr) == (1, "error: job 1 already holds the dedupe key 'k'\n")

@@ -1,0 +1,74 @@
+"""Errors: one tree, drawn whole, each with a code and a sentence."""
+
+import inspect
+import re
+
+import pytest
+
+from mainspring.domain import errors
+from mainspring.domain.errors import MainspringError, UnknownDefinition, all_errors
+from mainspring.domain.types import JobId, JobState
+
+DRAWN = re.compile(r"^([│ ]*(?:[├└]── )?)([A-Z]\w+)", re.MULTILINE)
+SAMPLES = {
+    "size": 2_000_000,
+    "limit": 1_048_576,
+    "option": "priority",
+    "problem": "is wrong",
+    "key": "send",
+    "dedupe_key": "k",
+    "idempotency_key": "k",
+    "job_id": JobId(7),
+    "state": JobState.FAILED,
+    "target": JobState.RUNNING,
+    "error": "boom",
+    "version": "14.2",
+    "found": 1,
+    "expected": 2,
+}
+
+
+def drawn_parents() -> dict[str, str]:
+    """Each error of the drawing and the one it hangs on."""
+    path: list[str] = []
+    parents = {}
+    for indent, name in DRAWN.findall(errors.__doc__ or ""):
+        depth = len(indent) // 4
+        path[depth:] = [name]
+        if depth:
+            parents[name] = path[depth - 1]
+    return parents
+
+
+def make(kind: type[MainspringError]) -> MainspringError:
+    if "__init__" not in vars(kind):
+        return kind("a sentence")
+    names = [name for name in inspect.signature(kind).parameters if name in SAMPLES]
+    return kind(*(SAMPLES[name] for name in names))
+
+
+def test_the_drawing_shows_every_error_on_its_parent():
+    real = {kind.__name__: kind.__bases__[0].__name__ for kind in all_errors()}
+
+    assert drawn_parents() == {n: p for n, p in real.items() if n != "MainspringError"}
+
+
+def test_every_code_is_one_of_a_kind():
+    codes = [kind.code for kind in all_errors()]
+
+    assert len(codes) == len(set(codes)) > 20
+    assert all(re.fullmatch(r"[a-z_]+", code) for code in codes)
+
+
+@pytest.mark.parametrize("kind", list(all_errors()), ids=lambda kind: kind.__name__)
+def test_every_error_says_its_facts_in_a_sentence_and_in_fields(kind):
+    error = make(kind)
+
+    assert len(str(error).split()) > 1
+    for name, value in vars(error).items():
+        assert value is None or value == SAMPLES[name]
+
+
+def test_an_unknown_definition_suggests_only_what_it_was_given():
+    assert str(UnknownDefinition("sned", "send")).endswith("; did you mean 'send'?")
+    assert "did you mean" not in str(UnknownDefinition("sned"))

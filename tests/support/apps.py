@@ -1,0 +1,180 @@
+"""Jobs that worker processes run in tests; what they do is read back from two tables."""
+
+import asyncio
+import os
+import random
+import signal
+import time
+from datetime import timedelta
+from functools import cache
+
+import psycopg
+
+from mainspring import Backoff, Context, Mainspring
+
+AT_ONCE = Backoff(timedelta(0), jitter=timedelta(0))
+FOR_EVER = 60.0
+TABLES = """
+create table notes (
+    job_id bigint, what text, attempt integer, pid integer, at timestamptz default clock_timestamp()
+);
+create table effects (job_id bigint);
+"""
+
+app = Mainspring()
+
+
+def note(ctx: Context, what: str) -> None:
+    """Say something that stays even if the process dies in the next instant."""
+    _notebook().execute(
+        "insert into notes values (%s, %s, %s, %s)", (ctx.job_id, what, ctx.attempt, os.getpid())
+    )
+
+
+@cache
+def _notebook() -> psycopg.Connection:
+    url = os.environ["MAINSPRING_DATABASE_URL"]
+    return psycopg.connect(url, autocommit=True, options="-c synchronous_commit=off")
+
+
+@app.job
+async def do_nothing(number: int) -> None:
+    await asyncio.sleep(0)
+
+
+@app.job
+async def nap(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+@app.job
+async def record(number: int, *, ctx: Context) -> int:
+    note(ctx, "ran")
+    await asyncio.sleep(0)
+    return number
+
+
+@app.job
+def record_in_thread(number: int, *, ctx: Context) -> int:
+    note(ctx, "ran")
+    return number
+
+
+@app.job
+async def take_a_while(seconds: float, *, ctx: Context) -> str:
+    note(ctx, "began")
+    await asyncio.sleep(seconds)
+    note(ctx, "done")
+    return "done"
+
+
+@app.job
+def take_a_while_in_thread(seconds: float, *, ctx: Context) -> str:
+    note(ctx, "began")
+    time.sleep(seconds)
+    note(ctx, "done")
+    return "done"
+
+
+@app.job
+async def hang_at_first(ctx: Context) -> dict[str, int]:
+    """Hangs in its first attempt; the next one answers at once."""
+    note(ctx, "began")
+    if ctx.attempt == 1:
+        try:
+            await asyncio.sleep(FOR_EVER)
+        except asyncio.CancelledError:
+            note(ctx, "canceled")
+            raise
+    return {"attempt": ctx.attempt, "pid": os.getpid()}
+
+
+@app.job
+async def answer_late(seconds: float, *, ctx: Context) -> dict[str, int]:
+    """Ends by itself in its first attempt, however long the process was paused meanwhile."""
+    note(ctx, "began")
+    if ctx.attempt == 1:
+        time.sleep(seconds)  # noqa: ASYNC251 - nothing may cancel it
+    return {"attempt": ctx.attempt}
+
+
+@app.job(max_attempts=1)
+async def save_then_hang(ctx: Context) -> object:
+    """Hangs after its checkpoint; an attempt that finds one returns it."""
+    if ctx.saved is None:
+        await ctx.acheckpoint({"page": 7})
+        note(ctx, "saved")
+        await asyncio.sleep(FOR_EVER)
+    return ctx.saved
+
+
+@app.job
+async def add_effect(ctx: Context) -> None:
+    async with ctx.transaction() as connection:
+        await connection.execute("insert into effects values (%s)", (ctx.job_id,))
+        await asyncio.sleep(random.uniform(0, 0.05))
+    await asyncio.sleep(random.uniform(0, 0.05))
+
+
+@app.job
+def add_effect_in_thread(ctx: Context) -> None:
+    with ctx.transaction() as connection:
+        connection.execute("insert into effects values (%s)", (ctx.job_id,))
+        time.sleep(random.uniform(0, 0.05))
+
+
+@app.job(mode="process")
+def add_effect_in_process(ctx: Context) -> None:
+    with ctx.transaction() as connection:
+        connection.execute("insert into effects values (%s)", (ctx.job_id,))
+        time.sleep(random.uniform(0, 0.05))
+
+
+@app.job
+async def kill_the_worker(ctx: Context) -> None:
+    note(ctx, "began")
+    await asyncio.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.job
+async def linger_twice(ctx: Context) -> None:
+    """Takes its time in its first two attempts; the third answers at once."""
+    if ctx.attempt < 3:
+        await asyncio.sleep(2)
+
+
+@app.job(mode="process", max_attempts=2, backoff=AT_ONCE)
+def kill_own_process(ctx: Context) -> None:
+    note(ctx, "began")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.job(mode="process")
+def add_up(numbers: list[int]) -> int:
+    return sum(numbers)
+
+
+@app.job(mode="process", timeout=timedelta(seconds=0.3), max_attempts=1)
+def overrun_in_process() -> None:
+    time.sleep(FOR_EVER)
+
+
+@app.job(mode="process")
+def hang_in_process(ctx: Context) -> None:
+    note(ctx, "began")
+    time.sleep(FOR_EVER)
+
+
+@app.job(mode="process")
+def stop_when_asked_in_process(ctx: Context) -> None:
+    note(ctx, "began")
+    while not ctx.is_canceled:
+        time.sleep(0.01)
+    note(ctx, "noticed")
+    ctx.raise_if_canceled()
+
+
+@app.job(queue="elsewhere")
+async def greet(name: str) -> str:
+    return f"Hello, {name}"

@@ -1,0 +1,42 @@
+"""Waiting for a condition: the only place where tests sleep."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_LOOK_EVERY = 0.01
+
+
+def wait_until(predicate: Callable[[], T], timeout: float = 10, what: str = "") -> T:
+    """The first truthy answer of the predicate; fails when there is none within the timeout."""
+    deadline = time.monotonic() + timeout
+    while not (answer := predicate()):
+        if time.monotonic() > deadline:
+            raise AssertionError(_complaint(predicate, timeout, what))
+        time.sleep(_LOOK_EVERY)
+    return answer
+
+
+async def await_until(
+    predicate: Callable[[], Awaitable[T] | T], timeout: float = 10, what: str = ""
+) -> T:
+    """The same in an event loop; the predicate may be async."""
+    deadline = time.monotonic() + timeout
+    while not (answer := await _answer(predicate)):
+        if time.monotonic() > deadline:
+            raise AssertionError(_complaint(predicate, timeout, what))
+        await asyncio.sleep(_LOOK_EVERY)
+    return answer
+
+
+async def _answer(predicate: Callable[[], Awaitable[T] | T]) -> T:
+    answer = predicate()
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
+def _complaint(predicate: object, timeout: float, what: str) -> str:
+    name = what or getattr(predicate, "__qualname__", repr(predicate))
+    return f"not within {timeout:g} s: {name}"
