@@ -40,9 +40,10 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS021": lambda _, facts: IdempotencyConflict(facts["key"], JobId(facts["job_id"])),
     "MS030": lambda _, facts: JobNotFound(JobId(facts["job_id"])),
     "MS031": _illegal_move,
-    # PostgreSQL's own: a \u0000 in a JSON string, and a schema or function that is not there.
+    # PostgreSQL's own: a \u0000 in a JSON string, and a schema, view or function not there.
     "22P05": lambda *_: InvalidPayload("the payload holds a NUL byte, which PostgreSQL refuses"),
     "3F000": lambda *_: SchemaMissing(),
+    "42P01": lambda *_: SchemaMissing(),
     "42883": lambda *_: SchemaMissing(),
 }
 

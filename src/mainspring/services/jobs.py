@@ -2,11 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from psycopg import AsyncConnection
 
 from mainspring.db.access import Database
 from mainspring.db.calls import Call
@@ -132,7 +134,7 @@ def enqueue_bulk(database: Database, bulk: Bulk, connection: object = None) -> l
         return [JobId(row[0]) for row in database.run_all(bulk.calls)]
     with translated(), database.sync_spares.connection() as ours:
         ids = bulk_store.enqueue(ours, bulk.definition, bulk.payloads, options=bulk.options)
-    return [JobId(job_id) for job_id in ids]
+    return list(ids)
 
 
 async def aenqueue_bulk(database: Database, bulk: Bulk, connection: object = None) -> list[JobId]:
@@ -147,7 +149,7 @@ async def aenqueue_bulk(database: Database, bulk: Bulk, connection: object = Non
             ids = await bulk_store.aenqueue(
                 ours, bulk.definition, bulk.payloads, options=bulk.options
             )
-    return [JobId(job_id) for job_id in ids]
+    return list(ids)
 
 
 def plan_retry(
@@ -158,7 +160,7 @@ def plan_retry(
 
 
 async def get(database: Database, job_id: JobId, tenant_id: TenantId = DEFAULT_TENANT) -> Job:
-    async with (await database.async_spares()).connection() as connection:
+    async with _reading(database) as connection:
         job = await store.get(connection, tenant_id, job_id)
     if job is None:
         raise JobNotFound(job_id)
@@ -168,15 +170,22 @@ async def get(database: Database, job_id: JobId, tenant_id: TenantId = DEFAULT_T
 async def list_jobs(
     database: Database, tenant_id: TenantId = DEFAULT_TENANT, **filters: Any
 ) -> list[Job]:
-    async with (await database.async_spares()).connection() as connection:
+    async with _reading(database) as connection:
         return await store.list_jobs(connection, tenant_id, **filters)
 
 
 async def attempts(
     database: Database, job_id: JobId, tenant_id: TenantId = DEFAULT_TENANT
 ) -> list[Attempt]:
-    async with (await database.async_spares()).connection() as connection:
+    async with _reading(database) as connection:
         return await store.attempts(connection, tenant_id, job_id)
+
+
+@asynccontextmanager
+async def _reading(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
+    with translated():
+        async with (await database.async_spares()).connection() as connection:
+            yield connection
 
 
 async def wait_for_result(

@@ -1,12 +1,13 @@
 """Bulk enqueue by COPY, on connections of our own."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from psycopg import AsyncConnection, Connection
 
 from mainspring.db.statements import load
 from mainspring.domain.jobs import EnqueueOptions
+from mainspring.domain.types import JobId
 from mainspring.store.jobs import common_options
 
 _STATEMENTS = load("jobs")
@@ -29,8 +30,9 @@ class BulkPlan(NamedTuple):
     job_ids: list[int] | None
 
     @property
-    def ids(self) -> Sequence[int]:
-        return self.job_ids or range(self.first_id, self.last_id + 1)
+    def ids(self) -> Sequence[JobId]:
+        ids = self.job_ids or range(self.first_id, self.last_id + 1)
+        return cast("Sequence[JobId]", ids)  # Wrapping each would take a tenth of the time.
 
 
 def enqueue(
@@ -39,7 +41,7 @@ def enqueue(
     payloads: Sequence[bytes],
     *,
     options: EnqueueOptions,
-) -> Sequence[int]:
+) -> Sequence[JobId]:
     """One job a payload, in one transaction; returns their ids."""
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute(_PREPARE, _params(definition, payloads, options))
@@ -57,7 +59,7 @@ async def aenqueue(
     payloads: Sequence[bytes],
     *,
     options: EnqueueOptions,
-) -> Sequence[int]:
+) -> Sequence[JobId]:
     """The same on an async connection."""
     async with connection.transaction(), connection.cursor() as cursor:
         await cursor.execute(_PREPARE, _params(definition, payloads, options))
@@ -100,7 +102,8 @@ def _lines(
     tail = b"\t" + shared + b"\n"
     ids = plan.ids
     for start in range(0, len(payloads), _ROWS_A_WRITE):
-        batch = zip(ids[start : start + _ROWS_A_WRITE], payloads[start:], strict=False)
+        chosen = slice(start, start + _ROWS_A_WRITE)
+        batch = zip(ids[chosen], payloads[chosen], strict=True)
         yield b"".join([b"%d\t%b%b" % (i, p.replace(b"\\", b"\\\\"), tail) for i, p in batch])
 
 
