@@ -186,11 +186,11 @@ class Mainspring:
         connection: object = None,
     ) -> JobHandle:
         limit = self.settings.max_payload_bytes
-        call = services.plan_enqueue(key, payload, options, limit=limit)
+        request = services.plan_enqueue(key, payload, options, limit=limit)
         if self.needs_sync:
             self.note_definitions()
         try:
-            ((job_id, is_new),) = self.database.run(call, connection)
+            job_id, is_new = services.enqueue(self.database, request, connection)
         except UnknownDefinition as error:
             raise self._suggest(error) from None
         return JobHandle(job_id, is_new, options.tenant_id, self)
@@ -204,11 +204,11 @@ class Mainspring:
         connection: object = None,
     ) -> JobHandle:
         limit = self.settings.max_payload_bytes
-        call = services.plan_enqueue(key, payload, options, limit=limit)
+        request = services.plan_enqueue(key, payload, options, limit=limit)
         if self.needs_sync:
             await self.async_definitions()
         try:
-            ((job_id, is_new),) = await self.database.arun(call, connection)
+            job_id, is_new = await services.aenqueue(self.database, request, connection)
         except UnknownDefinition as error:
             raise self._suggest(error) from None
         return JobHandle(job_id, is_new, options.tenant_id, self)

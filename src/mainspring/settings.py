@@ -23,9 +23,6 @@ class Settings(BaseSettings):
     concurrency: int = Field(
         default=100, ge=1, le=10_000, description="jobs one worker process runs at a time"
     )
-    threads: int = Field(
-        default=16, ge=1, le=512, description="plain functions one worker runs at a time"
-    )
     prefetch: int = Field(
         default=2000, ge=0, le=10_000, description="most jobs claimed ahead of a free place"
     )

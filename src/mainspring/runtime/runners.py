@@ -148,7 +148,7 @@ class Runners:
                 if answer is None and job.transaction is None and job.stop is None:
                     self._reporter.succeed(job, now - job.began_at, None)
                 else:
-                    await self._answered(job, handler, answer)
+                    await self._answered(job, answer)
             except BaseException as error:  # noqa: BLE001 - a handler may raise anything
                 await self._failed(job, handler, error)
             if running.get(job.id) is job:  # After an abandoned attempt it may be the next one.
@@ -263,7 +263,7 @@ class Runners:
         job.began_at = time.monotonic()
         job.expires_at = job.began_at + timeout.total_seconds()
 
-    async def _answered(self, job: HeldJob, handler: Handler, answer: Any) -> None:
+    async def _answered(self, job: HeldJob, answer: Any) -> None:
         if isinstance(answer, Committed) or job.stop is StopReason.ABANDONED:
             return
         if job.stop is StopReason.LEASE_LOST:
@@ -275,16 +275,9 @@ class Runners:
             await self._roll_back(job, asyncio.CancelledError())
             self._report(job, outcome)
             return
-        try:
-            result = encode_result(outcome.result)
-            if job.transaction is not None and job.transaction.is_open:
-                await job.transaction.acommit(job.timings(), result)
-                return
-        except UnstorableResult as error:
-            await self._roll_back(job, error)
-            self._report(job, End(JobState.FAILED, AttemptStatus.FAILED, str(error), failed=1))
-        except Exception as error:  # noqa: BLE001 - whatever the commit raised, the job failed
-            await self._failed(job, handler, error)
+        result = encode_result(outcome.result)
+        if job.transaction is not None and job.transaction.is_open:
+            await job.transaction.acommit(job.timings(), result)
         else:
             self._reporter.succeed(job, time.monotonic() - job.began_at, result)
 
@@ -301,6 +294,8 @@ class Runners:
         trials = Trials(job.failures, job.max_attempts, handler.definition.backoff)
         if job.stop is not None:
             outcome = of_stop(job.stop, job.stop_note, trials, random=random.random)
+        elif isinstance(error, UnstorableResult):
+            outcome = End(JobState.FAILED, AttemptStatus.FAILED, str(error), failed=1)
         else:
             outcome = of_failure(describe(error), trials, random=random.random)
         if outcome is not None:

@@ -72,10 +72,47 @@ def _encode_all(payloads: list[object], limit: int) -> list[bytes]:
     return [encode_payload(payload, limit) for payload in payloads]
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One job to enqueue, checked and encoded."""
+
+    definition: str
+    payload: str
+    options: EnqueueOptions = PLAIN
+
+    @property
+    def call(self) -> Call:
+        return store.enqueue(self.definition, self.payload, self.options)
+
+    @property
+    def plain_call(self) -> Call:
+        return store.enqueue_plainly(self.definition, self.payload)
+
+
 def plan_enqueue(
     definition: str, payload: object, options: EnqueueOptions = PLAIN, *, limit: int
-) -> Call:
-    return store.enqueue(definition, encode_payload(payload, limit).decode(), options)
+) -> Request:
+    return Request(definition, encode_payload(payload, limit).decode(), options)
+
+
+def enqueue(database: Database, request: Request, connection: object = None) -> tuple[JobId, bool]:
+    """The job's id, and whether it is new."""
+    rows = []
+    if connection is None and request.options is PLAIN:
+        rows = database.run(request.plain_call)
+    (row,) = rows or database.run(request.call, connection)
+    return row[0], row[1]
+
+
+async def aenqueue(
+    database: Database, request: Request, connection: object = None
+) -> tuple[JobId, bool]:
+    """The same from async code."""
+    rows = []
+    if connection is None and request.options is PLAIN:
+        rows = await database.arun(request.plain_call)
+    (row,) = rows or await database.arun(request.call, connection)
+    return row[0], row[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,15 @@ from mainspring.domain.types import (
 
 _STATEMENTS = load("jobs")
 _ENQUEUE = _STATEMENTS["enqueue"].sql
+_ENQUEUE_PLAINLY = _STATEMENTS["enqueue_plainly"].sql
 _ENQUEUE_WITH_OPTIONS = _STATEMENTS["enqueue_with_options"].sql
 PLAIN = EnqueueOptions()
+
+
+def enqueue_plainly(definition: str, payload: str) -> Call:
+    """One job on a connection of our own; the row is (job_id, is_new, nothing), or there is
+    none and `enqueue` says why."""
+    return Call(_ENQUEUE_PLAINLY, {"definition": definition, "payload": payload})
 
 
 def enqueue(definition: str, payload: str, options: EnqueueOptions = PLAIN) -> Call:

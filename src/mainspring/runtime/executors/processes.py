@@ -28,10 +28,11 @@ from psycopg import Connection
 from mainspring import telemetry
 from mainspring.db import pool
 from mainspring.domain.errors import InputError
+from mainspring.domain.outcomes import Succeed, of_answer
 from mainspring.domain.types import ExecutionMode
-from mainspring.runtime.context import Context
+from mainspring.runtime.context import Context, JobCanceled
 from mainspring.runtime.held import HeldJob
-from mainspring.runtime.results import encode_result
+from mainspring.runtime.results import UnstorableResult, encode_result
 from mainspring.runtime.transactions import AsyncSource
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -178,6 +179,8 @@ def _unwrap(message: tuple[Any, ...]) -> Any:
             return Committed(result)
         case ("failed", text):
             raise ChildFailed(text)
+        case ("unstorable", text):
+            raise UnstorableResult(text)
         case _:
             raise ChildDied(f"the process of the job answered {message[0]!r}")
 
@@ -223,8 +226,13 @@ def _answer(call: ChildCall, pipe: Pipe) -> tuple[Any, ...]:
     try:
         result = _call_handler(call, job, pipe)
         if job.transaction is not None and job.transaction.is_open:
-            job.transaction.commit((0, 0), encode_result(result))
-            return ("done", result, True)
+            if isinstance(of_answer(result), Succeed):
+                job.transaction.commit((0, 0), encode_result(result))
+                return ("done", result, True)
+            job.transaction.roll_back(JobCanceled("the handler did not succeed"))
+    except UnstorableResult as error:
+        job.transaction.roll_back(error)
+        return ("unstorable", str(error))
     except Exception as error:  # noqa: BLE001 - a handler may raise anything
         if job.transaction is not None:
             job.transaction.roll_back(error)
