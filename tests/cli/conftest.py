@@ -8,10 +8,11 @@ import pytest
 from examples import hello
 from mainspring.db.templates import fresh_database
 from mainspring.testing import bind
-from tests.support.commands import Done, mainspring
+from tests.support.commands import Done, mainspring, mainspring_each
 from tests.support.emptying import empty
 
 Command = Callable[..., Done]
+EachCommand = Callable[..., list[Done]]
 
 
 @pytest.fixture(scope="module")
@@ -32,3 +33,9 @@ def database_url(shared_url: str) -> str:
 def command(database_url: str) -> Command:
     """Runs `mainspring ...` against the database."""
     return partial(mainspring, MAINSPRING_DATABASE_URL=database_url)
+
+
+@pytest.fixture
+def each_command(database_url: str) -> EachCommand:
+    """Runs several commands against the database, in one process."""
+    return lambda *commands: mainspring_each(commands, MAINSPRING_DATABASE_URL=database_url)

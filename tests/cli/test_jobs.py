@@ -48,24 +48,28 @@ def test_enqueue_waits_for_the_result_only_as_long_as_it_is_told(command):
     assert done.stderr.startswith("error: job 1 is still queued")
 
 
-def test_list_filters_and_speaks_json(command):
-    command("enqueue", "hello", ADA, "--queue", "a")
-    command("enqueue", "hello", ADA, "--queue", "b")
-    found = json.loads(command("jobs", "list", "--queue", "b", "--json").stdout)
+def test_list_filters_and_speaks_json(each_command):
+    _, _, found, running, older = each_command(
+        ["enqueue", "hello", ADA, "--queue", "a"],
+        ["enqueue", "hello", ADA, "--queue", "b"],
+        ["jobs", "list", "--queue", "b", "--json"],
+        ["jobs", "list", "--state", "running"],
+        ["jobs", "list", "--before", "2", "--json"],
+    )
 
-    assert [(job["id"], job["queue"], job["payload"]) for job in found] == [
-        ("2", "b", {"name": "Ada"})
-    ]
-    assert command("jobs", "list", "--state", "running").stdout == "No jobs.\n"
-    assert "hello" not in command("jobs", "list", "--before", "1").stdout
+    (job,) = json.loads(found.stdout)
+    assert (job["id"], job["queue"], job["payload"]) == ("2", "b", {"name": "Ada"})
+    assert running.stdout == "No jobs.\n"
+    assert [job["id"] for job in json.loads(older.stdout)] == ["1"]
 
 
-def test_show_tells_the_job_and_its_attempts(command, finished):
-    shown = command("jobs", "show", str(finished)).stdout
-    facts = json.loads(command("jobs", "show", str(finished), "--json").stdout)
+def test_show_tells_the_job_and_its_attempts(each_command, finished):
+    show = ["jobs", "show", str(finished)]
+    shown, as_json = each_command(show, [*show, "--json"])
+    facts = json.loads(as_json.stdout)
 
-    assert '"Hello, Ada!"' in shown
-    assert "attempt 1: succeeded" in shown
+    assert '"Hello, Ada!"' in shown.stdout
+    assert "attempt 1: succeeded" in shown.stdout
     assert (facts["id"], facts["state"], facts["result"]) == ("1", "succeeded", "Hello, Ada!")
     assert [attempt["status"] for attempt in facts["attempts"]] == ["succeeded"]
 
@@ -89,23 +93,21 @@ def test_delete_asks_first_and_no_is_no(command, connection, finished):
     assert reading.state(connection, finished) == "succeeded"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("cancel", "1"), "job 1 is succeeded; it cannot become canceled"),
-        (("retry", "1"), "job 1 is succeeded; it cannot become queued"),
-        (("show", "99"), "there is no job 99"),
-        (("delete", "99", "--yes"), "there is no job 99"),
-    ],
-)
-def test_what_a_job_does_not_allow_is_said_in_a_sentence(command, finished, arguments, said):
-    done = command("jobs", *arguments)
+def test_what_a_job_does_not_allow_is_said_in_a_sentence(each_command, finished):
+    refused = {
+        "job 1 is succeeded; it cannot become canceled": ["cancel", "1"],
+        "job 1 is succeeded; it cannot become queued": ["retry", "1"],
+        "there is no job 99": ["show", "99"],
+        "there is no job 98": ["delete", "98", "--yes"],
+    }
+    answers = each_command(*(["jobs", *arguments] for arguments in refused.values()))
 
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"error: {said}\n")
+    for said, done in zip(refused, answers, strict=True):
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"error: {said}\n")
 
 
-def test_a_dedupe_key_that_is_taken_is_no_mistake_but_not_done_either(command):
-    command("enqueue", "hello", ADA, "--dedupe-key", "k")
-    done = command("enqueue", "hello", ADA, "--dedupe-key", "k")
+def test_a_dedupe_key_that_is_taken_is_no_mistake_but_not_done_either(each_command):
+    enqueue = ["enqueue", "hello", ADA, "--dedupe-key", "k"]
+    _, done = each_command(enqueue, enqueue)
 
     assert (done.returncode, done.stderr) == (1, "error: job 1 already holds the dedupe key 'k'\n")

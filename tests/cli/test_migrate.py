@@ -1,15 +1,14 @@
 """`mainspring migrate`."""
 
 import json
+import uuid
 from collections.abc import Iterator
-from functools import partial
 
 import psycopg
 import pytest
 
 from mainspring.db import migrate
-from tests.cli.conftest import Command
-from tests.support.commands import mainspring, sentence
+from tests.support.commands import mainspring, mainspring_each, sentence
 from tests.support.databases import empty_database
 
 NEWEST = migrate.newest()
@@ -21,45 +20,45 @@ def empty_url(server_url: str) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def command(empty_url: str) -> Command:
-    return partial(mainspring, "migrate", MAINSPRING_DATABASE_URL=empty_url)
+def test_migrate_builds_the_schema_once_and_check_tells_whether_it_must(empty_url):
+    missing, applied, again, checked = mainspring_each(
+        [["migrate", "--check"], ["migrate", "--json"], ["migrate"], ["migrate", "--check"]],
+        MAINSPRING_DATABASE_URL=empty_url,
+    )
 
-
-def test_migrate_builds_the_schema_once_and_check_tells_whether_it_must(command):
-    missing = command("--check")
     assert (missing.returncode, missing.stdout) == (1, "")
     assert "has no Mainspring schema" in missing.stderr
-
-    applied = command("--json")
     assert json.loads(applied.stdout)["at"] == NEWEST
     assert json.loads(applied.stdout)["applied"][0].startswith("0001 ")
-    assert command().stdout == f"nothing to do; at migration {NEWEST}\n"
-    checked = command("--check")
+    assert again.stdout == f"nothing to do; at migration {NEWEST}\n"
     assert (checked.returncode, checked.stdout) == (0, f"up to date, at migration {NEWEST}\n")
 
 
-def test_a_schema_newer_than_the_program_is_refused_by_everyone(command, empty_url):
-    command()
+def test_a_schema_newer_than_the_program_is_refused_by_everyone(empty_url):
+    assert mainspring("migrate", MAINSPRING_DATABASE_URL=empty_url).returncode == 0
     with psycopg.connect(empty_url) as connection:
         connection.execute("insert into mainspring.migrations values (9999, 'later', '')")
 
-    for arguments in ([], ["--check"]):
-        done = command(*arguments)
+    commands = [["migrate"], ["migrate", "--check"], ["worker", "--app", "examples.hello:app"]]
+    for done in mainspring_each(commands, MAINSPRING_DATABASE_URL=empty_url):
         assert done.returncode == 2
         assert sentence(done).endswith(f"knows only up to {NEWEST}; upgrade Mainspring")
-    worker = mainspring("worker", "--app", "examples.hello:app", MAINSPRING_DATABASE_URL=empty_url)
-    assert worker.returncode == 2
-    assert "upgrade Mainspring" in sentence(worker)
 
 
-def test_who_may_not_create_the_schema_is_told_who_may(server_url, empty_url):
+@pytest.fixture
+def guest_url(empty_url: str) -> Iterator[str]:
+    """The same database for someone without rights."""
+    name = f"mainspring_test_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(empty_url, autocommit=True) as connection:
-        connection.execute("drop role if exists mainspring_test_guest")
-        connection.execute("create role mainspring_test_guest login")
-    guest = f"{empty_url}&user=mainspring_test_guest"
+        connection.execute(f"create role {name} login".encode())
+        try:
+            yield f"{empty_url}&user={name}"
+        finally:
+            connection.execute(f"drop role {name}".encode())
 
-    done = mainspring("migrate", MAINSPRING_DATABASE_URL=guest)
+
+def test_who_may_not_create_the_schema_is_told_who_may(guest_url):
+    done = mainspring("migrate", MAINSPRING_DATABASE_URL=guest_url)
 
     assert done.returncode == 2
     assert "run `mainspring migrate` as the database's owner" in sentence(done)

@@ -1,14 +1,15 @@
 """Mistakes on the command line: one sentence that says what to do, exit code 2, no traceback."""
 
-import sys
 from pathlib import Path
 
-import pytest
+import typer
 
 from mainspring import __version__
-from tests.support.commands import clean_environment, mainspring, sentence
+from mainspring.cli.main import app
+from mainspring.db.templates import database_named
+from tests.contract.test_docs import commands
+from tests.support.commands import mainspring, mainspring_each, run_python, sentence
 from tests.support.databases import empty_database
-from tests.support.processes import ROOT
 
 NOWHERE = "postgresql://ada:secret@127.0.0.1:1/none"
 NO_WHEEL = """
@@ -20,56 +21,58 @@ main()
 """
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["nope"], "No such command 'nope'"),
-        (["jobs", "nope"], "No such command 'nope'"),
-        (["worker"], "Missing option '--app'"),
-        (["enqueue", "--bogus"], "No such option: --bogus"),
-        (["jobs", "show", "x"], "Invalid value for 'job_id'"),
-        (["jobs", "list", "--limit", "0"], "Invalid value for '--limit'"),
-    ],
-)
-def test_a_command_that_cannot_be_read_says_how_to_get_help(arguments, said):
-    done = mainspring(*arguments)
+UNREADABLE = {
+    "No such command 'nope'": ["nope"],
+    "No such command 'what'": ["jobs", "what"],
+    "Missing option '--app'": ["worker"],
+    "No such option: --bogus": ["enqueue", "--bogus"],
+    "Invalid value for 'job_id'": ["jobs", "show", "x"],
+    "Invalid value for '--limit'": ["jobs", "list", "--limit", "0"],
+}
+WORKER = ["worker", "--app", "examples.hello:app"]
+WRONG = {
+    "the payload is not JSON": ["enqueue", "hello", "{bad"],
+    "must be a JSON object": ["enqueue", "hello", "[]"],
+    "priority must be a whole number": ["enqueue", "hello", "{}", "--priority", "1001"],
+    "delay must not be negative": ["enqueue", "hello", "{}", "--delay", "-1"],
+    "--state must be one of awaiting_approval": ["jobs", "list", "--state", "done"],
+    "--app is module:name, such as jobs:app, not 'hello'": ["worker", "--app", "hello"],
+    "did you mean examples.hello:app?": ["worker", "--app", "examples.hello:ap"],
+    "is a JobFunction, not a Mainspring": ["worker", "--app", "examples.hello:hello"],
+    "there is no module 'nowhere' here": ["worker", "--app", "nowhere.jobs:app"],
+    "setting concurrency": [*WORKER, "--concurrency", "0"],
+    "ada:***@127.0.0.1:1/none: Connection": ["jobs", "list", "--database-url", NOWHERE],
+    "Connection refused": [*WORKER, "--database-url", NOWHERE],
+    "cannot connect to mysql://db": ["migrate", "--database-url", "mysql://db"],
+}
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
-    assert "--help" in done.stderr
-    assert "Traceback" not in done.stderr
+
+def test_a_command_that_cannot_be_read_says_how_to_get_help():
+    answers = mainspring_each(list(UNREADABLE.values()))
+
+    for said, done in zip(UNREADABLE, answers, strict=True):
+        assert (done.returncode, done.stdout) == (2, ""), done.args
+        assert said in done.stderr
+        assert "--help" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["enqueue", "hello", "{bad"], "the payload is not JSON"),
-        (["enqueue", "hello", "[]"], "must be a JSON object"),
-        (["enqueue", "hello", "{}", "--priority", "1001"], "priority must be a whole number"),
-        (["enqueue", "hello", "{}", "--delay", "-1"], "delay must not be negative"),
-        (["jobs", "list", "--state", "done"], "--state must be one of awaiting_approval, blocked"),
-        (["worker", "--app", "hello"], "--app is module:name, such as jobs:app, not 'hello'"),
-        (["worker", "--app", "examples.hello:ap"], "did you mean examples.hello:app?"),
-        (["worker", "--app", "examples.hello:hello"], "is a JobFunction, not a Mainspring"),
-        (["worker", "--app", "nowhere.jobs:app"], "there is no module 'nowhere' here"),
-        (["worker", "--app", "examples.hello:app", "--concurrency", "0"], "setting concurrency"),
-        (["jobs", "list", "--database-url", NOWHERE], "ada:***@127.0.0.1:1/none: Connection"),
-        (
-            ["worker", "--app", "examples.hello:app", "--database-url", NOWHERE],
-            "Connection refused",
-        ),
-        (["up", "--database-url", NOWHERE], "Connection refused"),
-        (["migrate", "--database-url", "mysql://db"], "cannot connect to mysql://db"),
-    ],
-)
-def test_a_mistake_is_one_sentence(arguments, said):
-    done = mainspring(*arguments)
-    line = sentence(done).removeprefix("Mainspring 0.1.0")
+def test_a_mistake_is_one_sentence():
+    answers = mainspring_each(list(WRONG.values()))
 
-    assert done.returncode == 2
-    assert line.startswith("error: ")
-    assert said in line
-    assert "secret" not in line
+    for said, done in zip(WRONG, answers, strict=True):
+        line = sentence(done)
+        assert done.returncode == 2, done.args
+        assert line.startswith("error: ")
+        assert said in line
+        assert "secret" not in line
+
+
+def test_a_mistake_ends_the_process_with_its_exit_code():
+    done = mainspring("up", "--database-url", NOWHERE)
+
+    assert (done.returncode, done.stdout) == (2, f"Mainspring {__version__}\n")
+    assert done.stderr.startswith("error: cannot connect to postgresql://ada:***@127.0.0.1:1/none")
 
 
 def test_an_unknown_definition_is_a_mistake(command):
@@ -89,39 +92,38 @@ def test_an_app_that_fails_to_import_says_where(tmp_path: Path):
 
 def test_a_database_without_the_schema_says_what_to_run(server_url):
     with empty_database(server_url) as url:
-        for arguments in (["worker", "--app", "examples.hello:app"], ["jobs", "list"]):
-            done = mainspring(*arguments, MAINSPRING_DATABASE_URL=url)
-
-            assert done.returncode == 2
+        commands = [WORKER, ["jobs", "list"], ["enqueue", "hello"], ["jobs", "cancel", "1"]]
+        for done in mainspring_each(commands, MAINSPRING_DATABASE_URL=url):
+            assert done.returncode == 2, done.args
             assert "run `mainspring migrate`" in sentence(done)
 
 
-def test_a_wrong_password_and_a_wrong_database_name_the_reason(server_url):
-    done = mainspring("jobs", "list", MAINSPRING_DATABASE_URL=f"{server_url}&dbname=nowhere")
+def test_a_wrong_database_names_the_reason(server_url):
+    url = database_named(server_url, "nowhere")
+    done = mainspring("jobs", "list", MAINSPRING_DATABASE_URL=url)
 
     assert done.returncode == 2
     assert 'database "nowhere" does not exist' in sentence(done)
 
 
 def test_without_the_embedded_server_the_message_says_how_to_get_it(tmp_path: Path):
-    import subprocess
-
-    done = subprocess.run(
-        [sys.executable, "-c", NO_WHEEL, "jobs", "list"],
-        cwd=ROOT,
-        env=clean_environment(MAINSPRING_DATA_DIR=str(tmp_path)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(["-c", NO_WHEEL, "jobs", "list"], {"MAINSPRING_DATA_DIR": str(tmp_path)})
 
     assert done.returncode == 2
     assert "pip install 'mainspring[embedded]'" in sentence(done)
 
 
 def test_help_lists_the_commands_and_version_is_the_packages():
-    shown = mainspring("--help").stdout
+    shown, version = mainspring_each([["--help"], ["version"]])
 
     for name in ("up", "worker", "enqueue", "migrate", "version", "jobs"):
-        assert f"│ {name} " in shown
-    assert mainspring("version").stdout == f"{__version__}\n"
+        assert f"│ {name} " in shown.stdout
+    assert version.stdout == f"{__version__}\n"
+
+
+def test_every_command_explains_itself():
+    paths = [path.split()[1:] for path in commands(typer.main.get_command(app))]
+
+    for done in mainspring_each([[*path, "--help"] for path in paths]):
+        assert (done.returncode, done.stderr) == (0, "")
+        assert " ".join(done.args[:-1]) in done.stdout

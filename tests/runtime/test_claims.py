@@ -14,7 +14,6 @@ from tests.support import apps, reading
 from tests.support.processes import StartWorker
 from tests.support.waiting import wait_until
 
-
 FACTS = WorkerFacts("claimer", "host", 1, "identity", ("default",), 1, "test")
 
 

@@ -1,5 +1,6 @@
 """What becomes of a job by what its handler answers, raises or returns."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -10,7 +11,7 @@ from tests.support import apps, reading
 from tests.support.waiting import await_until
 from tests.support.workers import ended, retried, working
 
-HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("result", [None, 0, "text", [1, 2], {"a": {"b": None}}, "\\u0000 as text"])
@@ -28,7 +29,7 @@ async def test_snooze_puts_it_off_without_counting_a_failure(
 ):
     @app.job
     async def snooze() -> Snooze:
-        return Snooze(HOUR)
+        return Snooze(MINUTE)
 
     async with working(app):
         handle = await snooze.aenqueue()
@@ -36,7 +37,7 @@ async def test_snooze_puts_it_off_without_counting_a_failure(
 
     job = await handle.ajob()
     assert (job.state, job.waits_for, job.failures) == ("queued", "time", 0)
-    assert timedelta(0) < datetime.now(UTC) + HOUR - job.scheduled_for < timedelta(seconds=10)
+    assert timedelta(0) < datetime.now(UTC) + MINUTE - job.scheduled_for < timedelta(seconds=10)
 
 
 async def test_snooze_may_last_no_time_at_all(app: Mainspring):
@@ -49,7 +50,7 @@ async def test_snooze_may_last_no_time_at_all(app: Mainspring):
 
 
 async def test_a_snooze_beyond_the_calendar_fails_and_the_worker_goes_on(app: Mainspring):
-    @app.job
+    @app.job(max_attempts=1)
     async def snooze() -> Snooze:
         return Snooze(timedelta.max)
 
@@ -61,7 +62,7 @@ async def test_a_snooze_beyond_the_calendar_fails_and_the_worker_goes_on(app: Ma
         job = await ended(await snooze.aenqueue(), 5)
         assert await (await answer.aenqueue()).aresult(5) == 42
 
-    assert job.state == "failed"
+    assert job.state == "dead_letter"
 
 
 async def test_cancel_ends_it_as_canceled(app: Mainspring, connection: psycopg.Connection):
@@ -91,7 +92,7 @@ async def test_fail_ends_it_though_attempts_are_left(
 
 
 async def test_an_exception_is_retried_after_the_backoff(app: Mainspring):
-    @app.job(backoff=Backoff(HOUR, jitter=timedelta(0)))
+    @app.job(backoff=Backoff(MINUTE, jitter=timedelta(0)))
     async def stumble() -> None:
         raise ValueError("not today")
 
@@ -99,7 +100,7 @@ async def test_an_exception_is_retried_after_the_backoff(app: Mainspring):
         job = await retried(await stumble.aenqueue())
 
     assert job.waits_for == "time"
-    assert timedelta(0) < datetime.now(UTC) + HOUR - job.scheduled_for < timedelta(seconds=10)
+    assert timedelta(0) < datetime.now(UTC) + MINUTE - job.scheduled_for < timedelta(seconds=10)
     assert job.last_error is not None
     assert job.last_error.startswith("ValueError: not today\n")
     assert 'raise ValueError("not today")' in job.last_error
@@ -129,6 +130,18 @@ async def test_a_retry_that_succeeds_in_time_succeeds(app: Mainspring):
 
     async with working(app):
         assert await (await stumble_twice.aenqueue()).aresult(5) == 3
+
+
+async def test_a_handler_that_cancels_itself_has_failed(app: Mainspring):
+    @app.job(max_attempts=1)
+    async def cancel_itself() -> None:
+        raise asyncio.CancelledError
+
+    async with working(app):
+        job = await ended(await cancel_itself.aenqueue())
+
+    assert job.state == "dead_letter"
+    assert str(job.last_error).startswith("asyncio.exceptions.CancelledError")
 
 
 async def test_leaving_the_program_is_a_failure_like_any_other(app: Mainspring):

@@ -80,3 +80,16 @@ async def test_a_handler_that_answers_fail_leaves_no_effect(
         await ended(job)
 
     assert (effects(connection), reading.state(connection, job.id)) == (0, "failed")
+
+
+@pytest.mark.parametrize(
+    "job", [apps.add_effect_and_fail_in_process, apps.add_effect_and_answer_nonsense_in_process]
+)
+async def test_a_process_that_does_not_succeed_leaves_no_effect(
+    shared_app: Mainspring, connection: psycopg.Connection, job
+):
+    async with working(shared_app):
+        ending = await ended(await job.aenqueue())
+        await shared_app.database.close_loop()
+
+    assert (effects(connection), ending.state) == (0, "failed")

@@ -176,6 +176,35 @@ def test_a_retry_with_another_payload_moves_the_key_of_its_content_along(tx):
     assert enqueue(tx, payload='{"n": 1}', **options) != first
 
 
+RACE = """
+create function public.finish_the_holder() returns trigger language plpgsql as $$
+begin
+    delete from mainspring.jobs where dedupe_key = 'k' and payload = '{"is": "holder"}';
+    return null;
+end $$;
+create trigger race after insert on mainspring.jobs
+    for each statement execute function public.finish_the_holder();
+"""
+
+
+def test_a_holder_that_finishes_at_the_same_time_does_not_stop_an_enqueue(tx):
+    first = enqueue(tx, dedupe_key="k", payload='{"is": "holder"}')
+    tx.execute(RACE)
+
+    job_id = enqueue(tx, dedupe_key="k", on_duplicate="existing")
+
+    assert (job_id > first, job(tx, job_id)["dedupe_key"]) == (True, "k")
+
+
+def test_a_holder_that_finishes_at_the_same_time_does_not_stop_a_retry(tx):
+    job_id = insert_job(tx, JobState.FAILED, dedupe_key="k")
+    enqueue(tx, dedupe_key="k", payload='{"is": "holder"}')
+    tx.execute(RACE)
+
+    assert call(tx, "retry", job_id) == [job_id]
+    assert job(tx, job_id)["state"] == "queued"
+
+
 # Bulk
 
 

@@ -10,7 +10,7 @@ from functools import cache
 
 import psycopg
 
-from mainspring import Backoff, Context, Mainspring
+from mainspring import Backoff, Context, Fail, Mainspring
 
 AT_ONCE = Backoff(timedelta(0), jitter=timedelta(0))
 FOR_EVER = 60.0
@@ -128,6 +128,20 @@ def add_effect_in_process(ctx: Context) -> None:
     with ctx.transaction() as connection:
         connection.execute("insert into effects values (%s)", (ctx.job_id,))
         time.sleep(random.uniform(0, 0.05))
+
+
+@app.job(mode="process")
+def add_effect_and_fail_in_process(ctx: Context) -> Fail:
+    with ctx.transaction() as connection:
+        connection.execute("insert into effects values (%s)", (ctx.job_id,))
+    return Fail("no")
+
+
+@app.job(mode="process")
+def add_effect_and_answer_nonsense_in_process(ctx: Context) -> object:
+    with ctx.transaction() as connection:
+        connection.execute("insert into effects values (%s)", (ctx.job_id,))
+    return {1: "a key that is no text"}
 
 
 @app.job

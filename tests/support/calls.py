@@ -18,6 +18,6 @@ def call(connection: psycopg.Connection, function: str, *args: Any, **options: A
     return [row[0] for row in connection.execute(statement, options).fetchall()]
 
 
-def enqueue(connection: psycopg.Connection, key: str = "work", **options: Any) -> int:
+def enqueue(connection: psycopg.Connection, key: str = "work", /, **options: Any) -> int:
     (job_id,) = call(connection, "enqueue", key, **options)
     return int(job_id)

@@ -233,13 +233,17 @@ class QueueModel:
     def retry(self, job: ModelJob, payload: dict[str, Any] | None) -> None:
         if not job.is_final or JobState.QUEUED not in MOVES[job.state]:
             raise IllegalMove(JobId(job.job_id), job.state, JobState.QUEUED)
-        if holder := self.holder(job.tenant_id, job.dedupe_key):
-            raise DuplicateJob(job.dedupe_key or "", JobId(holder))
+        after = payload or job.payload
+        key = job.dedupe_key
+        if key == content_key(job.definition, job.payload):
+            key = content_key(job.definition, after)
+        if holder := self.holder(job.tenant_id, key):
+            raise DuplicateJob(key or "", JobId(holder))
         job.move(JobState.QUEUED)
         job.wait_until(NOW)
         job.deadline_in, job.failures, job.losses = None, 0, 0
         job.is_probed = job.is_asked_to_cancel = False
-        job.payload = payload or job.payload
+        job.payload, job.dedupe_key = after, key
 
     def delete(self, job: ModelJob) -> None:
         if job.state is JobState.RUNNING:
@@ -269,8 +273,12 @@ def fingerprint(definition: str, payload: dict[str, Any]) -> str:
 
 def dedupe_key(definition: str, payload: dict[str, Any], options: EnqueueOptions) -> str | None:
     if options.dedupe_by == "content":
-        return f"content:{fingerprint(definition, payload)}"
+        return content_key(definition, payload)
     return options.dedupe_key
+
+
+def content_key(definition: str, payload: dict[str, Any]) -> str:
+    return f"content:{fingerprint(definition, payload)}"
 
 
 def _idempotency(options: EnqueueOptions) -> tuple[str, str, str]:

@@ -21,13 +21,13 @@ def wait_until(predicate: Callable[[], T], timeout: float = 10, what: str = "") 
 
 
 async def await_until(
-    predicate: Callable[[], Awaitable[T] | T], timeout: float = 10, what: str = ""
+    predicate: Callable[[], Awaitable[T] | T], within: float = 10, what: str = ""
 ) -> T:
     """The same in an event loop; the predicate may be async."""
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + within
     while not (answer := await _answer(predicate)):
         if time.monotonic() > deadline:
-            raise AssertionError(_complaint(predicate, timeout, what))
+            raise AssertionError(_complaint(predicate, within, what))
         await asyncio.sleep(_LOOK_EVERY)
     return answer
 

@@ -34,17 +34,18 @@ async def working(app: Mainspring, **settings: object) -> AsyncIterator[Worker]:
         started.cancel()
         worker.hurry()
         worker.stop()
-        await running
+        async with asyncio.timeout(20):
+            await running
 
 
-async def ended(handle: JobHandle, timeout: float = 10) -> Job:
+async def ended(handle: JobHandle, within: float = 10) -> Job:
     """The job once it is over, however it ended."""
 
     async def final() -> Job | None:
         job = await handle.ajob()
         return job if job.is_final else None
 
-    job = await await_until(final, timeout, f"{handle} ends")
+    job = await await_until(final, within, f"{handle} ends")
     assert job is not None
     return job
 

@@ -159,7 +159,7 @@ class Runners:
                 await self._yield()
                 slice_ends = time.monotonic() + _SLICE
             if contextvars.copy_context() != fresh:
-                return
+                break
         self._on_room()
 
     def stop_job(self, job: HeldJob, reason: StopReason, note: str) -> None:

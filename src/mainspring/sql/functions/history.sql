@@ -45,6 +45,11 @@ declare
     oldest date := ((now() at time zone 'utc')
                     - (select max(keep) from mainspring.retention))::date;
 begin
+    -- Without a policy for everyone some jobs are kept for ever.
+    if not exists (select from mainspring.retention
+                    where tenant_id is null and state is null) then
+        return 0;
+    end if;
     perform pg_advisory_xact_lock(hashtext('mainspring.partitions'));
     for name in
         select child.relname from pg_catalog.pg_inherits as link

@@ -41,6 +41,20 @@ begin
 end
 $$;
 
+create or replace function mainspring.check_text(option text, value text)
+returns void
+language plpgsql immutable
+as $$
+begin
+    if length(value) not between 1 and 500 then
+        perform mainspring.refuse('MS003',
+            option || case when value = '' then ' must not be empty'
+                           else ' must be 500 characters at most' end,
+            jsonb_build_object('option', option));
+    end if;
+end
+$$;
+
 create or replace function mainspring.check_enqueue(
     payload jsonb, priority integer, max_attempts integer, delay interval,
     scheduled_for timestamptz, deadline timestamptz, dedupe_window interval
@@ -55,7 +69,8 @@ begin
         perform mainspring.refuse('MS001', 'the payload must be a JSON object, not '
             || coalesce(jsonb_typeof(payload), 'null'));
     end if;
-    if size > 65536 then
+    -- A value that comes from a table may be compressed, which pg_column_size does not undo.
+    if size > 65536 or pg_column_compression(payload) is not null then
         size := octet_length(payload::text);
         if size > mainspring.max_payload_bytes() then
             perform mainspring.refuse('MS002', 'the payload is too large',
@@ -72,6 +87,19 @@ begin
     end if;
     if delay < '0' then
         perform mainspring.refuse('MS003', 'delay must not be negative', '{"option": "delay"}');
+    end if;
+    if delay > '1000 years' then
+        perform mainspring.refuse('MS003', 'delay must be 1000 years at most',
+            '{"option": "delay"}');
+    end if;
+    -- What other clients cannot represent they could not read either.
+    if scheduled_for not between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse('MS003', 'scheduled_for must be in the years 1 to 9999',
+            '{"option": "scheduled_for"}');
+    end if;
+    if deadline > '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse('MS003', 'deadline must be in the years 1 to 9999',
+            '{"option": "deadline"}');
     end if;
     if delay is not null and scheduled_for is not null then
         perform mainspring.refuse('MS003',
@@ -156,6 +184,7 @@ declare
     held_key text;
     woken text;
     held mainspring.enqueue_keys;
+    holder bigint;
 begin
     -- The common case is one statement: plpgsql pays for every expression anew in each
     -- transaction. It inserts nothing if anything is wrong; then the checks below say what.
@@ -177,10 +206,16 @@ begin
                 select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant))
            and jsonb_typeof(enqueue_job.payload) = 'object'
            and pg_column_size(enqueue_job.payload) <= 65536
+           and pg_column_compression(enqueue_job.payload) is null
+           and enqueue_job.on_duplicate in ('raise', 'existing')
+           and coalesce(length(enqueue_job.queue), 1) between 1 and 500
            and coalesce(enqueue_job.priority, 0) between 0 and 1000
            and coalesce(enqueue_job.max_attempts, 1) between 1 and 1000
            and (enqueue_job.delay is null
-                or (enqueue_job.delay >= '0' and enqueue_job.scheduled_for is null))
+                or (enqueue_job.delay between '0' and '1000 years'
+                    and enqueue_job.scheduled_for is null))
+           and coalesce(enqueue_job.scheduled_for, now())
+               between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z'
         returning job_id, true, case when exists (
             select from mainspring.workers as worker
              where worker.wants_wake and jobs.queue = any (worker.queues))
@@ -208,7 +243,10 @@ begin
         enqueue_job.scheduled_for, enqueue_job.deadline, enqueue_job.dedupe_window);
     due_at := coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now());
     held_key := enqueue_job.dedupe_key;
-    if enqueue_job.on_duplicate not in ('raise', 'existing') then
+    perform mainspring.check_text('queue', enqueue_job.queue);
+    perform mainspring.check_text('dedupe_key', enqueue_job.dedupe_key);
+    perform mainspring.check_text('idempotency_key', enqueue_job.idempotency_key);
+    if coalesce(enqueue_job.on_duplicate, '') not in ('raise', 'existing') then
         perform mainspring.refuse('MS003', 'on_duplicate must be ''raise'' or ''existing''',
             '{"option": "on_duplicate"}');
     end if;
@@ -218,6 +256,10 @@ begin
                 'dedupe_by must be ''content'' and excludes dedupe_key', '{"option": "dedupe_by"}');
         end if;
         held_key := 'content:' || md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text);
+    end if;
+    if enqueue_job.dedupe_window is not null and held_key is null then
+        perform mainspring.refuse('MS003', 'dedupe_window needs dedupe_key or dedupe_by',
+            '{"option": "dedupe_window"}');
     end if;
     job_queue := coalesce(enqueue_job.queue, defined.queue);
     job_id := nextval('mainspring.job_ids');
@@ -241,7 +283,7 @@ begin
         end if;
     end if;
 
-    if enqueue_job.dedupe_window is not null and held_key is not null then
+    if enqueue_job.dedupe_window is not null then
         held := mainspring.reserve_key(enqueue_job.tenant, 'window', held_key,
             enqueue_job.job_id, enqueue_job.dedupe_window, null);
         is_new := held.job_id = enqueue_job.job_id;
@@ -261,10 +303,12 @@ begin
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
         exit when found;
         -- The holder may finish between the two statements; then the key is free again.
-        select job.job_id, false into job_id, is_new from mainspring.jobs as job
+        select job.job_id into holder from mainspring.jobs as job
          where job.tenant_id = enqueue_job.tenant and job.dedupe_key = held_key;
-        exit when found;
-        is_new := true;
+        if found then
+            job_id := holder;
+            is_new := false;
+        end if;
     end loop;
 
     if is_new then
@@ -346,6 +390,7 @@ begin
     perform mainspring.check_enqueue(
         '{}', prepare_bulk.priority, prepare_bulk.max_attempts, prepare_bulk.delay,
         prepare_bulk.scheduled_for, prepare_bulk.deadline, null);
+    perform mainspring.check_text('queue', prepare_bulk.queue);
     due_at := coalesce(prepare_bulk.scheduled_for, now() + prepare_bulk.delay, now());
     select array_agg(nextval('mainspring.job_ids')) into job_ids
       from generate_series(1, prepare_bulk.count);
@@ -400,6 +445,9 @@ begin
         perform mainspring.refuse('MS003', 'dedupe_keys must have one entry per payload',
             '{"option": "dedupe_keys"}');
     end if;
+    perform mainspring.check_text('dedupe_keys', item.key)
+       from unnest(enqueue_many.dedupe_keys) as item (key)
+      where length(item.key) not between 1 and 500;
 
     return query
     insert into mainspring.jobs (
@@ -439,7 +487,7 @@ begin
         select state into final_state from mainspring.jobs_history as job
          where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant;
         if not found then
-            perform mainspring.refuse('MS030', 'there is no job ' || cancel.job_id,
+            perform mainspring.refuse('MS030', 'there is no job ' || coalesce(cancel.job_id::text, 'null'),
                 jsonb_build_object('job_id', cancel.job_id));
         elsif final_state <> 'canceled' then
             perform mainspring.refuse('MS031', 'job ' || cancel.job_id || ' is ' || final_state
@@ -516,28 +564,37 @@ begin
         select state into live_state from mainspring.job_status as job
          where job.job_id = retry.job_id and job.tenant_id = retry.tenant;
         if not found then
-            perform mainspring.refuse('MS030', 'there is no job ' || retry.job_id,
+            perform mainspring.refuse('MS030', 'there is no job ' || coalesce(retry.job_id::text, 'null'),
                 jsonb_build_object('job_id', retry.job_id));
         end if;
         perform mainspring.refuse('MS031', 'job ' || retry.job_id || ' is ' || live_state
             || '; it cannot become queued', jsonb_build_object(
             'job_id', retry.job_id, 'state', live_state, 'target', 'queued'));
     end if;
-    insert into mainspring.jobs (
-        job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-        definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error)
-    values (
-        ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts, ended.priority,
-        ended.tenant_id, ended.queue, ended.definition, coalesce(retry.payload, ended.payload),
-        ended.dedupe_key, ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error)
-    on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
-    if not found then
+    -- A key of the content goes with the content.
+    if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
+        ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'
+            || coalesce(retry.payload, ended.payload)::text);
+    end if;
+    loop
+        insert into mainspring.jobs (
+            job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
+            definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error)
+        values (
+            ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
+            ended.priority, ended.tenant_id, ended.queue, ended.definition,
+            coalesce(retry.payload, ended.payload), ended.dedupe_key, ended.correlation_id,
+            ended.tags, ended.checkpoint, ended.last_error)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
+        exit when found;
         select job.job_id into holder from mainspring.jobs as job
          where job.tenant_id = ended.tenant_id and job.dedupe_key = ended.dedupe_key;
-        perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
-            || quote_literal(ended.dedupe_key),
-            jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
-    end if;
+        if found then
+            perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
+                || quote_literal(ended.dedupe_key),
+                jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
+        end if;
+    end loop;
     perform mainspring.wake(ended.queue);
     return ended.job_id;
 end
@@ -567,7 +624,7 @@ begin
                     || ' is running; it cannot become deleted', jsonb_build_object(
                     'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
             end if;
-            perform mainspring.refuse('MS030', 'there is no job ' || delete_job.job_id,
+            perform mainspring.refuse('MS030', 'there is no job ' || coalesce(delete_job.job_id::text, 'null'),
                 jsonb_build_object('job_id', delete_job.job_id));
         end if;
     end if;

@@ -1,0 +1,132 @@
+"""`mainspring worker` and `mainspring up`: started, used and stopped like a person would."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from signal import SIGINT, SIGTERM
+
+import pytest
+
+from tests.support.commands import clean_environment, mainspring
+from tests.support.processes import ROOT, WorkerProcess
+from tests.support.waiting import wait_until
+
+ADA = '{"name": "Ada"}'
+OWN_APP = """
+from mainspring import Mainspring
+from mainspring.settings import load
+
+app = Mainspring(settings=load(lease_seconds=77))
+
+@app.job(queue="slow")
+async def tell() -> float:
+    return app.settings.lease_seconds
+
+@app.job(queue="fast")
+async def hurry() -> str:
+    return "done"
+
+@app.job(queue="slow", max_attempts=1)
+def divide(by: int) -> float:
+    return 1 / by
+"""
+
+Start = Callable[..., WorkerProcess]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts `mainspring ...`; whatever still runs at the end is killed."""
+    with ExitStack() as running:
+
+        def start(*arguments: str, cwd: Path = ROOT, **environment: str) -> WorkerProcess:
+            log = tmp_path / f"{len(list(tmp_path.glob('*.log')))}.log"
+            process = WorkerProcess(arguments, clean_environment(**environment), log, cwd)
+            running.callback(process.end)
+            return process
+
+        yield start
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """A folder that the embedded server's own user can enter, unlike pytest's."""
+    folder = Path(tempfile.mkdtemp(prefix="mainspring-up-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def says(process: WorkerProcess, text: str) -> None:
+    def is_said() -> bool:
+        assert process.is_alive, process.log
+        return text in process.log
+
+    wait_until(is_said, 60, f"the process says {text!r}")
+
+
+def test_up_starts_a_database_and_a_worker_and_ctrl_c_ends_both(start, data_dir):
+    up = start("up", "--app", "examples.hello:app", "--data-dir", str(data_dir))
+    says(up, "worker_started")
+
+    done = mainspring("enqueue", "hello", ADA, "--wait", "20", "--data-dir", str(data_dir))
+
+    assert (done.stdout, done.returncode) == ('"Hello, Ada!"\n', 0)
+    assert f"embedded PostgreSQL in {data_dir}" in up.log
+    assert f"enqueue hello '{ADA}' --data-dir {data_dir}\n" in up.log
+    up.signal(SIGINT)
+    assert up.exit_code() == 0
+    assert not (data_dir / "postgres" / "postmaster.pid").exists()
+
+
+def test_a_worker_runs_jobs_until_it_is_told_to_stop(start, command, database_url):
+    url = {"MAINSPRING_DATABASE_URL": database_url}
+    worker = start("worker", "--app", "examples.hello:app", "--log-format", "json", **url)
+
+    done = command("enqueue", "hello", ADA, "--wait", "20")
+
+    assert (done.stdout, done.returncode) == ('"Hello, Ada!"\n', 0)
+    worker.signal(SIGTERM)
+    assert worker.exit_code() == 0
+    events = [json.loads(line)["event"] for line in worker.log.splitlines()]
+    assert events == ["worker_started", "worker_stopping", "worker_stopped"]
+
+
+def test_a_worker_keeps_to_its_queues_and_to_the_settings_of_the_app(
+    start, each_command, database_url, tmp_path, connection
+):
+    (tmp_path / "own.py").write_text(OWN_APP)
+    url = {"MAINSPRING_DATABASE_URL": database_url}
+    worker = start("worker", "--app", "own:app", "--queues", "slow", cwd=tmp_path, **url)
+    worker.started(connection)
+
+    fast, slow = each_command(["enqueue", "hurry"], ["enqueue", "tell", "--wait", "20"])
+
+    assert slow.stdout == "77.0\n"
+    query = "select state from mainspring.job_status where job_id = 1"
+    assert connection.execute(query).fetchone() == ("queued",)
+    assert fast.stdout == "job 1\n"
+    assert worker.stop() == 0
+
+
+def test_a_job_that_fails_is_told_to_who_waits(start, command, database_url, tmp_path, connection):
+    (tmp_path / "own.py").write_text(OWN_APP)
+    url = {"MAINSPRING_DATABASE_URL": database_url}
+    start("worker", "--app", "own:app", cwd=tmp_path, **url).started(connection)
+
+    done = command("enqueue", "divide", '{"by": 0}', "--wait", "20")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: job 1 is dead_letter: ZeroDivisionError")
+
+
+def test_without_an_app_up_says_that_no_jobs_are_run(start, database_url):
+    up = start("up", MAINSPRING_DATABASE_URL=database_url)
+    says(up, "none: give your own jobs with --app module:name")
+    says(up, "worker_started")
+
+    up.signal(SIGINT)
+    assert up.exit_code() == 0

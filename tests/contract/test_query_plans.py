@@ -1,0 +1,251 @@
+"""Query plans on full tables: a million finished jobs, 200,000 queued, with and without statistics.
+
+The worker's statements must touch the rows they are about and no others, whether the tables
+were just filled and never analyzed, or analyzed. So each plan is looked at twice.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from mainspring.db.pool import connection_arguments
+from mainspring.db.templates import fresh_database
+from tests.support.plans import Plan, measure
+
+pytestmark = pytest.mark.xdist_group("query plans")
+
+ALIVE = 7
+QUIET = """
+do $$ declare name text;
+begin
+    for name in select oid::regclass::text from pg_class
+                 where relnamespace = 'mainspring'::regnamespace and relkind = 'r' loop
+        execute 'alter table ' || name || ' set (autovacuum_enabled = false)';
+    end loop;
+end $$
+"""
+SEED = [
+    "insert into mainspring.definitions (key) values ('work')",
+    """
+    insert into mainspring.workers
+        (worker_id, expires_at, pid, concurrency, name, host, process_identity, queues, version)
+    values (7, 'infinity', 1, 1, 'alive', 'h', '', '{a}', '0'),
+           (8, '-infinity', 1, 1, 'dead', 'h', '', '{a}', '0')
+    """,
+    """
+    insert into mainspring.jobs_history (job_id, definition, state, started_at, finished_at)
+    select -n, 'work', 'succeeded', now(), now() - n * interval '1 second'
+      from generate_series(1, 1000000) as n
+    """,
+    """
+    insert into mainspring.attempts
+        (job_id, fence, worker_id, started_at, finished_at, number, status)
+    select -n, n, 7, now(), now() - n * interval '1 second', 1, 'lost'
+      from generate_series(1, 100000) as n
+    """,
+    # Running jobs are older than all that is queued, as in life: ids 1 to 70.
+    """
+    insert into mainspring.jobs
+        (job_id, definition, state, fence, worker_id, started_at, cancel_requested_at)
+    select n, 'work', 'running', n, case when n <= 50 then 7 else 8 end, now(),
+           case when n <= 5 then now() end
+      from generate_series(1, 70) as n
+    """,
+    """
+    insert into mainspring.jobs (job_id, definition, queue, priority, tenant_id)
+    select n, 'work', case when n % 2 = 0 then 'a' else 'b' end, 100 + n % 3, 'tenant' || n % 5
+      from generate_series(101, 200100) as n
+    """,
+    """
+    insert into mainspring.jobs (job_id, definition, waits_for, scheduled_for)
+    select 300000 + n, 'work', 'time', now() + (n - 100) * interval '1 minute'
+      from generate_series(1, 20000) as n
+    """,
+    """
+    insert into mainspring.jobs (job_id, definition, waits_for, deadline_at, cancel_requested_at)
+    select 400000 + n, 'work', 'handler', now() + (n - 100) * interval '1 minute',
+           case when n <= 5 then now() end
+      from generate_series(1, 1000) as n
+    """,
+]
+
+RUNNING: dict[str, Any] = {"job_ids": list(range(1, 11)), "fences": list(range(1, 11))}
+REPORTS: dict[str, Any] = {
+    **RUNNING,
+    "worker_id": ALIVE,
+    "count": 10,
+    "waits": [0] * 10,
+    "runs": [0] * 10,
+}
+FAILURES: dict[str, Any] = {
+    "errors": ["broke"] * 10,
+    "failures": [1] * 10,
+    "statuses": ["failed"] * 10,
+}
+LANES: dict[str, Any] = {
+    "queues": ["a"] * 2,
+    "priorities": [100, 101],
+    "tenants": ["tenant0"] * 2,
+    "marks": [0] * 2,
+    "shares": [10] * 2,
+}
+
+# By statement of a worker: parameters, the indexes it uses, the pages it may touch.
+HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
+    "attempts.discover": ({"queues": ["a", "b"]}, {"jobs_ready"}, 400),
+    "attempts.claim": (
+        {**LANES, "worker_id": ALIVE, "limit": 10},
+        {"jobs_ready", "workers_pkey"},
+        300,
+    ),
+    "attempts.finish_succeeded": (
+        {**REPORTS, "count": 10, "results": ["{}"] * 10},
+        {"jobs_pkey", "workers_pkey"},
+        300,
+    ),
+    "attempts.finish_ended": (
+        {**REPORTS, **FAILURES, "states": ["failed"] * 10},
+        {"jobs_pkey", "workers_pkey"},
+        300,
+    ),
+    "attempts.finish_requeued": (
+        {**REPORTS, **FAILURES, "delays": ["1s"] * 10},
+        {"jobs_pkey", "workers_pkey"},
+        300,
+    ),
+    "attempts.hand_back": ({**RUNNING, "waits_for": None}, {"jobs_pkey"}, 300),
+    "attempts.report_progress": ({**RUNNING, "progress": ["{}"] * 10}, {"jobs_pkey"}, 300),
+    "attempts.probe": ({"job_id": 1, "fence": 1}, {"jobs_pkey"}, 50),
+    "attempts.save_checkpoint": ({"job_id": 1, "fence": 1, "checkpoint": "{}"}, {"jobs_pkey"}, 50),
+    "attempts.cancel_requests": ({"worker_id": ALIVE}, {"jobs_cancel_requested"}, 50),
+    "attempts.held_by": ({"worker_id": ALIVE, "known": [1, 2]}, {"jobs_running"}, 50),
+    "attempts.recover": (
+        {"now": None, "max_losses": 3, "jitter": "1s", "limit": 1000},
+        {"jobs_running", "jobs_pkey"},
+        300,
+    ),
+    "attempts.adopt_orphans": ({}, {"jobs_running", "workers_pkey"}, 50),
+    "waits.promote": ({"now": None, "limit": 10}, {"jobs_due"}, 300),
+    "waits.next_due": ({}, {"jobs_due"}, 50),
+    "waits.release_known": ({"definitions": ["work"], "limit": 10}, {"jobs_unhandled"}, 300),
+    "waits.expire": ({"now": None, "limit": 10}, {"jobs_deadline"}, 300),
+    "waits.settle_cancels": ({"limit": 10}, {"jobs_cancel_requested"}, 300),
+}
+# By statement on history: parameters, the rows it gives. Readers have ordinary sessions.
+ON_HISTORY: dict[str, tuple[dict[str, Any], int]] = {
+    "jobs.get": ({"tenant_id": "default", "job_id": -5}, 1),
+    "jobs.attempts": ({"tenant_id": "default", "job_id": -5}, 1),
+    "jobs.list_jobs": (
+        {"tenant_id": "default", **dict.fromkeys(("before", "state", "queue", "definition"))}
+        | {"limit": 50},
+        50,
+    ),
+    "attempts.record_late_reports": (
+        {"job_ids": [-1, -2], "fences": [1, 2], "statuses": ["failed"] * 2},
+        0,
+    ),
+}
+BY_ADDRESS = ["attempts.claim", "waits.promote", "waits.release_known", "waits.expire"]
+STATISTICS = ["missing", "fresh"]
+PAGES_OF_A_LOOK = 200
+
+
+def run(connection: psycopg.Connection, name: str, params: dict[str, Any]) -> Plan:
+    noun, _, statement = name.partition(".")
+    return measure(connection, noun, statement, **params)
+
+
+@pytest.fixture(scope="module")
+def plans(server_url: str) -> Iterator[dict[tuple[str, str], Plan]]:
+    """The plan of every statement on full tables, before and after they are analyzed."""
+    arguments = connection_arguments(use_pooler=False, pins_plans=True)
+    with (
+        fresh_database(server_url) as url,
+        psycopg.connect(url, **arguments) as worker,
+        psycopg.connect(url, autocommit=True) as reader,
+    ):
+        fill(worker)
+        yield dict(all_plans(worker, reader))
+
+
+def fill(connection: psycopg.Connection) -> None:
+    connection.execute("set synchronous_commit = off")
+    for statement in (QUIET, *SEED):
+        connection.execute(statement)
+
+
+def all_plans(
+    worker: psycopg.Connection, reader: psycopg.Connection
+) -> Iterator[tuple[tuple[str, str], Plan]]:
+    for statistics in STATISTICS:
+        if statistics == "fresh":
+            worker.execute("analyze")
+        assert is_analyzed(worker) is (statistics == "fresh")
+        for name, (params, *_) in HOT.items():
+            yield (statistics, name), run(worker, name, params)
+        for name, (params, _) in ON_HISTORY.items():
+            session = reader if name.startswith("jobs.") else worker
+            yield (statistics, name), run(session, name, params)
+
+
+def is_analyzed(connection: psycopg.Connection) -> bool:
+    found = connection.execute("select from pg_stats where schemaname = 'mainspring'")
+    return found.fetchone() is not None
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("name", HOT)
+def test_a_worker_reads_no_table_from_end_to_end(plans, statistics, name):
+    plan = plans[statistics, name]
+
+    assert plan.sequential() == set()
+    assert plan.sorts() == []
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("name", HOT)
+def test_a_worker_uses_the_index_made_for_it(plans, statistics, name):
+    _, indexes, _ = HOT[name]
+
+    assert plans[statistics, name].indexes() == indexes
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("name", HOT)
+def test_a_worker_touches_few_pages_however_full_the_tables_are(plans, statistics, name):
+    _, _, most_pages = HOT[name]
+
+    assert 0 < plans[statistics, name].pages <= most_pages
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("name", BY_ADDRESS)
+def test_rows_that_are_chosen_first_are_then_taken_by_their_address(plans, statistics, name):
+    assert ("Tid Scan", "jobs") in plans[statistics, name].scans()
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_a_claim_of_ten_from_200_000_takes_ten(plans, statistics):
+    assert plans[statistics, "attempts.claim"].rows == 10
+    assert plans[statistics, "attempts.discover"].rows == 30
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("name", ON_HISTORY)
+def test_whoever_looks_for_a_job_touches_few_pages_of_a_million(plans, statistics, name):
+    _, rows = ON_HISTORY[name]
+    plan = plans[statistics, name]
+
+    assert plan.rows == rows
+    assert plan.pages <= PAGES_OF_A_LOOK
+    assert plan.sequential() & {"jobs", "jobs_history_default", "attempts_default"} == set()
+
+
+def test_a_plan_that_reads_a_whole_table_is_noticed():
+    scan = {"Node Type": "Seq Scan", "Relation Name": "jobs"}
+    plan = Plan({"Node Type": "Limit", "Plans": [{"Node Type": "Sort", "Plans": [scan]}]})
+
+    assert plan.sequential() == {"jobs"}
+    assert plan.sorts() == ["Sort"]

@@ -1,0 +1,114 @@
+"""The tables refuse rows that no legal move leads to, whoever writes them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+
+from mainspring.domain.jobs import FINAL_STATES, LIVE_STATES
+from mainspring.domain.types import JobState
+from tests.support.rows import insert, insert_attempt, insert_job
+
+NOW = datetime.now(UTC)
+RUNNING: dict[str, Any] = {"state": "running", "fence": 1, "worker_id": 7, "started_at": NOW}
+FINISHED: dict[str, Any] = {"state": "failed", "finished_at": NOW}
+
+ILLEGAL_JOBS = [
+    pytest.param({**RUNNING, "fence": None}, "jobs_running_has_lease", id="no fence"),
+    pytest.param({**RUNNING, "worker_id": None}, "jobs_running_has_lease", id="no worker"),
+    pytest.param({**RUNNING, "started_at": None}, "jobs_running_has_lease", id="no start"),
+    pytest.param({**RUNNING, "waits_for": "time"}, "jobs_running_has_lease", id="waits"),
+    pytest.param({"worker_id": 7}, "jobs_running_has_lease", id="queued with a worker"),
+    pytest.param({"fence": 1}, "jobs_running_has_lease", id="queued with a fence"),
+    pytest.param({"fence": 1, "worker_id": 7}, "jobs_running_has_lease", id="queued with a lease"),
+    pytest.param({"finished_at": NOW}, "jobs_are_live", id="queued and finished"),
+    pytest.param({**RUNNING, "finished_at": NOW}, "jobs_are_live", id="running and finished"),
+    pytest.param({"payload": "[]"}, "jobs_payload_is_object", id="payload is a list"),
+    pytest.param({"payload": "null"}, "jobs_payload_is_object", id="payload is null"),
+    pytest.param({"priority": -1}, "jobs_priority_in_range", id="priority -1"),
+    pytest.param({"priority": 1001}, "jobs_priority_in_range", id="priority 1001"),
+]
+ILLEGAL_HISTORY = [
+    pytest.param({"finished_at": None}, id="not finished"),
+    pytest.param({"fence": 1}, id="fence"),
+    pytest.param({"worker_id": 7}, id="worker"),
+    pytest.param({"waits_for": "time"}, id="waits"),
+]
+ILLEGAL_OTHERS = [
+    pytest.param("tenants", {"tenant_id": ""}, id="tenant without a name"),
+    pytest.param("definitions", {"key": "k", "kind": "shell"}, id="kind"),
+    pytest.param("definitions", {"key": "k", "queue": ""}, id="queue"),
+    pytest.param("definitions", {"key": "k", "priority": 1001}, id="priority"),
+    pytest.param("definitions", {"key": "k", "max_attempts": 0}, id="attempts"),
+    pytest.param("definitions", {"key": "k", "timeout": "0"}, id="timeout"),
+    pytest.param("definitions", {"key": "k", "backoff_factor": 0.5}, id="shrinking backoff"),
+    pytest.param("retention", {"keep": "-1 day"}, id="negative retention"),
+    pytest.param("retention", {"keep": "1 day", "state": "running"}, id="retention of a live job"),
+]
+
+
+@pytest.mark.parametrize(("columns", "constraint"), ILLEGAL_JOBS)
+def test_an_illegal_live_job_is_refused(tx, columns, constraint):
+    with pytest.raises(psycopg.errors.CheckViolation) as caught:
+        insert(tx, "jobs", definition="work", **columns)
+
+    assert caught.value.diag.constraint_name == constraint
+
+
+@pytest.mark.parametrize("state", sorted(FINAL_STATES))
+def test_a_final_state_is_refused_among_live_jobs(tx, state):
+    with pytest.raises(psycopg.errors.CheckViolation) as caught:
+        insert(tx, "jobs", definition="work", state=state)
+
+    assert caught.value.diag.constraint_name == "jobs_are_live"
+
+
+@pytest.mark.parametrize("state", sorted(LIVE_STATES))
+def test_a_live_state_is_refused_in_history(tx, state):
+    with pytest.raises(psycopg.errors.CheckViolation) as caught:
+        insert(tx, "jobs_history", job_id=1, definition="work", **{**FINISHED, "state": state})
+
+    assert caught.value.diag.constraint_name == "jobs_history_are_final"
+
+
+@pytest.mark.parametrize("columns", ILLEGAL_HISTORY)
+def test_an_illegal_finished_job_is_refused(tx, columns):
+    with pytest.raises(psycopg.errors.CheckViolation) as caught:
+        insert(tx, "jobs_history", job_id=1, definition="work", **{**FINISHED, **columns})
+
+    assert caught.value.diag.constraint_name == "jobs_history_are_final"
+
+
+@pytest.mark.parametrize(("table", "columns"), ILLEGAL_OTHERS)
+def test_what_is_out_of_range_is_refused_elsewhere_too(tx, table, columns):
+    with pytest.raises(psycopg.errors.CheckViolation):
+        insert(tx, table, **columns)
+
+
+@pytest.mark.parametrize("state", JobState)
+def test_every_state_has_a_legal_row(tx, state):
+    assert insert_job(tx, state) > 0
+
+
+def test_one_tenant_has_one_live_job_a_dedupe_key(tx):
+    insert_job(tx, JobState.QUEUED, dedupe_key="k")
+    insert_job(tx, JobState.QUEUED, dedupe_key="k", tenant_id="acme")
+    insert_job(tx, JobState.FAILED, dedupe_key="k")
+
+    with pytest.raises(psycopg.errors.UniqueViolation, match="jobs_dedupe"):
+        insert_job(tx, JobState.RUNNING, dedupe_key="k")
+
+
+def test_a_running_attempt_has_no_row(tx):
+    with pytest.raises(psycopg.errors.CheckViolation):
+        insert_attempt(tx, 1, status="running")
+
+
+@pytest.mark.parametrize("columns", [{}, {"tenant_id": "acme"}, {"state": "failed"}])
+def test_there_is_one_retention_for_each_tenant_and_state(tx, columns):
+    tx.execute("delete from mainspring.retention")
+    insert(tx, "retention", keep="1 day", **columns)
+
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        insert(tx, "retention", keep="2 days", **columns)

@@ -1,0 +1,177 @@
+"""Finishing: one statement moves the job to history, or back to queued, with its attempt row."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from psycopg.rows import dict_row
+
+from mainspring.domain.types import AttemptStatus, JobState, WorkerId
+from mainspring.store import attempts, jobs
+from mainspring.store.attempts import ClaimedRow, Ending, Report, Return, Successes
+from tests.support.queue_driver import QueueDriver
+
+WAITED, RAN = 1_500_000, 2_000_000
+MICROSECOND = timedelta(microseconds=1)
+
+
+@pytest.fixture(scope="module")
+def driver(module_url: str) -> Iterator[QueueDriver]:
+    driver = QueueDriver(module_url)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture
+def queue(driver: QueueDriver) -> QueueDriver:
+    driver.clean()
+    return driver
+
+
+@pytest.fixture
+def held(queue: QueueDriver) -> tuple[WorkerId, ClaimedRow]:
+    """A worker and the one job it has claimed."""
+    queue.call(jobs.enqueue("build", '{"n": 1}'))
+    worker_id = queue.register()
+    (row,) = queue.claim(worker_id, 10)
+    return worker_id, row
+
+
+def rows(queue: QueueDriver, view: str) -> list[dict[str, Any]]:
+    async def fetch() -> list[dict[str, Any]]:
+        async with queue.connection.cursor(row_factory=dict_row) as cursor:
+            await cursor.execute(f"select * from mainspring.{view}")
+            return await cursor.fetchall()
+
+    return queue.run(fetch())
+
+
+def started_at(queue: QueueDriver) -> Any:
+    return queue.execute("select started_at from mainspring.jobs")[0][0]
+
+
+def succeed(
+    queue: QueueDriver, held: tuple[WorkerId, ClaimedRow], result: bytes | None
+) -> list[Report]:
+    worker_id, row = held
+    reports = Successes([row.job_id], [row.fence], [WAITED], [RAN], [result])
+    return queue.run(attempts.finish_succeeded(queue.connection, worker_id, reports))
+
+
+def test_a_claim_gives_what_a_worker_needs(held):
+    _, row = held
+
+    assert (row.definition, row.payload, row.attempt) == ("build", '{"n": 1}', 1)
+    assert (row.failures, row.losses, row.max_attempts) == (0, 0, 3)
+    assert (row.queue, row.priority, row.tenant_id) == ("a", 100, "default")
+
+
+@pytest.mark.parametrize(("result", "stored"), [(b'{"a": [1]}', {"a": [1]}), (None, None)])
+def test_a_success_moves_the_job_with_its_result(queue, held, result, stored):
+    claimed_at = started_at(queue)
+
+    assert succeed(queue, held, result) == []
+
+    (job,) = rows(queue, "jobs_history")
+    assert (job["state"], job["result"], job["payload"]) == ("succeeded", stored, {"n": 1})
+    assert job["started_at"] == claimed_at + WAITED * MICROSECOND
+    assert (job["fence"], job["worker_id"]) == (None, None)
+    assert rows(queue, "jobs") == []
+
+
+def test_a_success_has_its_attempt(queue, held):
+    worker_id, row = held
+    claimed_at = started_at(queue)
+
+    succeed(queue, held, None)
+
+    (attempt,) = rows(queue, "attempts")
+    assert (attempt["job_id"], attempt["fence"]) == (row.job_id, row.fence)
+    assert (attempt["worker_id"], attempt["number"]) == (worker_id, 1)
+    assert (attempt["status"], attempt["error"]) == ("succeeded", None)
+    assert attempt["started_at"] == claimed_at + WAITED * MICROSECOND
+    assert attempt["finished_at"] == attempt["started_at"] + RAN * MICROSECOND
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "failed"),
+    [
+        (JobState.FAILED, AttemptStatus.FAILED, 1),
+        (JobState.DEAD_LETTER, AttemptStatus.TIMEOUT, 1),
+        (JobState.CANCELED, AttemptStatus.CANCELED, 0),
+    ],
+)
+def test_an_end_without_success_moves_the_job_with_its_error(queue, held, state, status, failed):
+    worker_id, row = held
+    terms: dict[str, Any] = {
+        "state": state,
+        "status": status,
+        "error": "it broke",
+        "failed": failed,
+    }
+    report = Ending(row.job_id, row.fence, WAITED, RAN, **terms)
+
+    queue.run(attempts.finish_ended(queue.connection, worker_id, [report]))
+
+    (job,), (attempt,) = rows(queue, "jobs_history"), rows(queue, "attempts")
+    assert (job["state"], job["last_error"], job["failures"]) == (state, "it broke", failed)
+    assert (attempt["status"], attempt["error"], attempt["number"]) == (status, "it broke", 1)
+    assert rows(queue, "jobs") == []
+
+
+@pytest.mark.parametrize(
+    ("delay", "waits_for"), [(timedelta(0), None), (timedelta(seconds=5), "time")]
+)
+def test_a_return_keeps_the_job_live_and_its_attempt(queue, held, delay, waits_for):
+    worker_id, row = held
+    terms: dict[str, Any] = {
+        "status": AttemptStatus.FAILED,
+        "error": "it broke",
+        "failed": 1,
+        "delay": delay,
+    }
+    report = Return(row.job_id, row.fence, WAITED, RAN, **terms)
+
+    queue.run(attempts.finish_requeued(queue.connection, worker_id, [report]))
+
+    (job,), (attempt,) = rows(queue, "jobs"), rows(queue, "attempts")
+    assert (job["state"], job["waits_for"], job["failures"]) == ("queued", waits_for, 1)
+    assert (job["attempt"], job["last_error"], job["started_at"]) == (1, "it broke", None)
+    assert (attempt["status"], attempt["number"]) == ("failed", 1)
+    assert rows(queue, "jobs_history") == []
+
+
+def test_a_return_without_an_error_keeps_the_last_one(queue, held):
+    worker_id, row = held
+    queue.execute("update mainspring.jobs set last_error = 'the last time'")
+    terms: dict[str, Any] = {
+        "status": AttemptStatus.SNOOZED,
+        "error": None,
+        "failed": 0,
+        "delay": timedelta(0),
+    }
+    report = Return(row.job_id, row.fence, WAITED, RAN, **terms)
+
+    queue.run(attempts.finish_requeued(queue.connection, worker_id, [report]))
+
+    assert rows(queue, "jobs")[0]["last_error"] == "the last time"
+
+
+def test_many_finish_in_one_statement(queue):
+    for number in range(20):
+        queue.call(jobs.enqueue("build", f'{{"n": {number}}}'))
+    worker_id = queue.register()
+    claimed = queue.claim(worker_id, 20)
+    reports = Successes(
+        [row.job_id for row in claimed],
+        [row.fence for row in claimed],
+        [0] * 20,
+        [0] * 20,
+        [row.payload.encode() for row in claimed],
+    )
+
+    assert queue.run(attempts.finish_succeeded(queue.connection, worker_id, reports)) == []
+
+    assert all(job["result"] == job["payload"] for job in rows(queue, "jobs_history"))
+    assert len(rows(queue, "attempts")) == 20
