@@ -19,8 +19,8 @@ from bench.runs import Plan
 
 _RESULTS: Final = Path(__file__).resolve().parent / "results.json"
 _QUICK_SYSTEMS: Final = (OURS, "pgqueuer", RAW)
-_QUICK_SCALE: Final = 0.6
-_QUICK_SAMPLES: Final = 100
+_QUICK_SCALE: Final = 0.4
+_QUICK_SAMPLES: Final = 80
 
 
 def main() -> None:

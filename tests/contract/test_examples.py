@@ -19,7 +19,6 @@ from tests.contract.test_docs import PAGES, ROOT, python_blocks
 from tests.support.commands import Done, clean_environment, mainspring, run_python
 from tests.support.processes import WorkerProcess
 
-README = (ROOT / "README.md").read_text()
 START = (ROOT / "docs" / "start.md").read_text()
 GUIDES = ROOT / "docs" / "guides"
 BLOCK = r"^```{}\n(.*?)^```"
@@ -45,6 +44,7 @@ def run(words: list[str], folder: Path, url: str) -> Done:
 @pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
 def test_the_first_job_runs_as_printed(page, database_url, tmp_path):
     text = (ROOT / page).read_text()
+    assert "\nmainspring up --app jobs:app\n" in text
     (tmp_path / "jobs.py").write_text(next(python_blocks(text)))
     environment = clean_environment(MAINSPRING_DATABASE_URL=database_url)
     up = WorkerProcess(["up", "--app", "jobs:app"], environment, tmp_path / "up.log", tmp_path)
@@ -134,6 +134,10 @@ def test_examples_that_fail_are_noticed(database_url, tmp_path, connection):
         run(["enqueue", "nothing"], tmp_path, database_url)
     with pytest.raises(NameError):
         exec(runnable("undefined()", "page.md"), {})
+
+
+def test_the_readme_stays_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) < 150
 
 
 LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([^)\s]*))?\)")

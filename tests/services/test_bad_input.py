@@ -113,7 +113,6 @@ async def test_the_largest_payload_that_fits_is_taken(app):
     assert (await handle.ajob()).payload == {"a": FITS}
 
 
-@pytest.mark.xfail(strict=True, reason="the SQL functions do not hear of the setting")
 async def test_a_raised_limit_holds_for_every_way_in(database_url):
     settings = load(database_url=database_url, max_payload_bytes=3 * LIMIT)
     async with Mainspring(settings=settings) as app:

@@ -9,8 +9,10 @@ from typing import Any
 from mainspring.db import calls, embedded, migrate
 from mainspring.db.calls import Call
 from mainspring.db.embedded import EmbeddedServer
+from mainspring.db.pool import with_options
 from mainspring.db.spares import AsyncSpares, SyncSpares
 from mainspring.db.translate import translated
+from mainspring.domain.jobs import MAX_PAYLOAD_BYTES
 from mainspring.settings import Settings
 
 _SIZE = 20
@@ -74,16 +76,17 @@ class Database:
     def sync_spares(self) -> SyncSpares:
         if self._sync is None:
             use_pooler = self.settings.use_pooler
-            self._sync = SyncSpares(self.url, size=_SIZE, use_pooler=use_pooler)
+            self._sync = SyncSpares(self._lending_url(), size=_SIZE, use_pooler=use_pooler)
         return self._sync
 
     async def async_spares(self) -> AsyncSpares:
         loop = asyncio.get_running_loop()
         if loop not in self._async:
             self._forget_closed_loops()
-            url = await asyncio.to_thread(self._find_url) if self._url is None else self._url
+            if self._url is None:
+                await asyncio.to_thread(self._find_url)
             use_pooler = self.settings.use_pooler
-            self._async[loop] = AsyncSpares(url, size=_SIZE, use_pooler=use_pooler)
+            self._async[loop] = AsyncSpares(self._lending_url(), size=_SIZE, use_pooler=use_pooler)
         return self._async[loop]
 
     def close(self) -> None:
@@ -112,6 +115,13 @@ class Database:
     async def aclose(self) -> None:
         await self.close_loop()
         await asyncio.to_thread(self.close)
+
+    def _lending_url(self) -> str:
+        """The URL for our own connections, on which the SQL functions hear of the limit."""
+        limit = self.settings.max_payload_bytes
+        if self.settings.use_pooler or limit == MAX_PAYLOAD_BYTES:
+            return self.url
+        return with_options(self.url, f"-c mainspring.max_payload_bytes={limit}")
 
     def _find_url(self) -> str:
         with self._lock:

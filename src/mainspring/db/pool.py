@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import AsyncConnection, Connection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mainspring.domain.errors import DatabaseTooOld, DatabaseUnreachable
 
@@ -54,7 +55,8 @@ async def connect(
     """A dedicated connection in autocommit mode."""
     arguments = connection_arguments(use_pooler=use_pooler, pins_plans=pins_plans)
     try:
-        connection = await AsyncConnection.connect(url, application_name=name, **arguments)
+        target = with_options(url, arguments.pop("options", ""))
+        connection = await AsyncConnection.connect(target, application_name=name, **arguments)
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
     if connection.info.server_version < MINIMUM_SERVER_VERSION:
@@ -70,6 +72,14 @@ def connect_sync(url: str, *, use_pooler: bool = False) -> Connection[Any]:
         return Connection.connect(url, **connection_arguments(use_pooler=use_pooler))
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
+
+
+def with_options(url: str, options: str) -> str:
+    """The URL with server settings added to those it already asks for."""
+    if not options:
+        return url
+    given = conninfo_to_dict(url).get("options")
+    return make_conninfo(url, options=f"{given} {options}" if given else options)
 
 
 def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:

@@ -18,19 +18,19 @@ async def check_database(url: str, *, use_pooler: bool = False) -> None:
 
 
 async def run_worker(worker: Worker) -> None:
-    """Until SIGTERM or SIGINT; a second one does not wait for the drain."""
+    """Until SIGTERM or SIGINT; the same one again does not wait for the drain."""
     loop = asyncio.get_running_loop()
-    signals = 0
+    seen: set[signal.Signals] = set()
 
-    def stop() -> None:
-        nonlocal signals
-        signals += 1
-        if signals > 1:
+    def stop(number: signal.Signals) -> None:
+        # Ctrl-C comes from the terminal as SIGINT and from a supervisor as SIGTERM: one request.
+        if number in seen:
             worker.hurry()
+        seen.add(number)
         worker.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, stop, number)
     try:
         await worker.run()
     finally:

@@ -57,6 +57,8 @@ class Supervisor:
         while not self._stopping.is_set():
             process = await asyncio.create_subprocess_exec(*self._command)
             self._processes.add(process)
+            if self._stopping.is_set():  # Asked to while it was being started.
+                process.send_signal(signal.SIGTERM)
             code = await process.wait()
             self._processes.discard(process)
             if code == _REFUSED:

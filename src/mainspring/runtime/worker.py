@@ -38,6 +38,7 @@ from mainspring.store.attempts import Report
 from mainspring.store.workers import WorkerFacts
 
 _POOL_SIZE = 20
+_LAST_WORDS_SECONDS = 3
 
 
 class Worker:
@@ -211,14 +212,24 @@ class Worker:
             "worker_stopping", worker=self.worker_id, running=len(self._runners.running)
         )
         self._claimer.is_paused = True
-        await self._chores.run(lambda c: workers.stop(c, self.worker_id))
-        await self._hand_back(self._claimer.take_all())
+        ahead = self._claimer.take_all()
+        announced = asyncio.create_task(self._announce_stop(ahead))
         if not await self._drained_in_time():
             await self._interrupt_all()
-        # A claim that was under way when we paused.
-        await self._hand_back(self._claimer.take_all())
-        await self._reporter.drained()
-        await self._hand_back(self._unknown)
+        try:
+            # The database may be away; what it does not hear, the end of the lease tells it.
+            async with asyncio.timeout(_LAST_WORDS_SECONDS):
+                await announced
+                # A claim that was under way when we paused.
+                await self._hand_back(self._claimer.take_all())
+                await self._reporter.drained()
+                await self._hand_back(self._unknown)
+        except TimeoutError:
+            telemetry.event("database_lost", connection="drain")
+
+    async def _announce_stop(self, ahead: list[Report]) -> None:
+        await self._chores.run(lambda c: workers.stop(c, self.worker_id))
+        await self._hand_back(ahead)
 
     async def _drained_in_time(self) -> bool:
         drained = asyncio.create_task(self._runners.drained())
@@ -270,7 +281,7 @@ class Worker:
             await workers.remove(connection, self.worker_id)
 
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(_LAST_WORDS_SECONDS):
                 await self._chores.run(leave)
         except TimeoutError:
             telemetry.event("database_lost", connection="leave")
