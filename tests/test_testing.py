@@ -280,12 +280,12 @@ def test_inline_runs_a_job_of_the_callers_transaction_once_it_is_committed(app, 
     with inline(app):
         with psycopg.connect(database_url) as connection:
             app.enqueue("see", {"number": 1}, connection=connection)
-            assert seen == []
+            connection.rollback()
         with psycopg.connect(database_url) as connection:
             app.enqueue("see", {"number": 2}, connection=connection)
-            connection.rollback()
+            assert seen == []
 
-    assert seen == [1]
+    assert seen == [2]
 
 
 # Looking

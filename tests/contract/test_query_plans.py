@@ -14,7 +14,7 @@ from mainspring.db.pool import connection_arguments
 from mainspring.db.templates import fresh_database
 from tests.support.plans import Plan, measure
 
-pytestmark = pytest.mark.xdist_group("query plans")
+pytestmark = pytest.mark.xdist_group("query_plans")
 
 ALIVE = 7
 QUIET = """

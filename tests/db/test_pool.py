@@ -57,5 +57,8 @@ async def test_what_is_no_postgresql_is_refused_in_both_worlds(url):
 async def test_a_server_that_is_too_old_is_refused_by_its_version(server_url, monkeypatch):
     monkeypatch.setattr(pool, "MINIMUM_SERVER_VERSION", 990000)
 
-    with pytest.raises(DatabaseTooOld, match=r"the server is PostgreSQL \d+.*needs PostgreSQL 15"):
+    said = r"the server is PostgreSQL \d+.*needs PostgreSQL 15"
+    with pytest.raises(DatabaseTooOld, match=said):
         await pool.connect(server_url, name="test")
+    with pytest.raises(DatabaseTooOld, match=said):
+        pool.connect_sync(server_url)

@@ -177,9 +177,6 @@ async def test_a_process_computes_and_reports_what_it_raised(
         assert await (await apps.add_up.aenqueue(numbers=[4, 5])).aresult(10) == 9
         await shared_app.database.close_loop()
 
-    assert (dead.state, dead.last_error) == (
-        "dead_letter",
-        "mainspring.runtime.executors.processes.ChildDied: "
-        "the process of the job ended with exit code -9",
-    )
+    assert dead.state == "dead_letter"
+    assert str(dead.last_error).endswith("the process of the job ended with exit code -9")
     assert reading.statuses(connection, dead.id) == ["failed", "failed"]

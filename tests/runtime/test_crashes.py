@@ -1,6 +1,7 @@
 """A worker that is killed loses nothing: its jobs run again, soon, and at no cost to them."""
 
 import time
+from functools import partial
 from signal import SIGKILL
 
 import psycopg
@@ -26,22 +27,8 @@ def test_a_neighbour_takes_over_at_once(
 
     doomed.kill()
 
-    wait_until(lambda: reading.state(connection, job_id) == "succeeded", 6)
+    wait_until(lambda: reading.state(connection, job_id) == "succeeded", 15)
     assert reading.job(connection, job_id)["result"] == {"attempt": 2, "pid": neighbour.pid}
-
-
-def test_a_worker_that_starts_later_takes_over(
-    shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
-):
-    doomed = start_worker(lease_seconds=60)
-    job_id = apps.hang_at_first.enqueue().id
-    wait_until(lambda: began(connection), 30)
-    doomed.kill()
-
-    successor = start_worker()
-
-    wait_until(lambda: reading.state(connection, job_id) == "succeeded", 10)
-    assert reading.job(connection, job_id)["result"] == {"attempt": 2, "pid": successor.pid}
 
 
 def test_another_host_takes_over_when_the_lease_has_run_out(
@@ -56,15 +43,15 @@ def test_another_host_takes_over_when_the_lease_has_run_out(
 
     far.kill()
 
-    wait_until(lambda: reading.state(connection, job_id) == "succeeded", 8)
+    wait_until(lambda: reading.state(connection, job_id) == "succeeded", 15)
     assert time.monotonic() - killed_at > 1, "a host cannot know that another's process is gone"
 
 
-def test_a_loss_is_recorded_and_costs_no_attempt(
+def test_a_worker_that_starts_later_takes_over_and_the_loss_costs_no_attempt(
     shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
 ):
     doomed = start_worker()
-    job_id = apps.hang_at_first.enqueue(max_attempts=1).id
+    job_id = apps.hang_at_first.options(max_attempts=1).enqueue().id
     wait_until(lambda: began(connection), 30)
     worker_id = doomed.started(connection)
     doomed.kill()
@@ -89,7 +76,7 @@ def test_none_of_a_thousand_jobs_is_lost_when_two_workers_die_in_the_middle(
     payloads = [{"seconds": 0.02}] * 1000
     job_ids = shared_app.enqueue_many_sync(apps.take_a_while, payloads)
     for worker, seen in zip(doomed, (100, 300), strict=True):
-        wait_until(lambda seen=seen: began(connection, seen), 30)
+        wait_until(partial(began, connection, seen), 30)
         worker.signal(SIGKILL)
 
     start_worker()

@@ -14,14 +14,16 @@ from tests.support.workers import ended, retried, working
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.mark.parametrize("result", [None, 0, "text", [1, 2], {"a": {"b": None}}, "\\u0000 as text"])
-async def test_a_result_comes_back_as_it_was(app: Mainspring, result):
+async def test_a_result_comes_back_as_it_was(app: Mainspring):
+    results = [None, 0, "text", [1, 2], {"a": {"b": None}}, "\\u0000 as text"]
+
     @app.job
-    async def answer() -> object:
-        return result
+    async def answer(number: int) -> object:
+        return results[number]
 
     async with working(app):
-        assert await (await answer.aenqueue()).aresult(5) == result
+        handles = [await answer.aenqueue(number=number) for number in range(len(results))]
+        assert [await handle.aresult(5) for handle in handles] == results
 
 
 async def test_snooze_puts_it_off_without_counting_a_failure(
@@ -161,28 +163,25 @@ async def test_leaving_the_program_is_a_failure_like_any_other(app: Mainspring):
     assert str(job.last_error).startswith("SystemExit: 3")
 
 
-@pytest.mark.parametrize(
-    ("result", "problem"),
-    [
-        (object(), "the handler returned a object that is not JSON"),
-        ({1: "a key that is no text"}, "the handler returned a dict that is not JSON"),
-        ("a\x00b", "the result holds a NUL byte"),
-        ({"\x00": 1}, "the result holds a NUL byte"),
-        ("\ud800", "the handler returned a str that is not JSON"),
-    ],
-)
-async def test_a_result_that_cannot_be_stored_fails_with_a_reason(
-    app: Mainspring, result, problem: str
-):
+UNSTORABLE = {
+    "the handler returned a object that is not JSON": object(),
+    "the handler returned a dict that is not JSON": {1: "a key that is no text"},
+    "the handler returned a str that is not JSON": "\ud800",
+    "the result holds a NUL byte": "a\x00b",
+    "the result holds a NUL byte, ": {"\x00": 1},
+}
+
+
+async def test_a_result_that_cannot_be_stored_fails_with_a_reason(app: Mainspring):
     @app.job
-    async def answer() -> object:
-        return result
+    async def answer(problem: str) -> object:
+        return UNSTORABLE[problem]
 
     async with working(app):
-        job = await ended(await answer.aenqueue())
-
-    assert job.state == "failed"
-    assert str(job.last_error).startswith(problem)
+        for problem in UNSTORABLE:
+            job = await ended(await answer.aenqueue(problem=problem))
+            assert job.state == "failed"
+            assert str(job.last_error).startswith(problem)
 
 
 async def test_a_result_that_cannot_be_stored_takes_the_transaction_with_it(

@@ -13,7 +13,7 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def sleeper(connection: psycopg.Connection, start_worker: StartWorker) -> WorkerProcess:
-    worker = start_worker(lease_seconds=1)
+    worker = start_worker(lease_seconds=1.5)
     worker.started(connection)
     return worker
 

@@ -1,5 +1,7 @@
 """A job that takes its worker down is parked; those that were near it are not."""
 
+from functools import partial
+
 import psycopg
 
 from mainspring import Mainspring
@@ -25,31 +27,16 @@ def test_a_job_that_kills_its_worker_is_parked_and_the_others_succeed(
     assert job["last_error"] == "its worker died 3 times while running it"
 
 
-def test_a_parked_job_can_be_retried_and_is_parked_again(
-    shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
-):
-    poison = apps.kill_the_worker.enqueue().id
-    restart_until_quiet(connection, start_worker, max_losses=1)
-
-    connection.execute("select mainspring.retry(%s)", (poison,))
-    restart_until_quiet(connection, start_worker, max_losses=1)
-
-    assert reading.statuses(connection, poison) == ["lost", "lost"]
-    assert reading.state(connection, poison) == "dead_letter"
-
-
-def restart_until_quiet(
-    connection: psycopg.Connection, start_worker: StartWorker, **settings: object
-) -> None:
+def restart_until_quiet(connection: psycopg.Connection, start_worker: StartWorker) -> None:
     """Start a worker whenever the last one died, until all jobs have ended."""
-
-    def is_over(worker: WorkerProcess) -> bool:
-        return not worker.is_alive or is_quiet(connection)
-
     while not is_quiet(connection):
-        worker = start_worker(**settings)
-        wait_until(lambda worker=worker: is_over(worker), 20, "all jobs end or the worker dies")
+        worker = start_worker()
+        wait_until(partial(is_over, connection, worker), 20, "all jobs end or the worker dies")
     worker.stop()
+
+
+def is_over(connection: psycopg.Connection, worker: WorkerProcess) -> bool:
+    return not worker.is_alive or is_quiet(connection)
 
 
 def losses_of(connection: psycopg.Connection, definition: str) -> set[int]:

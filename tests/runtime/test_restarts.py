@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from signal import SIGKILL, SIGQUIT
 
@@ -37,6 +38,10 @@ def start_worker(server: OwnServer, tmp_path: Path) -> Iterator[StartWorker]:
     apps.app.close()
 
 
+def has_succeeded(server: OwnServer, count: int) -> bool:
+    return server.number(SUCCEEDED) >= count
+
+
 def test_ten_thousand_jobs_outlive_two_crashes_of_the_database(
     server: OwnServer, start_worker: StartWorker
 ):
@@ -46,7 +51,7 @@ def test_ten_thousand_jobs_outlive_two_crashes_of_the_database(
     job_ids = apps.app.enqueue_many_sync(apps.nap, [{"seconds": 0.05}] * 10_000)
 
     for done, number in ((2000, SIGQUIT), (5000, SIGKILL)):
-        wait_until(lambda done=done: server.number(SUCCEEDED) >= done, 30)
+        wait_until(partial(has_succeeded, server, done), 30)
         server.take_down(number)
         server.bring_back()
         assert server.number(LIVE) > 0, "the crash came too late to matter"

@@ -11,7 +11,7 @@ from tests.support import reading
 from tests.support.waiting import await_until
 from tests.support.workers import working
 
-SOON = 1.5
+SOON = 3
 
 
 @pytest.fixture

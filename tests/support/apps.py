@@ -48,20 +48,20 @@ async def nap(seconds: float) -> None:
 
 
 @app.job
-async def record(number: int, *, ctx: Context) -> int:
+async def record(ctx: Context, number: int) -> int:
     note(ctx, "ran")
     await asyncio.sleep(0)
     return number
 
 
 @app.job
-def record_in_thread(number: int, *, ctx: Context) -> int:
+def record_in_thread(ctx: Context, number: int) -> int:
     note(ctx, "ran")
     return number
 
 
 @app.job
-async def take_a_while(seconds: float, *, ctx: Context) -> str:
+async def take_a_while(ctx: Context, seconds: float) -> str:
     note(ctx, "began")
     await asyncio.sleep(seconds)
     note(ctx, "done")
@@ -69,7 +69,7 @@ async def take_a_while(seconds: float, *, ctx: Context) -> str:
 
 
 @app.job
-def take_a_while_in_thread(seconds: float, *, ctx: Context) -> str:
+def take_a_while_in_thread(ctx: Context, seconds: float) -> str:
     note(ctx, "began")
     time.sleep(seconds)
     note(ctx, "done")
@@ -90,7 +90,7 @@ async def hang_at_first(ctx: Context) -> dict[str, int]:
 
 
 @app.job
-async def answer_late(seconds: float, *, ctx: Context) -> dict[str, int]:
+async def answer_late(ctx: Context, seconds: float) -> dict[str, int]:
     """Ends by itself in its first attempt, however long the process was paused meanwhile."""
     note(ctx, "began")
     if ctx.attempt == 1:

@@ -104,6 +104,9 @@ class QueueModel:
         ready.sort(key=lambda job: (job.priority, job.tenant_id, job.queue, job.job_id))
         return [job.job_id for job in ready] if self.is_alive[worker_id] else []
 
+    def live(self) -> list[ModelJob]:
+        return [job for job in self.jobs.values() if job.state in LIVE_STATES]
+
     def running(self) -> Iterator[ModelJob]:
         return (job for job in self.jobs.values() if job.state is JobState.RUNNING)
 
@@ -117,7 +120,7 @@ class QueueModel:
 
     def leases(self) -> list[Lease]:
         """The current ones and the last of those that ended."""
-        return [*(job.lease for job in self.running() if job.lease), *self.old_leases[-4:]]
+        return [*(job.lease for job in self.running() if job.lease), *self.old_leases[-2:]]
 
     def is_current(self, lease: Lease) -> bool:
         job = self.jobs.get(lease.job_id)

@@ -17,13 +17,13 @@ from tests.support.queue_model import ModelJob, QueueModel
 from tests.support.queue_promises import ensure_as_modelled, ensure_promises
 
 DAY = timedelta(days=1)
-A_FEW = 5
+A_FEW = 3
 UNKNOWN_JOB = JobId(10**12)
 PAYLOADS = st.sampled_from([{"n": 1}, {"n": 2}])
 DEDUPES: list[dict[str, Any]] = [
     {},
-    {},
     {"dedupe_key": "k"},
+    {"dedupe_key": "k", "dedupe_window": DAY},
     {"dedupe_key": "k", "dedupe_window": DAY},
     {"dedupe_by": "content"},
     {"dedupe_by": "content", "dedupe_window": DAY},
@@ -44,7 +44,7 @@ def enqueue_options(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def bulk_options(draw: st.DrawFn) -> dict[str, Any]:
     return {
-        "tenant_id": draw(st.sampled_from(TENANTS)),
+        "tenant_id": draw(st.sampled_from([*TENANTS[:1] * 3, *TENANTS])),
         "queue": draw(st.sampled_from(QUEUES)),
         "priority": draw(st.sampled_from([100, 50])),
         "delay": draw(st.sampled_from([None, None, DAY, 3 * DAY])),
@@ -91,8 +91,18 @@ class CallerRules(Machine):
     def start_with_some(self, payloads, given):
         self.enqueue_many(payloads, None, given)
 
-    @rule(key=st.sampled_from(DEFINITIONS), payload=PAYLOADS, given=enqueue_options())
-    def enqueue(self, key, payload, given):
+    @rule(
+        requests=st.lists(
+            st.tuples(st.sampled_from(DEFINITIONS), PAYLOADS, enqueue_options()),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    def enqueue(self, requests):
+        for key, payload, given in requests:
+            self.enqueue_one(key, payload, given)
+
+    def enqueue_one(self, key: str, payload: Any, given: dict[str, Any]) -> None:
         options = self.options(given)
         call = jobs.enqueue(key, text(payload), options)
         try:
@@ -143,7 +153,7 @@ class OperatorRules(Machine):
     """Cancel, retry and delete, each refused where `MOVES` refuses it."""
 
     @rule(data=st.data())
-    @precondition(lambda self: self.model.jobs)
+    @precondition(lambda self: len(self.model.live()) > A_FEW)
     def cancel(self, data):
         job = self.draw_job(data, frozenset({JobState.RUNNING, JobState.SUCCEEDED}))
         call = jobs.cancel(TenantId(job.tenant_id), JobId(job.job_id), "why not")
@@ -167,7 +177,7 @@ class OperatorRules(Machine):
             assert self.queue.call(call) == [(job.job_id,)]
 
     @rule(data=st.data())
-    @precondition(lambda self: len(self.model.jobs) > A_FEW)
+    @precondition(lambda self: len(self.model.jobs) > 2 * A_FEW)
     def delete(self, data):
         job = self.draw_job(data)
         call = jobs.delete(TenantId(job.tenant_id), JobId(job.job_id))

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -20,9 +20,13 @@ def wait_until(predicate: Callable[[], T], timeout: float = 10, what: str = "") 
     return answer
 
 
+@overload
 async def await_until(
-    predicate: Callable[[], Awaitable[T] | T], within: float = 10, what: str = ""
-) -> T:
+    predicate: Callable[[], Awaitable[T]], within: float = 10, what: str = ""
+) -> T: ...
+@overload
+async def await_until(predicate: Callable[[], T], within: float = 10, what: str = "") -> T: ...
+async def await_until(predicate: Callable[[], Any], within: float = 10, what: str = "") -> Any:
     """The same in an event loop; the predicate may be async."""
     deadline = time.monotonic() + within
     while not (answer := await _answer(predicate)):
@@ -32,7 +36,7 @@ async def await_until(
     return answer
 
 
-async def _answer(predicate: Callable[[], Awaitable[T] | T]) -> T:
+async def _answer(predicate: Callable[[], Any]) -> Any:
     answer = predicate()
     return await answer if isinstance(answer, Awaitable) else answer
 

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
-from psycopg import AsyncConnection, Connection
+from psycopg import AsyncConnection, Connection, ConnectionInfo
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mainspring.domain.errors import DatabaseTooOld, DatabaseUnreachable
@@ -59,8 +59,7 @@ async def connect(
         connection = await AsyncConnection.connect(target, application_name=name, **arguments)
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
-    if connection.info.server_version < MINIMUM_SERVER_VERSION:
-        version = connection.info.parameter_status("server_version") or "unknown"
+    if (version := _too_old(connection.info)) is not None:
         await connection.close()
         raise DatabaseTooOld(version)
     return connection
@@ -69,9 +68,20 @@ async def connect(
 def connect_sync(url: str, *, use_pooler: bool = False) -> Connection[Any]:
     """A dedicated blocking connection in autocommit mode."""
     try:
-        return Connection.connect(url, **connection_arguments(use_pooler=use_pooler))
+        connection = Connection.connect(url, **connection_arguments(use_pooler=use_pooler))
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
+    if (version := _too_old(connection.info)) is not None:
+        connection.close()
+        raise DatabaseTooOld(version)
+    return connection
+
+
+def _too_old(info: ConnectionInfo) -> str | None:
+    """The server's version if we cannot use it."""
+    if info.server_version >= MINIMUM_SERVER_VERSION:
+        return None
+    return info.parameter_status("server_version") or "unknown"
 
 
 def with_options(url: str, options: str) -> str:

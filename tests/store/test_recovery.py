@@ -1,0 +1,165 @@
+"""Recovery: what a dead worker held comes back, unless it has killed too many workers."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from mainspring.domain.types import DEFAULT_TENANT, WorkerId
+from mainspring.store import attempts, jobs, workers
+from mainspring.store.attempts import ClaimedRow, LostJob, Report
+from tests.support.queue_driver import QueueDriver
+
+MAX_LOSSES = 3
+NO_JITTER = timedelta(0)
+JOB = "select state, waits_for, attempt, losses, fence, worker_id from mainspring.jobs"
+HISTORY = "select state, attempt, losses, last_error from mainspring.jobs_history"
+ATTEMPTS = "select number, status, worker_id from mainspring.attempts order by number"
+
+
+@pytest.fixture(scope="module")
+def driver(module_url: str) -> Iterator[QueueDriver]:
+    driver = QueueDriver(module_url)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture
+def queue(driver: QueueDriver) -> QueueDriver:
+    driver.clean()
+    driver.call(jobs.enqueue("build", "{}"))
+    return driver
+
+
+def claim(queue: QueueDriver) -> tuple[WorkerId, ClaimedRow]:
+    """A new worker and the job it got."""
+    worker_id = queue.register()
+    (row,) = queue.claim(worker_id, 1)
+    return worker_id, row
+
+
+def recover(queue: QueueDriver, jitter: timedelta = NO_JITTER) -> list[LostJob]:
+    """One pass of the duty: orphans are adopted, jobs taken back, workers done with."""
+    queue.statement("attempts", "adopt_orphans")
+    terms: dict[str, Any] = {"max_losses": MAX_LOSSES, "jitter": jitter}
+    lost = queue.run(attempts.recover(queue.connection, **terms))
+    queue.run(workers.note_recovered(queue.connection))
+    return lost
+
+
+def lose(queue: QueueDriver, *, has_begun: bool) -> None:
+    """The job is claimed, its worker dies, and it is ready again if it is not parked."""
+    worker_id, row = claim(queue)
+    if has_begun:
+        assert queue.run(attempts.probe(queue.connection, Report(row.job_id, row.fence)))
+    queue.run(workers.expire_workers(queue.connection, [worker_id]))
+    assert len(recover(queue)) == 1
+    queue.statement("waits", "promote", now=None, limit=10)
+
+
+def losses(queue: QueueDriver) -> int:
+    ((count,),) = queue.execute("select losses from mainspring.jobs")
+    return int(count)
+
+
+def test_a_job_of_a_living_worker_is_left_alone(queue):
+    claim(queue)
+
+    assert recover(queue) == []
+
+
+def test_a_lost_job_waits_a_moment_and_keeps_its_attempt(queue):
+    worker_id, row = claim(queue)
+    queue.run(workers.expire_workers(queue.connection, [worker_id]))
+
+    assert recover(queue) == [LostJob(row.job_id, worker_id, is_parked=False)]
+
+    assert queue.execute(JOB) == [("queued", "time", 1, 1, None, None)]
+    assert queue.execute(ATTEMPTS) == [(1, "lost", worker_id)]
+
+
+def test_lost_jobs_come_back_spread_over_the_jitter(queue):
+    for _ in range(29):
+        queue.call(jobs.enqueue("build", "{}"))
+    worker_id = queue.register()
+    queue.claim(worker_id, 30)
+    queue.run(workers.expire_workers(queue.connection, [worker_id]))
+
+    recover(queue, timedelta(hours=1))
+
+    rows = queue.execute("select extract(epoch from scheduled_for - now()) from mainspring.jobs")
+    waits = [float(seconds) for (seconds,) in rows]
+    assert max(waits) <= 3600
+    assert max(waits) - min(waits) > 600
+
+
+def test_the_first_loss_counts_whether_the_job_had_begun_or_not(queue):
+    lose(queue, has_begun=False)
+
+    assert losses(queue) == 1
+
+
+def test_a_later_loss_counts_only_for_a_job_that_had_begun(queue):
+    lose(queue, has_begun=False)
+    lose(queue, has_begun=False)
+    assert losses(queue) == 1
+
+    lose(queue, has_begun=True)
+    assert losses(queue) == 2
+
+
+def test_that_an_earlier_attempt_had_begun_is_not_held_against_the_next(queue):
+    lose(queue, has_begun=True)
+    lose(queue, has_begun=True)
+    lose(queue, has_begun=False)
+
+    assert losses(queue) == 2
+
+
+def test_a_job_that_took_its_worker_down_too_often_is_parked(queue):
+    for _ in range(MAX_LOSSES):
+        lose(queue, has_begun=True)
+
+    assert queue.execute("select from mainspring.jobs") == []
+    ((state, attempt, count, error),) = queue.execute(HISTORY)
+    assert (state, attempt, count) == ("dead_letter", 3, 3)
+    assert error == "its worker died 3 times while running it"
+    statuses = [status for _, status, _ in queue.execute(ATTEMPTS)]
+    assert statuses == ["lost"] * 3
+
+
+def test_a_parked_job_that_is_retried_starts_with_a_clean_record(queue):
+    for _ in range(MAX_LOSSES):
+        lose(queue, has_begun=True)
+    ((job_id,),) = queue.execute("select job_id from mainspring.jobs_history")
+    queue.call(jobs.retry(DEFAULT_TENANT, job_id))
+
+    assert losses(queue) == 0
+    lose(queue, has_begun=True)
+    assert losses(queue) == 1
+
+
+def test_a_job_whose_worker_has_no_row_comes_back(queue):
+    worker_id, row = claim(queue)
+    queue.run(workers.remove(queue.connection, worker_id))
+
+    assert recover(queue) == [LostJob(row.job_id, worker_id, is_parked=False)]
+
+
+def test_a_job_claimed_just_before_its_worker_was_done_with_comes_back(queue):
+    worker_id, row = claim(queue)
+    queue.execute("update mainspring.workers set expires_at = now(), recovered_at = now()")
+
+    assert recover(queue) == [LostJob(row.job_id, worker_id, is_parked=False)]
+
+
+def test_a_worker_is_done_with_when_all_it_held_is_taken_back(queue):
+    worker_id, _ = claim(queue)
+    queue.run(workers.expire_workers(queue.connection, [worker_id]))
+    done = "select recovered_at is not null from mainspring.workers"
+
+    queue.run(workers.note_recovered(queue.connection))
+    assert queue.execute(done) == [(False,)]
+    recover(queue)
+    assert queue.execute(done) == [(True,)]
