@@ -17,6 +17,7 @@ from mainspring import Backoff, Context, JobState, Mainspring
 from mainspring.db.templates import fresh_database
 from mainspring.domain.errors import (
     DatabaseUnreachable,
+    InputError,
     InvalidDefinition,
     InvalidOption,
     InvalidPayload,
@@ -348,3 +349,15 @@ def test_an_option_that_does_not_exist_is_refused(app):
 def test_a_name_the_package_does_not_have_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'Mainspringg'"):
         _ = mainspring.Mainspringg  # type: ignore[attr-defined]
+
+
+async def test_a_blocking_call_in_an_event_loop_says_what_to_await(app, greet):
+    handle = await greet.aenqueue(name="Ada")
+
+    with pytest.raises(InputError, match="await the async method"):
+        handle.result(timeout=1)
+
+
+async def test_a_follow_up_is_checked_against_its_handler(app, greet):
+    with pytest.raises(InvalidPayload, match="do not fit the handler"):
+        await app.aenqueue_followup(greet, {"nme": "Ada"})

@@ -10,14 +10,14 @@ send_welcome.enqueue(user_id=7)
 
 import asyncio
 import difflib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring import settings as settings_module
 from mainspring.db.access import Database
 from mainspring.domain.definitions import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Handler
-from mainspring.domain.errors import InvalidDefinition, UnknownDefinition
+from mainspring.domain.errors import InputError, InvalidDefinition, UnknownDefinition
 from mainspring.domain.handlers import choose_mode
 from mainspring.domain.jobs import Attempt, EnqueueOptions, Job, ensure_payload
 from mainspring.domain.retry import Backoff
@@ -215,14 +215,14 @@ class Mainspring:
 
     def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> JobHandle:
         connection = options.pop("connection", None)
-        key = job.key if isinstance(job, JobFunction) else job
+        key, payload = _checked(job, payload)
         return self.enqueue_payload(key, payload, make_options(options), connection=connection)
 
     async def aenqueue_followup(
         self, job: Any, payload: dict[str, Any], **options: Any
     ) -> JobHandle:
         connection = options.pop("connection", None)
-        key = job.key if isinstance(job, JobFunction) else job
+        key, payload = _checked(job, payload)
         return await self.aenqueue_payload(
             key, payload, make_options(options), connection=connection
         )
@@ -327,8 +327,11 @@ class Mainspring:
         """The queues of all registered definitions."""
         return tuple(sorted({handler.definition.queue for handler in self.handlers.values()}))
 
-    def blocking(self, coroutine: Awaitable[R]) -> R:
+    def blocking(self, coroutine: Coroutine[Any, Any, R]) -> R:
         """Run a coroutine from plain code; its connections end with it."""
+        if _is_in_event_loop():
+            coroutine.close()
+            raise InputError("this would block the event loop; await the async method instead")
 
         async def run() -> R:
             try:
@@ -360,3 +363,20 @@ class Mainspring:
     def _suggest(self, error: UnknownDefinition) -> UnknownDefinition:
         close = difflib.get_close_matches(error.key, self.handlers, n=1)
         return UnknownDefinition(error.key, close[0] if close else None)
+
+
+def _checked(
+    job: "JobFunction[..., Any] | str", payload: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """The key, and the payload as the handler takes it where the handler is known."""
+    if isinstance(job, JobFunction):
+        return job.key, job.signature.payload_of((), payload)
+    return job, payload
+
+
+def _is_in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,7 +1,7 @@
 """Jobs as Python objects: a function that can be enqueued, and the handle of what was."""
 
 import difflib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -38,7 +38,7 @@ class Door(Protocol):
         self, key: str, payload: object, options: EnqueueOptions, *, connection: object
     ) -> "JobHandle": ...
 
-    def blocking(self, coroutine: Awaitable[T]) -> T: ...
+    def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)

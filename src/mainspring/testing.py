@@ -10,7 +10,7 @@ needs beyond the standard library is imported by the function that needs it.
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -368,7 +368,7 @@ async def _open(app: "Mainspring") -> "Drain":
     )
 
 
-def _apart(app: "Mainspring", work: Callable[[], Awaitable[T]]) -> T:
+def _apart(app: "Mainspring", work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run async work from plain code; in a thread, since this one may run an event loop."""
     with ThreadPoolExecutor(1, thread_name_prefix="mainspring-test") as thread:
         return thread.submit(lambda: app.blocking(work())).result()

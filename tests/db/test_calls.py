@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -16,7 +15,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import django
@@ -26,7 +24,7 @@ import sqlalchemy
 from django import db as django_db
 from django.conf import settings as django_settings
 from django.db import transaction as django_transaction
-from psycopg import conninfo, sql
+from psycopg import conninfo
 from psycopg.rows import dict_row
 from sqlalchemy import orm
 from sqlalchemy.dialects.postgresql import psycopg as psycopg_dialect
@@ -35,6 +33,7 @@ from sqlalchemy.ext import asyncio as sqlalchemy_asyncio
 from mainspring.db import calls, statements
 from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.calls import Call, Rows
+from mainspring.db.templates import fresh_database
 from mainspring.domain.errors import (
     DuplicateJob,
     InvalidOption,
@@ -284,14 +283,9 @@ async def transaction_of(connection: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def shared_url(server_url: str, template: str) -> Iterator[str]:
-    """One database for the module: hundreds of clones would cost a minute."""
-    name = f"mainspring_test_{uuid.uuid4().hex[:12]}"
-    names = (sql.Identifier(name), sql.Identifier(template))
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {} template {}").format(*names))
-        yield urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
-        connection.execute(sql.SQL("drop database {} with (force)").format(names[0]))
+def shared_url(server_url: str) -> Iterator[str]:
+    with fresh_database(server_url) as url:
+        yield url
 
 
 @pytest.fixture

@@ -131,26 +131,9 @@ class Database:
 
     def _embedded_url(self) -> str:
         self._server = embedded.acquire(self.settings.data_dir)
-        _run_apart(self._server.url)
+        migrate.migrate_apart(self._server.url)
         return self._server.url
 
 
 def _rows(cursor: Any) -> list[tuple[Any, ...]]:
     return cursor.fetchall() if cursor.description else []
-
-
-def _run_apart(url: str) -> None:
-    """Migrate in a thread of its own, since the caller's may already run an event loop."""
-    problems: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            asyncio.run(migrate.migrate(url))
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            problems.append(error)
-
-    thread = threading.Thread(target=work, name="mainspring-migrate")
-    thread.start()
-    thread.join()
-    if problems:
-        raise problems[0]

@@ -1,6 +1,8 @@
 """Numbered forward-only migrations under an advisory lock, then the functions and views."""
 
+import asyncio
 import hashlib
+import threading
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -78,6 +80,23 @@ async def migrate(url: str) -> list[Migration]:
         finally:
             if not connection.closed:
                 await connection.execute(_UNLOCK)
+
+
+def migrate_apart(url: str) -> None:
+    """Migrate in a thread of its own, since the caller's may already run an event loop."""
+    problems: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            asyncio.run(migrate(url))
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            problems.append(error)
+
+    thread = threading.Thread(target=work, name="mainspring-migrate")
+    thread.start()
+    thread.join()
+    if problems:
+        raise problems[0]
 
 
 async def check(connection: AsyncConnection[Any]) -> None:

@@ -1,8 +1,6 @@
 """Throwaway databases for tests: cloned from a migrated template, dropped after use."""
 
-import asyncio
 import hashlib
-import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -78,27 +76,10 @@ def _make_template(connection: psycopg.Connection[Any], server_url: str, name: s
     unready = sql.Identifier(f"{name}_unready")
     _drop(connection, f"{name}_unready")
     connection.execute(sql.SQL("create database {}").format(unready))
-    _migrate(database_named(server_url, f"{name}_unready"))
+    migrate.migrate_apart(database_named(server_url, f"{name}_unready"))
     connection.execute(
         sql.SQL("alter database {} rename to {}").format(unready, sql.Identifier(name))
     )
-
-
-def _migrate(url: str) -> None:
-    """In a thread of its own, since the caller's may already run an event loop."""
-    problems: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            asyncio.run(migrate.migrate(url))
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            problems.append(error)
-
-    thread = threading.Thread(target=work, name="mainspring-migrate")
-    thread.start()
-    thread.join()
-    if problems:
-        raise problems[0]
 
 
 def _drop(connection: psycopg.Connection[Any], name: str) -> None:
