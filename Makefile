@@ -21,7 +21,7 @@ up: $(INSTALLED) ## Start Mainspring with its own PostgreSQL and the hello examp
 	@.venv/bin/mainspring up --app examples.hello:app
 
 test: check ## Run the checks, then every test but the soak tests.
-	@$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup
+	@$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadfile
 
 check: $(INSTALLED) ## Lint, check formatting, layers and types.
 	@.venv/bin/ruff check

@@ -97,7 +97,6 @@ async def test_it_hears_of_a_delayed_job_in_time(
 
 async def test_it_retries_in_time(app: Mainspring, connection: psycopg.Connection, ran: list[int]):
     async with working(app, poll_seconds=60):
-        await settle(connection)
         job_id = await enqueue(app, "stumble")
         await await_until(lambda: ran == [job_id], SOON)
 
@@ -121,7 +120,6 @@ async def test_it_hears_of_a_cancel(app: Mainspring, connection: psycopg.Connect
     async with working(app, poll_seconds=60):
         job_id = await enqueue(app, "wait_for_ever")
         await await_until(lambda: reading.state(connection, job_id) == "running")
-        await settle(connection)
         await app.acancel(job_id)
         await await_until(lambda: reading.state(connection, job_id) == "canceled", SOON)
 

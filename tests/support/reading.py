@@ -48,10 +48,11 @@ def workers(connection: psycopg.Connection) -> list[Row]:
 
 
 def are_idle(connection: psycopg.Connection, workers: int = 1) -> bool:
-    """Whether so many workers listen and none of them has asked for jobs for a while."""
+    """Whether so many workers listen and none has looked for jobs for longer than it rests
+    between its first looks."""
     row = connection.execute(
         "select count(*) filter (where application_name = 'mainspring listen' and state = 'idle'),"
-        " bool_and(clock_timestamp() - state_change > interval '0.3 seconds')"
+        " bool_and(clock_timestamp() - state_change > interval '1 second')"
         "     filter (where application_name in ('mainspring listen', 'mainspring claim'))"
         " from pg_stat_activity where datname = current_database()"
     ).fetchone()

@@ -46,7 +46,8 @@ begin
         select state into final_state from mainspring.jobs_history as job
          where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant;
         if not found then
-            perform mainspring.refuse('MS030', 'there is no job ' || coalesce(cancel.job_id::text, 'null'),
+            perform mainspring.refuse('MS030',
+                'there is no job ' || coalesce(cancel.job_id::text, 'null'),
                 jsonb_build_object('job_id', cancel.job_id));
         elsif final_state <> 'canceled' then
             perform mainspring.refuse('MS031', 'job ' || cancel.job_id || ' is ' || final_state
@@ -164,7 +165,8 @@ begin
                     || ' is running; it cannot become deleted', jsonb_build_object(
                     'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
             end if;
-            perform mainspring.refuse('MS030', 'there is no job ' || coalesce(delete_job.job_id::text, 'null'),
+            perform mainspring.refuse('MS030',
+                'there is no job ' || coalesce(delete_job.job_id::text, 'null'),
                 jsonb_build_object('job_id', delete_job.job_id));
         end if;
     end if;
@@ -564,7 +566,8 @@ begin
         select state into live_state from mainspring.job_status as job
          where job.job_id = retry.job_id and job.tenant_id = retry.tenant;
         if not found then
-            perform mainspring.refuse('MS030', 'there is no job ' || coalesce(retry.job_id::text, 'null'),
+            perform mainspring.refuse('MS030',
+                'there is no job ' || coalesce(retry.job_id::text, 'null'),
                 jsonb_build_object('job_id', retry.job_id));
         end if;
         perform mainspring.refuse('MS031', 'job ' || retry.job_id || ' is ' || live_state
