@@ -49,6 +49,20 @@ def test_its_late_success_is_refused_and_recorded(
     assert reading.job(connection, job_id)["result"] == {"attempt": 2}
 
 
+def test_its_late_success_is_recorded_even_if_nobody_took_over(
+    shared_app: Mainspring, connection: psycopg.Connection, sleeper: WorkerProcess
+):
+    job_id = apps.answer_late.enqueue(seconds=0.5).id
+    wait_until(lambda: reading.notes(connection, "began"), 30)
+    sleeper.signal(SIGSTOP)
+    wait_until(lambda: worker_of(connection, sleeper.pid) is None)
+
+    sleeper.signal(SIGCONT)
+
+    wait_until(lambda: reading.statuses(connection, job_id) == ["lost", "succeeded"], 15)
+    wait_until(lambda: late_reports(connection, job_id) == ["succeeded", None], 5)
+
+
 def test_its_handler_is_canceled(
     shared_app: Mainspring,
     connection: psycopg.Connection,

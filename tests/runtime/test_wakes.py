@@ -120,6 +120,7 @@ async def test_it_hears_of_a_cancel(app: Mainspring, connection: psycopg.Connect
     async with working(app, poll_seconds=60):
         job_id = await enqueue(app, "wait_for_ever")
         await await_until(lambda: reading.state(connection, job_id) == "running")
+        await settle(connection)
         await app.acancel(job_id)
         await await_until(lambda: reading.state(connection, job_id) == "canceled", SOON)
 

@@ -43,7 +43,8 @@ class Loop:
             pause: float = await self._action()
         except (psycopg.Error, DatabaseError, OSError) as error:
             self._failures += 1
-            telemetry.event("loop_failed", loop=self.name, error=str(error))
+            if self._failures == 1:  # An outage is one event, not one a pass.
+                telemetry.event("loop_failed", loop=self.name, error=str(error))
             return min(0.2 * 2.0**self._failures, 10.0)
         self._failures = 0
         return pause

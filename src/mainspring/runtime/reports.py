@@ -43,6 +43,7 @@ class Reporter:
         self._returns: list[Return] = []
         self._ready_queues: set[str] = set()
         self._in_flight_ids: set[int] = set()
+        self._unrecorded: list[tuple[Report, AttemptStatus]] = []
         self._has_reports = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -117,7 +118,8 @@ class Reporter:
 
     def forget(self) -> list[tuple[Report, AttemptStatus]]:
         """Drop what has not been sent, after the lease was lost; returns what it would say."""
-        refused = [(report, AttemptStatus.SUCCEEDED) for report in self._successes.leases()]
+        refused, self._unrecorded = self._unrecorded, []
+        refused += [(report, AttemptStatus.SUCCEEDED) for report in self._successes.leases()]
         refused += [(Report(e.job_id, e.fence), e.status) for e in self._endings]
         refused += [(Report(r.job_id, r.fence), r.status) for r in self._returns]
         self._successes, self._endings, self._returns = Successes(), [], []
@@ -139,7 +141,7 @@ class Reporter:
             await self._send(worker_id, returns, attempts.finish_requeued)
             await self._announce_ready()
             self._on_returned()
-        sent, self.in_flight = self.in_flight, 0
+        sent, self.in_flight, self._in_flight_ids = self.in_flight, 0, set()
         self._on_sent(sent)
 
     async def _announce_ready(self) -> None:
@@ -206,6 +208,9 @@ class Reporter:
 
         if recorded := await self._connection.run(record):
             telemetry.event("late_report_refused", reports=recorded)
+        if recorded < len(reports):
+            # Nobody has taken the jobs back yet; it is said again after our own recovery.
+            self._unrecorded = [*self._unrecorded, *reports][-_LARGEST_BATCH:]
 
 
 def _slices(reports: Successes, size: int = _LARGEST_BATCH) -> list[Successes]:

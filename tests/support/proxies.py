@@ -1,0 +1,111 @@
+"""A way to the database that loses an answer: what was asked is done, and nobody hears of it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import quote
+
+from psycopg.conninfo import conninfo_to_dict
+
+# https://www.postgresql.org/docs/current/protocol-message-formats.html: Execute of the unnamed
+# portal without a row limit, the start of Query, and ReadyForQuery outside a transaction.
+_EXECUTE = b"E\x00\x00\x00\x09\x00\x00\x00\x00\x00"
+_QUERY = b"Q"
+_READY = b"Z\x00\x00\x00\x05I"
+
+
+class LossyProxy:
+    """Forwards connections to a server."""
+
+    def __init__(self, target_url: str) -> None:
+        self.lost = 0
+        self._target = conninfo_to_dict(target_url)
+        self._statement: bytes | None = None
+        self._server: asyncio.Server | None = None
+        self._links: set[asyncio.Task[None]] = set()
+
+    @property
+    def url(self) -> str:
+        assert self._server is not None
+        port = self._server.sockets[0].getsockname()[1]
+        user, database = self._target["user"], self._target["dbname"]
+        password = quote(str(self._target.get("password", "")), safe="")
+        return (
+            f"postgresql://{user}:{password}@127.0.0.1:{port}/{database}"
+            "?sslmode=disable&gssencmode=disable"
+        )
+
+    def lose_answer_to(self, statement: str) -> None:
+        """Cut the next connection on which the statement is executed, once it is committed."""
+        self._statement = statement.encode()
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+
+    async def stop(self) -> None:
+        assert self._server is not None
+        self._server.close()
+        for link in self._links:
+            link.cancel()
+        await asyncio.gather(*self._links, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        link = asyncio.current_task()
+        assert link is not None
+        self._links.add(link)
+        link.add_done_callback(self._links.discard)
+        theirs, to_server = await self._connect()
+        is_doomed = asyncio.Event()
+        directions = (
+            asyncio.create_task(self._ask(reader, to_server, is_doomed)),
+            asyncio.create_task(self._answer(theirs, writer, is_doomed)),
+        )
+        try:
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            return  # The server of asyncio would complain about a connection that was canceled.
+        finally:
+            for direction in directions:
+                direction.cancel()
+            writer.close()
+            to_server.close()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        host, port = str(self._target.get("host", "localhost")), self._target.get("port", 5432)
+        if host.startswith("/"):
+            return await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+        return await asyncio.open_connection(host, port)
+
+    async def _ask(
+        self, client: asyncio.StreamReader, server: asyncio.StreamWriter, is_doomed: asyncio.Event
+    ) -> None:
+        is_marked = False
+        while asked := await client.read(1 << 16):
+            if self._statement is not None and self._statement in asked:
+                is_marked, self._statement = True, None
+            # A statement that is prepared comes first and is executed by a later message.
+            if is_marked and (_EXECUTE in asked or asked.startswith(_QUERY)):
+                is_doomed.set()
+            server.write(asked)
+            await server.drain()
+
+    async def _answer(
+        self, server: asyncio.StreamReader, client: asyncio.StreamWriter, is_doomed: asyncio.Event
+    ) -> None:
+        while answer := await server.read(1 << 16):
+            if not is_doomed.is_set():
+                client.write(answer)
+                await client.drain()
+            elif answer.endswith(_READY):
+                self.lost += 1
+                return
+
+
+@asynccontextmanager
+async def lossy_proxy(target_url: str) -> AsyncIterator[LossyProxy]:
+    proxy = LossyProxy(target_url)
+    await proxy.start()
+    try:
+        yield proxy
+    finally:
+        await proxy.stop()
