@@ -9,6 +9,9 @@ import psycopg
 from mainspring import telemetry
 from mainspring.domain.errors import DatabaseError
 
+_LONGEST_PAUSE = 10.0
+_MOST_DOUBLINGS = 6
+
 
 class Loop:
     """Calls `action` for ever; it answers how many seconds to wait, and `wake` ends the wait.
@@ -45,6 +48,6 @@ class Loop:
             self._failures += 1
             if self._failures == 1:  # An outage is one event, not one a pass.
                 telemetry.event("loop_failed", loop=self.name, error=str(error))
-            return min(0.2 * 2.0**self._failures, 10.0)
+            return min(0.2 * 2.0 ** min(self._failures, _MOST_DOUBLINGS), _LONGEST_PAUSE)
         self._failures = 0
         return pause
