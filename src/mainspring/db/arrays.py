@@ -1,6 +1,6 @@
 """Whole columns as one parameter, encoded in one go.
 
-psycopg's own list dumper looks at every element (about 5 µs each); a batch of a thousand
+psycopg's own list dumper looks at every element (up to 5 µs each); a batch of a thousand
 jobs has thousands. These wrap a list that is known to be all integers or all text and write
 PostgreSQL's binary array format directly (https://www.postgresql.org/docs/current/
 protocol-overview.html: dimensions, has-nulls flag, element type, length, lower bound, then a

@@ -56,8 +56,8 @@ def encode_payload(payload: object, limit: int = MAX_PAYLOAD_BYTES) -> bytes:
 
 
 def _encode_all(payloads: list[object], limit: int) -> list[bytes]:
-    """All at once where all is well, since that is three times as fast; else one by one, to
-    find and name what is wrong."""
+    """All at once where all is well, which saves a call a payload; else one by one, to find
+    and name what is wrong."""
     try:
         encoded = [orjson.dumps(payload, None, _STRICT) for payload in payloads]
     except TypeError:

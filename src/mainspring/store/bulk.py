@@ -32,7 +32,7 @@ class BulkPlan(NamedTuple):
     @property
     def ids(self) -> Sequence[JobId]:
         ids = self.job_ids or range(self.first_id, self.last_id + 1)
-        return cast("Sequence[JobId]", ids)  # Wrapping each would take a tenth of the time.
+        return cast("Sequence[JobId]", ids)  # Wrapping each is not free.
 
 
 def enqueue(
