@@ -144,7 +144,7 @@ ON_HISTORY: dict[str, tuple[dict[str, Any], int]] = {
     ),
     "attempts.record_late_reports": (
         {"job_ids": [-1, -2], "fences": [1, 2], "statuses": ["failed"] * 2},
-        0,
+        1,
     ),
 }
 BY_ADDRESS = ["attempts.claim", "waits.promote", "waits.release_known", "waits.expire"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mainspring.domain.types import DEFAULT_TENANT, WorkerId
+from mainspring.domain.types import DEFAULT_TENANT, AttemptStatus, WorkerId
 from mainspring.store import attempts, jobs, workers
-from mainspring.store.attempts import ClaimedRow, LostJob, Report
+from mainspring.store.attempts import ClaimedRow, LostJob, Report, Successes
 from tests.support.queue_driver import QueueDriver
 
 MAX_LOSSES = 3
@@ -163,3 +163,25 @@ def test_a_worker_is_done_with_when_all_it_held_is_taken_back(queue):
     assert queue.execute(done) == [(False,)]
     recover(queue)
     assert queue.execute(done) == [(True,)]
+
+
+def test_a_late_report_is_unsettled_until_the_job_was_taken_back(queue):
+    worker_id, row = claim(queue)
+    queue.run(workers.expire_workers(queue.connection, [worker_id]))
+    report = Report(row.job_id, row.fence)
+    late = [(report, AttemptStatus.SUCCEEDED)]
+
+    assert queue.run(attempts.record_late_reports(queue.connection, late)) == (0, {report})
+    recover(queue)
+    assert queue.run(attempts.record_late_reports(queue.connection, late)) == (1, set())
+
+
+def test_a_report_repeated_after_its_answer_was_lost_is_not_late(queue):
+    worker_id, row = claim(queue)
+    report = Report(row.job_id, row.fence)
+    successes = Successes([row.job_id], [row.fence], [0], [0], [None])
+    queue.run(attempts.finish_succeeded(queue.connection, worker_id, successes))
+
+    late = [(report, AttemptStatus.SUCCEEDED)]
+
+    assert queue.run(attempts.record_late_reports(queue.connection, late)) == (0, set())

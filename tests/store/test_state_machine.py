@@ -194,7 +194,7 @@ class ReportRules(Machine):
     def report_late(self, data):
         _, leases = self.draw_leases(data)
         reports = [(report_of(lease), AttemptStatus.SUCCEEDED) for lease in leases]
-        kept = self.queue.run(attempts.record_late_reports(self.queue.connection, reports))
+        kept, _ = self.queue.run(attempts.record_late_reports(self.queue.connection, reports))
         assert kept == self.model.report_late(leases, AttemptStatus.SUCCEEDED)
 
     def draw_leases(self, data: st.DataObject) -> tuple[WorkerId, list[Lease]]:

@@ -6,6 +6,7 @@ so batches are as large as the database is slow, and a lone result leaves at onc
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from mainspring.store import attempts, workers
 from mainspring.store.attempts import Ending, Report, Return, Successes
 
 _LARGEST_BATCH = 2000
+_LATE_SECONDS = 60.0
 
 
 class Reporter:
@@ -43,7 +45,7 @@ class Reporter:
         self._returns: list[Return] = []
         self._ready_queues: set[str] = set()
         self._in_flight_ids: set[int] = set()
-        self._unrecorded: list[tuple[Report, AttemptStatus]] = []
+        self._late: dict[Report, tuple[AttemptStatus, float]] = {}
         self._has_reports = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -116,14 +118,13 @@ class Reporter:
             await self._idle.wait()
             await asyncio.sleep(0)
 
-    def forget(self) -> list[tuple[Report, AttemptStatus]]:
-        """Drop what has not been sent, after the lease was lost; returns what it would say."""
-        refused, self._unrecorded = self._unrecorded, []
-        refused += [(report, AttemptStatus.SUCCEEDED) for report in self._successes.leases()]
-        refused += [(Report(e.job_id, e.fence), e.status) for e in self._endings]
-        refused += [(Report(r.job_id, r.fence), r.status) for r in self._returns]
+    def forget(self) -> None:
+        """Send nothing more of what has gathered, after the lease was lost: it is late."""
+        late = [(report, AttemptStatus.SUCCEEDED) for report in self._successes.leases()]
+        late += [(Report(e.job_id, e.fence), e.status) for e in self._endings]
+        late += [(Report(r.job_id, r.fence), r.status) for r in self._returns]
         self._successes, self._endings, self._returns = Successes(), [], []
-        return refused
+        self._keep_late(late)
 
     async def _flush(self) -> None:
         successes, self._successes = self._successes, Successes()
@@ -200,17 +201,30 @@ class Reporter:
 
     async def record_late(self, reports: Sequence[tuple[Report, AttemptStatus]]) -> None:
         """Keep what was reported too late; a report repeated after a lost answer is not late."""
-        if not reports:
+        self._keep_late(reports)
+        await self.repeat_late()
+
+    async def repeat_late(self) -> None:
+        """Record what is late, as soon as somebody has taken the jobs back."""
+        forgotten = time.monotonic() - _LATE_SECONDS
+        late = {r: (status, at) for r, (status, at) in self._late.items() if at > forgotten}
+        self._late = {}
+        if not late:
             return
 
-        async def record(connection: AsyncConnection[Any]) -> int:
+        async def record(connection: AsyncConnection[Any]) -> tuple[int, set[Report]]:
+            reports = [(report, status) for report, (status, _) in late.items()]
             return await attempts.record_late_reports(connection, reports)
 
-        if recorded := await self._connection.run(record):
+        recorded, unsettled = await self._connection.run(record)
+        if recorded:
             telemetry.event("late_report_refused", reports=recorded)
-        if recorded < len(reports):
-            # Nobody has taken the jobs back yet; it is said again after our own recovery.
-            self._unrecorded = [*self._unrecorded, *reports][-_LARGEST_BATCH:]
+        self._late = {report: late[report] for report in late if report in unsettled} | self._late
+
+    def _keep_late(self, reports: Sequence[tuple[Report, AttemptStatus]]) -> None:
+        room = max(_LARGEST_BATCH - len(self._late), 0)
+        now = time.monotonic()
+        self._late |= {report: (status, now) for report, status in reports[:room]}
 
 
 def _slices(reports: Successes, size: int = _LARGEST_BATCH) -> list[Successes]:

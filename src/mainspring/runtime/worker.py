@@ -322,6 +322,7 @@ class Worker:
         while True:
             await asyncio.sleep(0.25)
             await self._hand_back(self._claimer.take_stale())
+            await self._reporter.repeat_late()
             if self._unknown:
                 unknown, self._unknown = self._unknown, []
                 telemetry.event("handler_unknown", jobs=len(unknown))
@@ -371,10 +372,15 @@ class Worker:
 
     async def _start_over(self) -> None:
         """Everything held belongs to someone else now: stop it and go on under a new id."""
-        refused = self._reporter.forget()
+        self._claimer.take_all()
+        self._stop_outlived()
+        self._reporter.forget()
         await self._register()
+        self._stop_outlived()
         await self._chores.run(self._maintenance.recover)
+        await self._reporter.repeat_late()
+
+    def _stop_outlived(self) -> None:
         for job in list(self._runners.running.values()):
-            if job.worker_id != self.worker_id:
+            if job.stop is not StopReason.LEASE_LOST:
                 self._runners.stop_job(job, StopReason.LEASE_LOST, "the lease was lost")
-        await self._reporter.record_late(refused)

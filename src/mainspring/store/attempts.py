@@ -229,8 +229,11 @@ async def hand_back(
 
 async def record_late_reports(
     connection: AsyncConnection[Any], reports: Sequence[tuple[Report, AttemptStatus]]
-) -> int:
-    """Returns how many were recorded; one that had been accepted before is none of them."""
+) -> tuple[int, set[Report]]:
+    """How many were kept, and those of attempts still open: nobody has taken the job back yet.
+
+    A report that had been accepted before is neither.
+    """
     cursor = await connection.execute(
         _STATEMENTS["record_late_reports"].sql,
         {
@@ -239,7 +242,8 @@ async def record_late_reports(
             "statuses": [str(status) for _, status in reports],
         },
     )
-    return cursor.rowcount
+    (row,) = await cursor.fetchall()
+    return row[0], {Report(job_id, fence) for job_id, fence in row[1]}
 
 
 async def cancel_requests(

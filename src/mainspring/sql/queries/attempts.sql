@@ -175,13 +175,25 @@ returning job.queue;
 
 -- name: record_late_reports
 -- scope: system
--- Keeps what a worker reported after its lease was lost; it changes nothing else.
-update mainspring.attempts as attempt
-   set late_report = report.status, late_report_at = now()
-  from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[],
-              %(statuses)s::mainspring.attempt_outcome[]) as report (job_id, fence, status)
- where attempt.job_id = report.job_id and attempt.fence = report.fence
-   and attempt.status = 'lost';
+-- Keeps what a worker reported after its lease was lost; it changes nothing else. Returns how
+-- many were kept, and the reports of attempts that nobody has closed yet.
+with report as (
+    select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[],
+                         %(statuses)s::mainspring.attempt_outcome[])
+        as report (job_id, fence, status)
+), kept as (
+    update mainspring.attempts as attempt
+       set late_report = report.status, late_report_at = now()
+      from report
+     where attempt.job_id = report.job_id and attempt.fence = report.fence
+       and attempt.status = 'lost'
+    returning attempt.job_id
+)
+select (select count(*) from kept),
+       array(select array[report.job_id, report.fence] from report
+              where not exists (select from mainspring.attempts as attempt
+                                 where attempt.job_id = report.job_id
+                                   and attempt.fence = report.fence));
 
 -- name: cancel_requests
 -- scope: system
