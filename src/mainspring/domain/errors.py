@@ -7,14 +7,18 @@ MainspringError
 │   ├── InvalidOption          priority, delay, deadline, key ... out of range
 │   ├── InvalidDefinition      a handler or definition that cannot be registered
 │   ├── UnknownDefinition
+│   ├── InvalidSchedule        when, what or under which policy it fires cannot be
+│   ├── InvalidTemplate        a payload template that cannot be read or rendered
 │   ├── UnsupportedConnection
 │   └── SettingsError
 ├── ConflictError              the state of the system does not allow it now
 │   ├── DuplicateJob           the dedupe key is taken
 │   ├── IdempotencyConflict    same idempotency key, other payload
 │   ├── IllegalMove
+│   ├── DuplicateSchedule      the name is taken
 │   └── LeaseLost              an older lease tried to report
 ├── JobNotFound
+├── ScheduleNotFound
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
 └── DatabaseError              the database cannot be used as it is
@@ -94,6 +98,22 @@ class UnknownDefinition(InputError):
         self.key, self.suggestion = key, suggestion
 
 
+class InvalidSchedule(InputError):
+    """A part of a schedule is malformed, out of range or contradicts another."""
+
+    code = "invalid_schedule"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field, self.problem = field, problem
+
+
+class InvalidTemplate(InputError):
+    """A payload template is malformed, or names what is not there."""
+
+    code = "invalid_template"
+
+
 class UnsupportedConnection(InputError):
     """The object given as `connection=` is none of the kinds we can use."""
 
@@ -145,6 +165,16 @@ class IllegalMove(ConflictError):
         self.job_id, self.state, self.target = job_id, state, target
 
 
+class DuplicateSchedule(ConflictError):
+    """The tenant has a schedule of this name already."""
+
+    code = "duplicate_schedule"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a schedule {name!r} already; update it or choose another name")
+        self.name = name
+
+
 class LeaseLost(ConflictError):
     """The report came from an older lease; the job belongs to someone else now."""
 
@@ -163,6 +193,17 @@ class JobNotFound(MainspringError):
     def __init__(self, job_id: JobId) -> None:
         super().__init__(f"there is no job {job_id}")
         self.job_id = job_id
+
+
+class ScheduleNotFound(MainspringError):
+    """The tenant has no schedule of this name."""
+
+    code = "schedule_not_found"
+
+    def __init__(self, name: str, suggestion: str | None = None) -> None:
+        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
+        super().__init__(f"there is no schedule {name!r}{hint}")
+        self.name, self.suggestion = name, suggestion
 
 
 class ResultTimeout(MainspringError):

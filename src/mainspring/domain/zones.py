@@ -1,0 +1,80 @@
+"""Time zones: found by name, and what their clocks show around a change.
+
+A *wall* is what a clock in the zone shows: a date and time without an offset. Over a year a
+zone's clock may skip walls (the gap, when it is put forward) and show some twice (the fold,
+when it is put back):
+
+    wall    01:30    02:30    03:30         wall    01:30    01:30    02:30
+            ─────┬╌╌╌gap╌╌╌┬─────                   ─────┬──fold──┬─────
+    UTC     06:30│         │07:30           UTC     05:30│  06:30 │07:30
+"""
+
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from mainspring.domain.errors import InvalidSchedule
+
+# Names of files beside the zones: whatever this machine is set to, nothing, or leap seconds.
+_NOT_ZONES = ("localtime", "posixrules", "Factory", "posix/", "right/")
+_LONGEST_NAME = 64
+_SECOND = timedelta(seconds=1)
+
+
+@lru_cache(maxsize=1024)
+def _load_zone(name: str) -> ZoneInfo | None:
+    if len(name) > _LONGEST_NAME or name.startswith(_NOT_ZONES):
+        return None
+    try:
+        return ZoneInfo(name)
+    # A folder such as America, a path out of the folder, a name with NUL in it.
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        return None
+
+
+def find_zone(name: str) -> ZoneInfo:
+    """The IANA zone of this name; raises InvalidSchedule with the nearest name."""
+    if not isinstance(name, str):
+        raise InvalidSchedule("zone", f"must be text, not {type(name).__name__}")
+    zone = _load_zone(name)
+    if zone is None:
+        short = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+        raise InvalidSchedule("zone", f"there is no time zone {short!r}; {_hint(short)}")
+    return zone
+
+
+def _hint(name: str) -> str:
+    known = sorted(zone for zone in available_timezones() if zone not in _NOT_ZONES)
+    cities = {zone.rpartition("/")[2].lower(): zone for zone in known}
+    spellings = cities | {zone.lower(): zone for zone in known}
+    close = get_close_matches(name.lower().replace(" ", "_"), spellings, n=1)
+    if not close:
+        return "use a name such as 'Europe/Berlin'"
+    return f"did you mean {spellings[close[0]]!r}?"
+
+
+def wall_of(zone: ZoneInfo, instant: datetime) -> datetime:
+    return instant.astimezone(zone).replace(tzinfo=None, fold=0)
+
+
+def offsets(zone: ZoneInfo, wall: datetime) -> tuple[timedelta, timedelta]:
+    """UTC offsets before and after a change: the second is larger in a gap, smaller in a fold."""
+    before, after = (wall.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
+    return before or timedelta(0), after or timedelta(0)
+
+
+def to_utc(wall: datetime, offset: timedelta) -> datetime:
+    return (wall - offset).replace(tzinfo=UTC)
+
+
+def change_between(zone: ZoneInfo, before: datetime, after: datetime) -> datetime:
+    """The first second after `before`, at the latest `after`, with another offset than `before`."""
+    offset = before.astimezone(zone).utcoffset()
+    while after - before > _SECOND:
+        middle = before + (after - before) // (2 * _SECOND) * _SECOND
+        if middle.astimezone(zone).utcoffset() == offset:
+            before = middle
+        else:
+            after = middle
+    return after

@@ -1,0 +1,115 @@
+"""What clocks around the world really show, and cron by brute force: slow, plain and by itself.
+
+Nothing here uses the code under test: a rule is judged minute by minute in UTC, by what the
+zone's clock shows at that minute.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+AROUND = timedelta(hours=14)
+SINCE = datetime(2019, 1, 1, tzinfo=UTC)
+UNTIL = datetime(2029, 1, 1, tzinfo=UTC)
+ZONES = sorted(available_timezones() - {"localtime", "Factory"})
+
+
+@dataclass(frozen=True)
+class Change:
+    """At `at` the offset of the zone goes from `before` to `after`."""
+
+    zone: ZoneInfo
+    at: datetime
+    before: timedelta
+    after: timedelta
+
+    @property
+    def edges(self) -> tuple[datetime, datetime]:
+        """The walls that are skipped, or shown twice: from the first up to the second."""
+        wall = self.at.replace(tzinfo=None)
+        return wall + min(self.before, self.after), wall + max(self.before, self.after)
+
+    def showings(self, wall: datetime) -> list[datetime]:
+        """The instants at which the clock shows this wall, near this change."""
+        early = (wall - self.before).replace(tzinfo=UTC)
+        late = (wall - self.after).replace(tzinfo=UTC)
+        return [*([early] if early < self.at else []), *([late] if late >= self.at else [])]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An expression and, written down apart from it, what it is to match."""
+
+    text: str
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int] = frozenset(range(1, 32))
+    weekdays: frozenset[int] = frozenset(range(1, 8))
+
+    @property
+    def is_fixed(self) -> bool:
+        minute, hour, *_ = self.text.split()
+        return minute[0] != "*" and hour[0] != "*"
+
+    def matches(self, wall: datetime) -> bool:
+        _, _, day, _, weekday = self.text.split()
+        on_day, on_weekday = wall.day in self.days, wall.isoweekday() in self.weekdays
+        is_either = day[0] != "*" and weekday[0] != "*"
+        on_date = (on_day or on_weekday) if is_either else (on_day and on_weekday)
+        return wall.minute in self.minutes and wall.hour in self.hours and on_date
+
+
+@cache
+def changes(name: str) -> list[Change]:
+    """Every change of the zone's offset in ten years, to the minute."""
+    zone, found = ZoneInfo(name), []
+    day, offset = SINCE, offset_at(zone, SINCE)
+    while day < UNTIL:
+        tomorrow = day + DAY
+        if offset_at(zone, tomorrow) != offset:
+            found.append(_change_between(zone, day, tomorrow))
+        day, offset = tomorrow, offset_at(zone, tomorrow)
+    return found
+
+
+def _change_between(zone: ZoneInfo, start: datetime, end: datetime) -> Change:
+    before = offset_at(zone, start)
+    while start < end and offset_at(zone, start) == before:
+        start += MINUTE
+    return Change(zone, start, before, offset_at(zone, start))
+
+
+def offset_at(zone: ZoneInfo, instant: datetime) -> timedelta:
+    offset = instant.astimezone(zone).utcoffset()
+    assert offset is not None
+    return offset
+
+
+def brute_force(
+    rule: Rule, change: Change, *, skips_gap: bool, repeats_fold: bool
+) -> Iterator[datetime]:
+    """Every fire less than 14 hours from the change, minute by minute."""
+    start = change.at - AROUND
+    latest = start.astimezone(change.zone).replace(tzinfo=None, fold=0) - MINUTE
+    for step in range(2 * AROUND // MINUTE):
+        instant = start + step * MINUTE
+        wall = instant.astimezone(change.zone).replace(tzinfo=None, fold=0)
+        is_again = wall <= latest
+        is_moved = rule.is_fixed and not skips_gap and _any_skipped(rule, latest, wall)
+        is_silent = rule.is_fixed and is_again and not repeats_fold
+        if is_moved or (rule.matches(wall) and not is_silent):
+            yield instant
+        latest = max(latest, wall)
+
+
+def _any_skipped(rule: Rule, latest: datetime, wall: datetime) -> bool:
+    skipped = latest + MINUTE
+    while skipped < wall:
+        if rule.matches(skipped):
+            return True
+        skipped += MINUTE
+    return False

@@ -1,0 +1,513 @@
+"""Calendars: what closes a day, where a slot goes then, and what is refused."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mainspring.domain.calendars import (
+    Blackout,
+    Calendar,
+    WhenClosed,
+    ensure_usable,
+    from_json,
+    place,
+    to_json,
+    why_closed,
+)
+from mainspring.domain.errors import InvalidSchedule
+
+SOURCES = Path(__file__).parents[2] / "src"
+WEEKENDS = frozenset({6, 7})
+FIRST_DAY = date(2026, 1, 1)
+FULL = {
+    "weekends": ["fri", "sat"],
+    "country": "DE",
+    "subdivision": "BY",
+    "dates": ["2026-12-24", "2026-12-31"],
+    "workdays": ["2026-05-01"],
+    "blackouts": [{"from": "2026-12-20T00:00:00", "to": "2027-01-05T06:30:00", "label": "freeze"}],
+    "when_closed": "next",
+}
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def day(text: str) -> date:
+    return date.fromisoformat(text)
+
+
+def blackout(start: str, end: str, label: str = "freeze") -> Calendar:
+    return Calendar(blackouts=(Blackout(at(start), at(end), label),))
+
+
+def printed(code: str, **variables: str) -> list[str]:
+    """The lines that the code prints in a process of its own."""
+    code = f"import sys\nfrom datetime import *\nfrom mainspring.domain.calendars import *\n{code}"
+    environment = os.environ | {"PYTHONPATH": str(SOURCES), "PYTHONUTF8": "1"} | variables
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def closed_for(first: date, days: int, **options) -> Calendar:
+    start = datetime.combine(first, datetime.min.time())
+    return Calendar(blackouts=(Blackout(start, start + timedelta(days=days)),), **options)
+
+
+def test_an_empty_calendar_is_always_open():
+    assert why_closed(Calendar(), at("2026-01-03T12:00")) is None
+
+
+@pytest.mark.parametrize(
+    ("moment", "reason"),
+    [
+        ("2026-01-02T23:59:59", None),
+        ("2026-01-03T00:00", "Saturday"),
+        ("2026-01-04T23:59:59", "Sunday"),
+        ("2026-01-05T00:00", None),
+    ],
+)
+def test_a_weekend_closes_saturday_and_sunday_from_midnight_to_midnight(moment, reason):
+    assert why_closed(Calendar(weekends=WEEKENDS), at(moment)) == reason
+
+
+def test_a_weekend_may_be_other_days():
+    calendar = Calendar(weekends=frozenset({5, 6}))
+
+    assert why_closed(calendar, at("2026-01-02T12:00")) == "Friday"
+    assert why_closed(calendar, at("2026-01-04T12:00")) is None
+
+
+def test_a_public_holiday_is_named_in_its_own_language_and_in_english():
+    calendar = Calendar(country="DE")
+
+    assert why_closed(calendar, at("2026-01-01T00:00")) == "Neujahr/New Year's Day (DE)"
+    assert why_closed(calendar, at("2026-01-02T00:00")) is None
+
+
+@pytest.mark.parametrize("country", ["US", "GB"])
+def test_a_holiday_in_an_english_speaking_country_is_named_once(country):
+    reason = why_closed(Calendar(country=country), at("2026-12-25T08:00"))
+
+    assert reason == f"Christmas Day ({country})"
+
+
+def test_a_holiday_observed_in_the_year_before_is_found():
+    reason = why_closed(Calendar(country="US"), at("2021-12-31T08:00"))
+
+    assert reason == "New Year's Day (observed) (US)"
+
+
+def test_a_holiday_of_a_subdivision_is_free_only_there():
+    epiphany = at("2026-01-06T12:00")
+
+    assert why_closed(Calendar(country="DE"), epiphany) is None
+    assert why_closed(Calendar(country="DE", subdivision="BE"), epiphany) is None
+    assert why_closed(Calendar(country="DE", subdivision="BY"), epiphany) == (
+        "Heilige Drei Könige/Epiphany (DE-BY)"
+    )
+
+
+@pytest.mark.parametrize("year", [1, 1900, 2026, 2200, 9999])
+def test_any_year_can_be_asked_for_holidays(year):
+    moment = datetime.combine(date(year, 6, 15), datetime.min.time())
+
+    assert why_closed(Calendar(country="DE"), moment) is None
+
+
+def test_the_name_of_a_holiday_does_not_depend_on_the_language_of_the_process():
+    code = "print(why_closed(Calendar(country='DE'), datetime(2026, 1, 1)))"
+
+    assert printed(code, LANGUAGE="uk") == ["Neujahr/New Year's Day (DE)"]
+
+
+def test_the_library_of_holidays_is_loaded_only_for_a_country():
+    code = """
+from_json({"weekends": True}); print("holidays" in sys.modules)
+from_json({"country": "DE"}); print("holidays" in sys.modules)
+"""
+
+    assert printed(code) == ["False", "True"]
+
+
+def test_an_own_date_is_free_and_the_days_around_it_are_not():
+    calendar = Calendar(dates=frozenset({day("2026-12-24")}))
+
+    assert why_closed(calendar, at("2026-12-24T23:59")) == "2026-12-24 is free"
+    assert why_closed(calendar, at("2026-12-23T23:59")) is None
+    assert why_closed(calendar, at("2026-12-25T00:00")) is None
+
+
+@pytest.mark.parametrize("text", ["2026-01-03", "2026-01-01", "2026-12-24"])
+def test_a_workday_is_open_though_it_would_be_free(text):
+    closed = Calendar(weekends=WEEKENDS, country="DE", dates=frozenset({day("2026-12-24")}))
+    calendar = Calendar(
+        weekends=WEEKENDS,
+        country="DE",
+        dates=closed.dates,
+        workdays=frozenset({day(text)}),
+    )
+
+    assert why_closed(closed, at(text)) is not None
+    assert why_closed(calendar, at(text)) is None
+
+
+def test_a_workday_does_not_lift_a_blackout():
+    calendar = Calendar(
+        workdays=frozenset({day("2026-01-03")}),
+        blackouts=(Blackout(at("2026-01-03T10:00"), at("2026-01-03T12:00")),),
+    )
+
+    assert why_closed(calendar, at("2026-01-03T11:00")) == "blackout"
+    assert why_closed(calendar, at("2026-01-03T12:00")) is None
+
+
+@pytest.mark.parametrize(
+    ("moment", "reason"),
+    [
+        ("2026-12-19T23:59:59.999999", None),
+        ("2026-12-20T00:00", "freeze"),
+        ("2027-01-05T05:59:59.999999", "freeze"),
+        ("2027-01-05T06:00", None),
+    ],
+)
+def test_a_blackout_is_closed_from_its_start_and_open_at_its_end(moment, reason):
+    assert why_closed(blackout("2026-12-20T00:00", "2027-01-05T06:00"), at(moment)) == reason
+
+
+@pytest.mark.parametrize("when_closed", list(WhenClosed))
+def test_an_open_moment_stays_where_it_is(when_closed):
+    calendar = Calendar(weekends=WEEKENDS, when_closed=when_closed)
+
+    assert place(calendar, at("2026-01-02T09:30")) == at("2026-01-02T09:30")
+
+
+@pytest.mark.parametrize(
+    ("when_closed", "placed"),
+    [
+        (WhenClosed.SKIP, None),
+        (WhenClosed.NEXT, at("2026-01-05T09:30:15")),
+        (WhenClosed.PREVIOUS, at("2026-01-02T09:30:15")),
+    ],
+)
+def test_a_closed_moment_is_skipped_or_moved_at_the_same_wall_time(when_closed, placed):
+    calendar = Calendar(weekends=WEEKENDS, when_closed=when_closed)
+
+    assert place(calendar, at("2026-01-03T09:30:15")) == placed
+
+
+def test_a_move_goes_past_every_closed_day_of_whatever_kind():
+    calendar = Calendar(
+        weekends=WEEKENDS,
+        country="DE",
+        dates=frozenset({day("2026-12-24")}),
+        blackouts=(Blackout(at("2026-12-28T00:00"), at("2026-12-29T00:00")),),
+        when_closed=WhenClosed.NEXT,
+    )
+
+    assert place(calendar, at("2026-12-24T02:00")) == at("2026-12-29T02:00")
+
+
+@pytest.mark.parametrize(
+    ("moment", "placed"),
+    [("2026-05-04T09:59", "2026-05-05T09:59"), ("2026-05-04T10:00", "2026-05-06T10:00")],
+)
+def test_a_move_asks_whether_the_day_is_open_at_that_time(moment, placed):
+    calendar = Calendar(
+        blackouts=(
+            Blackout(at("2026-05-04T00:00"), at("2026-05-05T00:00")),
+            Blackout(at("2026-05-05T10:00"), at("2026-05-05T12:00")),
+        ),
+        when_closed=WhenClosed.NEXT,
+    )
+
+    assert place(calendar, at(moment)) == at(placed)
+
+
+def test_a_moment_is_moved_366_days_on_and_not_367():
+    moment = at("2026-01-01T08:00")
+    near = closed_for(FIRST_DAY, 366, when_closed=WhenClosed.NEXT)
+    far = closed_for(FIRST_DAY, 367, when_closed=WhenClosed.NEXT)
+
+    assert place(near, moment) == moment + timedelta(days=366)
+    assert place(far, moment) is None
+
+
+def test_a_moment_is_moved_366_days_back_and_not_367():
+    moment = at("2027-06-01T00:00")
+    back = moment - timedelta(days=366)
+    end = moment + timedelta(days=1)
+    near = Blackout(back + timedelta(seconds=1), end)
+    far = Blackout(back, end)
+
+    assert place(Calendar(blackouts=(near,), when_closed=WhenClosed.PREVIOUS), moment) == back
+    assert place(Calendar(blackouts=(far,), when_closed=WhenClosed.PREVIOUS), moment) is None
+
+
+@pytest.mark.parametrize(
+    ("when_closed", "moment"), [("next", "9999-12-31T08:00"), ("previous", "0001-01-01T08:00")]
+)
+def test_a_moment_at_the_end_of_time_has_nowhere_to_go(when_closed, moment):
+    calendar = Calendar(dates=frozenset({at(moment).date()}), when_closed=WhenClosed(when_closed))
+
+    assert place(calendar, at(moment)) is None
+
+
+@settings(deadline=None)
+@given(st.datetimes(), st.frozensets(st.integers(1, 7), max_size=6), st.sampled_from(WhenClosed))
+def test_a_moment_is_placed_in_open_time_or_not_at_all(moment, weekends, when_closed):
+    calendar = Calendar(weekends=weekends, when_closed=when_closed)
+    placed = place(calendar, moment)
+
+    if placed is not None:
+        assert why_closed(calendar, placed) is None
+        assert placed.time() == moment.time()
+        assert abs(placed - moment) <= timedelta(days=6)
+
+
+def test_a_calendar_must_leave_a_day_open_within_two_years():
+    ensure_usable(closed_for(FIRST_DAY, 730), FIRST_DAY)
+
+    with pytest.raises(InvalidSchedule, match="no day open in the two years from 2026-01-01"):
+        ensure_usable(closed_for(FIRST_DAY, 731), FIRST_DAY)
+
+
+def test_a_week_of_free_days_is_unusable_until_a_workday_is_named():
+    every_day = frozenset(range(1, 8))
+    ensure_usable(Calendar(weekends=every_day, workdays=frozenset({FIRST_DAY})), FIRST_DAY)
+
+    with pytest.raises(InvalidSchedule, match="leaves no day open"):
+        ensure_usable(Calendar(weekends=every_day), FIRST_DAY)
+
+
+@pytest.mark.parametrize(
+    ("gap_ends", "is_usable"), [("2027-01-01T12:00", False), ("2027-01-01T12:01", True)]
+)
+def test_blackouts_that_touch_leave_no_day_and_those_with_a_gap_do(gap_ends, is_usable):
+    calendar = Calendar(
+        blackouts=(
+            Blackout(at(gap_ends), at("2030-01-01")),
+            Blackout(at("2026-06-01"), at("2026-07-01")),
+            Blackout(at("2026-01-01"), at("2027-01-01T12:00")),
+        )
+    )
+
+    if is_usable:
+        ensure_usable(calendar, FIRST_DAY)
+    else:
+        with pytest.raises(InvalidSchedule, match="leaves no day open"):
+            ensure_usable(calendar, FIRST_DAY)
+
+
+def test_a_calendar_is_usable_on_the_last_day_there_is():
+    ensure_usable(Calendar(), date.max)
+
+    with pytest.raises(InvalidSchedule, match="leaves no day open"):
+        ensure_usable(Calendar(dates=frozenset({date.max})), date.max)
+
+
+def test_a_calendar_is_read_from_json_key_by_key():
+    assert from_json(FULL) == Calendar(
+        weekends=frozenset({5, 6}),
+        country="DE",
+        subdivision="BY",
+        dates=frozenset({day("2026-12-24"), day("2026-12-31")}),
+        workdays=frozenset({day("2026-05-01")}),
+        blackouts=(Blackout(at("2026-12-20"), at("2027-01-05T06:30"), "freeze"),),
+        when_closed=WhenClosed.NEXT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("weekends", "found"), [(True, {6, 7}), (False, set()), ([], set()), (["sun", "mon"], {1, 7})]
+)
+def test_weekends_are_true_false_or_names(weekends, found):
+    assert from_json({"weekends": weekends}).weekends == found
+
+
+@pytest.mark.parametrize("data", [{}, dict.fromkeys(FULL), {"dates": [], "blackouts": []}])
+def test_what_is_left_out_or_null_has_its_default(data):
+    assert from_json(data) == Calendar()
+
+
+@pytest.mark.parametrize("data", [FULL, {"weekends": True, "when_closed": "skip"}])
+def test_a_calendar_is_written_as_it_was_read(data):
+    assert to_json(from_json(data)) == data
+
+
+def test_an_empty_calendar_is_written_without_the_keys_that_say_nothing():
+    assert to_json(Calendar()) == {"when_closed": "skip"}
+
+
+BLACKOUTS = st.builds(
+    lambda ends, label: Blackout(min(ends), max(ends), label),
+    st.sets(st.datetimes(), min_size=2, max_size=2),
+    st.from_regex(r"[a-zä ]{1,20}", fullmatch=True),
+)
+
+
+# The first holidays of a country take longer than an example may.
+@settings(deadline=None)
+@given(
+    st.builds(
+        Calendar,
+        weekends=st.frozensets(st.integers(1, 7)),
+        country=st.sampled_from(["DE", "US", None]),
+        dates=st.frozensets(st.dates(), max_size=5),
+        workdays=st.frozensets(st.dates(), max_size=5),
+        blackouts=st.lists(BLACKOUTS, max_size=3).map(tuple),
+        when_closed=st.sampled_from(WhenClosed),
+    )
+)
+def test_what_is_written_reads_back_the_same(calendar):
+    assert from_json(json.loads(json.dumps(to_json(calendar)))) == calendar
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (None, "it must be an object, not None"),
+        ([], "it must be an object"),
+        ({"weekend": True}, "no key 'weekend'; did you mean 'weekends'"),
+        ({"zzz": 1}, "it has weekends, country, subdivision, dates, workdays, blackouts"),
+        ({"weekends": "sat"}, "weekends must be true, false or a list of mon, tue"),
+        ({"weekends": ["sat", "saturday"]}, "'saturday' is none of them"),
+        ({"weekends": [6]}, "6 is none of them"),
+        ({"weekends": [{}]}, "{} is none of them"),
+        ({"country": 49}, "country must be text, not 49"),
+        ({"subdivision": ["BY"], "country": "DE"}, "subdivision must be text"),
+        ({"subdivision": "BY"}, "subdivision needs a country"),
+        ({"dates": "2026-12-24"}, "dates must be a list"),
+        ({"dates": ["24.12.2026"]}, "dates are written like 2026-12-24, not '24.12.2026'"),
+        ({"dates": ["20261224"]}, "dates are written like"),
+        ({"dates": ["2026-W52-4"]}, "dates are written like"),
+        ({"dates": ["2026-02-29"]}, "dates are written like"),
+        ({"dates": [20261224]}, "dates are written like"),
+        ({"workdays": [None]}, "workdays are written like"),
+        ({"workdays": {"2026-12-24": 1}}, "workdays must be a list"),
+        ({"blackouts": {}}, "blackouts must be a list"),
+        ({"blackouts": ["2026"]}, "a blackout must be an object"),
+        ({"when_closed": "before"}, "when_closed must be skip, next, previous, not 'before'"),
+        ({"when_closed": []}, "when_closed must be"),
+    ],
+)
+def test_what_is_wrong_in_json_is_named(data, problem):
+    with pytest.raises(InvalidSchedule, match=problem) as refused:
+        from_json(data)
+
+    assert refused.value.field == "calendar"
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"from": "2026-01-01"}, "a blackout needs 'to'"),
+        ({"to": "2026-01-01"}, "a blackout needs 'from'"),
+        ({"form": "2026-01-01"}, "no key 'form'; did you mean 'from'"),
+        ({"from": "soon", "to": "2026-01-01"}, "'from' of a blackout is written like"),
+        ({"from": 1, "to": "2026-01-01"}, "from must be text"),
+        ({"from": "2026-01-01", "to": "2026-01-01"}, "must begin before it ends"),
+        ({"from": "2026-01-02", "to": "2026-01-01"}, "must begin before it ends"),
+        ({"from": "2026-01-01T00:00Z", "to": "2026-01-02"}, "without an offset"),
+        ({"from": "2026-01-01", "to": "2026-01-02T00:00+01:00"}, "without an offset"),
+        ({"from": "2026-01-01", "to": "2026-01-02", "label": 5}, "label must be text"),
+        ({"from": "2026-01-01", "to": "2026-01-02", "label": ""}, "1 to 200 printable"),
+        ({"from": "2026-01-01", "to": "2026-01-02", "label": "a\0"}, "1 to 200 printable"),
+    ],
+)
+def test_what_is_wrong_in_a_blackout_is_named(data, problem):
+    with pytest.raises(InvalidSchedule, match=problem):
+        from_json({"blackouts": [data]})
+
+
+def test_a_label_may_have_200_characters_and_not_201():
+    longest = blackout("2026-01-01", "2026-01-02", "a" * 200)
+    assert why_closed(longest, at("2026-01-01")) == "a" * 200
+
+    with pytest.raises(InvalidSchedule, match="1 to 200 printable"):
+        blackout("2026-01-01", "2026-01-02", "a" * 201)
+
+
+@pytest.mark.parametrize(
+    ("country", "hint"),
+    [
+        ("GR3", "there is no country 'GR3'; did you mean 'GR'"),
+        ("de", "did you mean 'DE'"),
+        ("UK", "did you mean 'GB'"),
+        ("USA", "did you mean 'US'"),
+        ("germny", "did you mean 'DE'"),
+        ("United States", "did you mean 'US'"),
+        ("XX", "there is no country 'XX'; give a two-letter code such as DE, FR or US"),
+        ("", "there is no country ''"),
+        ("NYSE", "there is no country 'NYSE'"),
+        ("country_holidays", "there is no country 'country_holidays'"),
+        ("x" * 1_000_000, "there is no country 'xxx"),
+    ],
+)
+def test_an_unknown_country_is_refused_with_a_guess(country, hint):
+    with pytest.raises(InvalidSchedule) as refused:
+        Calendar(country=country)
+
+    assert hint in str(refused.value)
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("country", "subdivision", "problem"),
+    [
+        ("DE", "XX", "Germany has no subdivision 'XX'; it has Augsburg, BB, BE, BW, BY"),
+        ("DE", "Bayern", "'Bayern'; did you mean 'BY'? it has Augsburg"),
+        ("US", "ca", "United States has no subdivision 'ca'; did you mean 'CA'"),
+        ("MC", "X", "Monaco has no subdivisions, so none can be 'X'"),
+        ("DE", "", "Germany has no subdivision ''"),
+    ],
+)
+def test_an_unknown_subdivision_is_refused_with_those_there_are(country, subdivision, problem):
+    with pytest.raises(InvalidSchedule) as refused:
+        Calendar(country=country, subdivision=subdivision)
+
+    assert problem in str(refused.value)
+
+
+def test_of_very_many_subdivisions_the_first_sixty_are_shown():
+    with pytest.raises(InvalidSchedule, match=r"Italy has no subdivision .* and others") as refused:
+        Calendar(country="IT", subdivision="x" * 1_000_000)
+
+    assert str(refused.value).count(", ") == 59
+
+
+@pytest.mark.parametrize("weekday", [0, 8])
+def test_a_weekday_out_of_range_is_refused(weekday):
+    with pytest.raises(InvalidSchedule, match=f"ISO weekdays 1 to 7, not \\[{weekday}\\]"):
+        Calendar(weekends=frozenset({weekday}))
+
+
+@pytest.mark.parametrize("key", ["dates", "workdays"])
+def test_a_calendar_may_hold_1000_dates_and_not_1001(key):
+    dates = [(FIRST_DAY + timedelta(days=n)).isoformat() for n in range(1001)]
+    assert to_json(from_json({key: dates[:1000]}))[key] == dates[:1000]
+
+    with pytest.raises(InvalidSchedule, match=f"{key} may hold at most 1,000, not 1,001"):
+        from_json({key: dates})
+
+
+def test_a_calendar_may_hold_200_blackouts_and_not_201():
+    one = {"from": "2026-01-01", "to": "2026-01-02"}
+    assert len(from_json({"blackouts": [one] * 200}).blackouts) == 200
+
+    with pytest.raises(InvalidSchedule, match="blackouts may hold at most 200, not 201"):
+        from_json({"blackouts": [one] * 201})
