@@ -49,6 +49,12 @@ class Settings(BaseSettings):
         pattern="^(wait|fail)$",
         description="what a worker does with a job whose definition it does not know",
     )
+    condition_concurrency: int = Field(
+        default=10, ge=1, le=100, description="conditions one scheduler checks at a time"
+    )
+    slot_retention_days: float = Field(
+        default=90, ge=1, le=36_500, description="how long the slots of schedules are kept"
+    )
     use_pooler: bool = Field(
         default=False, description="the URL leads to a pooler in transaction mode"
     )

@@ -20,6 +20,7 @@ class LogFormat(StrEnum):
 
 _LEVELS: dict[str, int] = {
     "attempt_failed": logging.WARNING,
+    "check_failed": logging.ERROR,
     "claim_failed": logging.WARNING,
     "database_lost": logging.WARNING,
     "handler_abandoned": logging.WARNING,
@@ -31,6 +32,9 @@ _LEVELS: dict[str, int] = {
     "lease_lost": logging.ERROR,
     "loop_failed": logging.ERROR,
     "process_died": logging.WARNING,
+    "runs_timed_out": logging.WARNING,
+    "schedule_disabled": logging.ERROR,
+    "schedule_failed": logging.WARNING,
 }
 
 _logger = structlog.get_logger("mainspring")

@@ -2,7 +2,18 @@
 
 import psycopg
 
-_TABLES = ("jobs", "jobs_history", "attempts", "enqueue_keys", "workers", "definitions")
+_TABLES = (
+    "schedules",
+    "slots",
+    "schedule_figures",
+    "audit",
+    "jobs",
+    "jobs_history",
+    "attempts",
+    "enqueue_keys",
+    "workers",
+    "definitions",
+)
 
 
 def empty(url: str) -> None:

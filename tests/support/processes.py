@@ -95,6 +95,16 @@ class WorkerProcess:
             self._process.wait(10)
 
 
+def says(process: WorkerProcess, text: str) -> None:
+    """Wait until the process has said it."""
+
+    def is_said() -> bool:
+        assert process.is_alive, process.log
+        return text in process.log
+
+    wait_until(is_said, 60, f"the process says {text!r}")
+
+
 def worker_of(connection: psycopg.Connection, pid: int) -> int | None:
     """The newest living worker id of a process."""
     row = connection.execute(

@@ -53,7 +53,8 @@ def is_async_connection(connection: object) -> bool:
 def run(connection: object, call: Call) -> Rows:
     if is_async_connection(connection):
         raise UnsupportedConnection(
-            f"{_type_name(connection)} is an async connection; use .aenqueue(...) with it"
+            f"{_type_name(connection)} is an async connection; use .aenqueue(...) or another "
+            "async method with it"
         )
     with translated():
         return _BLOCKING[_kind(connection)](connection, call.sql, _plain_values(call.params))
@@ -62,7 +63,8 @@ def run(connection: object, call: Call) -> Rows:
 async def arun(connection: object, call: Call) -> Rows:
     if not is_async_connection(connection):
         raise UnsupportedConnection(
-            f"{_type_name(connection)} is a blocking connection; use .enqueue(...) with it"
+            f"{_type_name(connection)} is a blocking connection; use .enqueue(...) or another "
+            "blocking method with it"
         )
     with translated():
         return await _ASYNC[_kind(connection)](connection, call.sql, _plain_values(call.params))

@@ -126,15 +126,17 @@ async def _apply_pending(connection: AsyncConnection[Any]) -> list[Migration]:
     pending = [migration for migration in migrations() if migration.number > found]
     if not pending:
         return []
-    async with connection.transaction():
-        for migration in pending:
+    # Each in a transaction of its own: a value that one adds to a type, the next can use.
+    for migration in pending:
+        async with connection.transaction():
             await connection.execute(migration.sql)
             await connection.execute(
                 _RECORD, (migration.number, migration.name, migration.checksum)
             )
-        for script in functions():
-            await connection.execute(script)
-        await connection.execute(_PARTITIONS)
+            if migration is pending[-1]:
+                for script in functions():
+                    await connection.execute(script)
+                await connection.execute(_PARTITIONS)
     return pending
 
 

@@ -7,13 +7,16 @@ from typing import Any
 
 from mainspring.domain.errors import (
     DuplicateJob,
+    DuplicateSchedule,
     IdempotencyConflict,
     IllegalMove,
     InvalidOption,
     InvalidPayload,
+    InvalidSchedule,
     JobNotFound,
     MainspringError,
     PayloadTooLarge,
+    ScheduleNotFound,
     SchemaMissing,
     UnknownDefinition,
 )
@@ -31,6 +34,12 @@ def _illegal_move(_: str, facts: Facts) -> IllegalMove:
     return IllegalMove(JobId(facts["job_id"]), JobState(facts["state"]), facts["target"])
 
 
+def _missing_tenant(message: str, _: Facts) -> InvalidOption:
+    if "schedules_tenant_id_fkey" not in message:
+        raise ValueError(message)
+    return InvalidOption("tenant", "does not exist")
+
+
 _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS001": lambda message, _: InvalidPayload(message),
     "MS002": lambda _, facts: PayloadTooLarge(facts["size"], facts["limit"]),
@@ -40,7 +49,12 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS021": lambda _, facts: IdempotencyConflict(facts["key"], JobId(facts["job_id"])),
     "MS030": lambda _, facts: JobNotFound(JobId(facts["job_id"])),
     "MS031": _illegal_move,
-    # PostgreSQL's own: a \u0000 in a JSON string, and a schema, view or function not there.
+    "MS040": lambda _, facts: ScheduleNotFound(str(facts["name"])),
+    "MS041": lambda _, facts: InvalidSchedule(facts["field"], facts["problem"]),
+    "MS042": lambda _, facts: DuplicateSchedule(str(facts["name"])),
+    # PostgreSQL's own: a row that is referred to, a \u0000 in a JSON string, and a schema, view
+    # or function not there.
+    "23503": _missing_tenant,
     "22P05": lambda *_: InvalidPayload("the payload holds a NUL byte, which PostgreSQL refuses"),
     "3F000": lambda *_: SchemaMissing(),
     "42P01": lambda *_: SchemaMissing(),

@@ -40,6 +40,7 @@ class WaitsFor(StrEnum):
     APPROVAL = "approval"
     PARENTS = "parents"
     HANDLER = "handler"
+    TURN = "turn"
 
 
 class AttemptStatus(StrEnum):

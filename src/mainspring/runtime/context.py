@@ -1,7 +1,8 @@
 """What a handler that asks for `ctx` gets."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import orjson
@@ -9,6 +10,7 @@ import orjson
 from mainspring import telemetry
 from mainspring.domain.errors import InputError, InvalidPayload, LeaseLost
 from mainspring.domain.jobs import Progress, holds_nul
+from mainspring.domain.slots import SlotTrigger
 from mainspring.domain.types import ExecutionMode, JobId, TenantId
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.transactions import AsyncSource, JobTransaction, SyncSource
@@ -17,6 +19,17 @@ from mainspring.store import attempts
 
 class JobCanceled(Exception):
     """Raised inside a handler that was told to stop; let it through."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotInfo:
+    """The slot of a schedule that made a job; `missed` counts the slots it makes up for."""
+
+    schedule: str
+    at: datetime
+    trigger: SlotTrigger
+    is_catch_up: bool
+    missed: int
 
 
 class Enqueuer(Protocol):
@@ -88,6 +101,21 @@ class Context:
     @property
     def tags(self) -> tuple[str, ...]:
         return tuple(self._job.rare("tags") or ())
+
+    @property
+    def slot(self) -> SlotInfo | None:
+        """The slot that made the job; None if no schedule did."""
+        origin, at = self._job.rare("origin"), self._job.rare("slot_at")
+        if origin is None or at is None:
+            return None
+        trigger = SlotTrigger(origin.get("trigger", SlotTrigger.SCHEDULER))
+        return SlotInfo(
+            schedule=origin["schedule"],
+            at=datetime.fromisoformat(at).astimezone(UTC),
+            trigger=trigger,
+            is_catch_up=trigger is SlotTrigger.CATCH_UP,
+            missed=origin.get("missed", 0),
+        )
 
     @property
     def saved(self) -> Any:

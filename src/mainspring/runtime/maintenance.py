@@ -98,22 +98,27 @@ class Maintenance:
             self._on_ready()
 
     async def recover(self, connection: AsyncConnection[Any]) -> None:
-        """Take back what dead workers held, the ones known dead on this host at once."""
-        watched = await workers.watch(connection, host_name())
-        dead = [w.worker_id for w in watched if not w.is_expired and is_gone(w.process_identity)]
-        if dead:
-            await workers.expire_workers(connection, dead)
-        elif not any(worker.is_expired for worker in watched):
-            return
-        while True:
-            lost = await attempts.recover(
-                connection, max_losses=self._max_losses, jitter=timedelta(seconds=1), limit=_BATCH
-            )
-            _tell_lost(lost)
-            if len(lost) < _BATCH:
-                break
-        await workers.note_recovered(connection)
-        self.due.wake()
+        if await recover(connection, max_losses=self._max_losses):
+            self.due.wake()
+
+
+async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
+    """Take back what dead workers held, the ones known dead on this host at once."""
+    watched = await workers.watch(connection, host_name())
+    dead = [w.worker_id for w in watched if not w.is_expired and is_gone(w.process_identity)]
+    if dead:
+        await workers.expire_workers(connection, dead)
+    elif not any(worker.is_expired for worker in watched):
+        return False
+    while True:
+        lost = await attempts.recover(
+            connection, max_losses=max_losses, jitter=timedelta(seconds=1), limit=_BATCH
+        )
+        _tell_lost(lost)
+        if len(lost) < _BATCH:
+            break
+    await workers.note_recovered(connection)
+    return True
 
 
 def _tell_lost(lost: Sequence[attempts.LostJob]) -> None:

@@ -1,38 +1,56 @@
-"""One worker in this process, from signal to exit code."""
+"""A worker, a scheduler or both in this process, from signal to exit code."""
 
 import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from mainspring import telemetry
-from mainspring.db import migrate, pool
+from mainspring.runtime.scheduler import Scheduler
 from mainspring.runtime.worker import Worker
 
 
-async def check_database(url: str, *, use_pooler: bool = False) -> None:
-    """Refuse to start against a database that this program does not fit."""
-    connection = await pool.connect(url, name="mainspring check", use_pooler=use_pooler)
-    async with connection:
-        await migrate.check(connection)
-
-
-async def run_worker(worker: Worker) -> None:
-    """Until SIGTERM or SIGINT; the same one again does not wait for the drain."""
-    loop = asyncio.get_running_loop()
+async def run(worker: Worker | None, scheduler: Scheduler | None) -> None:
+    """Until SIGTERM or SIGINT, or until one of them ends; the same signal again does not wait
+    for the drain."""
+    roles = [role for role in (worker, scheduler) if role is not None]
     seen: set[signal.Signals] = set()
 
-    def stop(number: signal.Signals) -> None:
+    def hear(number: signal.Signals) -> None:
         # Ctrl-C comes from the terminal as SIGINT and from a supervisor as SIGTERM: one request.
-        if number in seen:
+        if number in seen and worker is not None:
             worker.hurry()
         seen.add(number)
-        worker.stop()
+        _stop(roles)
 
+    with _signals_to(hear):
+        await _all_ended(roles)
+
+
+async def _all_ended(roles: Sequence[Worker | Scheduler]) -> None:
+    """The first to end takes the others with it; raises what it failed with."""
+    tasks = [asyncio.create_task(role.run()) for role in roles]
+    for task in tasks:
+        task.add_done_callback(lambda _: _stop(roles))
+    for failure in await asyncio.gather(*tasks, return_exceptions=True):
+        if failure is not None:
+            raise failure
+
+
+def _stop(roles: Sequence[Worker | Scheduler]) -> None:
+    for role in roles:
+        role.stop()
+
+
+@contextmanager
+def _signals_to(hear: Callable[[signal.Signals], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop, number)
+        loop.add_signal_handler(number, hear, number)
     try:
-        await worker.run()
+        yield
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)

@@ -23,13 +23,202 @@ CREATE TYPE mainspring.job_state AS ENUM (
     'canceled'
 );
 
+CREATE TYPE mainspring.slot_outcome AS ENUM (
+    'pending',
+    'enqueued',
+    'skipped',
+    'failed',
+    'missed',
+    'coalesced'
+);
+
+CREATE TYPE mainspring.slot_trigger AS ENUM (
+    'scheduler',
+    'catchup',
+    'manual',
+    'backfill'
+);
+
 CREATE TYPE mainspring.waits_for AS ENUM (
     'time',
     'limit',
     'approval',
     'parents',
-    'handler'
+    'handler',
+    'turn'
 );
+
+CREATE FUNCTION mainspring.apply_plan(plan jsonb) RETURNS mainspring.slot_outcome
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    planned record;
+    started record;
+    failure text := plan ->> 'failure';
+    enqueued integer := 0;
+    skipped integer := 0;
+    missed integer := 0;
+    newest mainspring.slot_outcome := 'coalesced';
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = (plan ->> 'schedule_id')::bigint
+       and s.turn = (plan ->> 'turn')::bigint and s.enabled
+       for update;
+    if not found then
+        return null;
+    end if;
+    for planned in
+        select * from jsonb_to_recordset(plan -> 'slots') as slot (
+            at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
+            missed integer, reason text)
+         order by slot.at
+    loop
+        -- A backfill or a person may have claimed the slot before.
+        continue when exists (select from mainspring.slots as slot
+                               where slot.schedule_id = schedule.schedule_id
+                                 and slot.scheduled_for = planned.at);
+        select planned.outcome, null::bigint as job_id, planned.reason into started;
+        if planned.outcome = 'enqueued' then
+            select * into started from mainspring.start_slot(
+                schedule, planned.at, planned.source, planned.missed, plan -> 'payload',
+                plan ->> 'definition', (plan ->> 'in_line')::boolean);
+        end if;
+        insert into mainspring.slots
+            (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
+        values (schedule.schedule_id, planned.at, started.outcome, planned.source, started.job_id,
+                planned.missed, started.reason);
+        enqueued := enqueued + (started.outcome = 'enqueued')::integer;
+        skipped := skipped + (started.outcome = 'skipped')::integer;
+        missed := missed + (started.outcome in ('missed', 'coalesced'))::integer;
+        newest := started.outcome;
+        if started.outcome = 'failed' then
+            failure := started.reason;
+        end if;
+    end loop;
+    update mainspring.schedules as s
+       set turn = s.turn + 1, checking_until = null, checking_by = null,
+           next_slot_at = (plan ->> 'next_slot_at')::timestamptz,
+           next_run_at = mainspring.run_instant(
+               s.schedule_id, (plan ->> 'next_slot_at')::timestamptz, s.jitter),
+           last_slot_at = coalesce(s.next_slot_at, s.last_slot_at),
+           last_enqueued_at = case when enqueued > 0 then now() else s.last_enqueued_at end,
+           last_skipped_at = case when skipped > 0 then now() else s.last_skipped_at end,
+           enqueued_count = s.enqueued_count + enqueued,
+           skipped_count = s.skipped_count + skipped,
+           missed_count = s.missed_count + missed,
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
+           retry_count = 0
+     where s.schedule_id = schedule.schedule_id;
+    if failure is not null then
+        perform mainspring.note_failure(schedule, failure);
+    end if;
+    return newest;
+end
+$$;
+
+CREATE FUNCTION mainspring.apply_trigger(plan jsonb) RETURNS mainspring.slot_outcome
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    decided record;
+    slot timestamptz := (plan ->> 'slot_at')::timestamptz;
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+    if not found or not exists (
+        select from mainspring.slots as s where s.schedule_id = schedule.schedule_id
+           and s.scheduled_for = slot and s.outcome = 'pending') then
+        return null;
+    end if;
+    select (plan ->> 'outcome')::mainspring.slot_outcome as outcome, null::bigint as job_id,
+           plan ->> 'reason' as reason into decided;
+    if decided.outcome = 'enqueued' then
+        select * into decided from mainspring.start_slot(
+            schedule, slot, 'manual', 0, plan -> 'payload', plan ->> 'definition');
+    end if;
+    update mainspring.slots as s
+       set outcome = decided.outcome, job_id = decided.job_id, reason = decided.reason,
+           fired_at = now(), checking_until = null
+     where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
+    update mainspring.schedules as s
+       set turn = s.turn + 1,
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
+           last_enqueued_at = case when decided.outcome = 'enqueued' then now()
+                                   else s.last_enqueued_at end,
+           enqueued_count = s.enqueued_count + (decided.outcome = 'enqueued')::integer,
+           skipped_count = s.skipped_count + (decided.outcome = 'skipped')::integer,
+           failed_count = s.failed_count + (decided.outcome = 'failed')::integer
+     where s.schedule_id = schedule.schedule_id;
+    return decided.outcome;
+end
+$$;
+
+CREATE FUNCTION mainspring.audit_schedule() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    was jsonb := case when tg_op <> 'INSERT' then mainspring.schedule_facts(old) else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.schedule_facts(new) else '{}' end;
+begin
+    if tg_op = 'UPDATE' and was = is_now then
+        return null;
+    end if;
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
+    values (
+        coalesce(new.tenant_id, old.tenant_id),
+        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
+             when new.enabled and not old.enabled then 'enable'
+             when old.enabled and not new.enabled then 'disable' else 'update' end,
+        'schedule', coalesce(new.name, old.name), new.disabled_reason,
+        (select jsonb_object_agg(key, value) from jsonb_each(was)
+          where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
+          where was -> key is distinct from value));
+    return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[]) RETURNS TABLE(slot_at timestamp with time zone, job_id bigint)
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    started record;
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = backfill.schedule_id for update;
+    for slot_at in select slot from unnest(slots) as slot order by slot loop
+        continue when exists (
+            select from mainspring.slots as s
+             where s.schedule_id = backfill.schedule_id and s.scheduled_for = slot_at
+               and s.outcome in ('pending', 'enqueued'));
+        select * into started from mainspring.start_slot(
+            schedule, slot_at, 'backfill', 0, in_line => true);
+        if started.outcome = 'failed' then
+            perform mainspring.refuse('MS010', started.reason,
+                                      jsonb_build_object('key', schedule.definition));
+        end if;
+        insert into mainspring.slots as s
+            (schedule_id, scheduled_for, outcome, trigger, job_id, reason)
+        values (backfill.schedule_id, slot_at, started.outcome, 'backfill', started.job_id,
+                started.reason)
+        on conflict (schedule_id, scheduled_for) do update
+           set outcome = excluded.outcome, trigger = 'backfill', job_id = excluded.job_id,
+               reason = excluded.reason, fired_at = now();
+        job_id := started.job_id;
+        return next;
+    end loop;
+    update mainspring.schedules as s set turn = s.turn + 1
+     where s.schedule_id = backfill.schedule_id;
+end
+$$;
 
 CREATE FUNCTION mainspring.cancel(job_id bigint, reason text DEFAULT 'canceled by request'::text, tenant text DEFAULT 'default'::text) RETURNS mainspring.job_state
     LANGUAGE plpgsql SECURITY DEFINER
@@ -70,6 +259,30 @@ end
 $$;
 
 COMMENT ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) IS 'Cancels a job that has not started at once; asks a running one to stop and says running.';
+
+CREATE FUNCTION mainspring.check_condition_role() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if not pg_has_role(current_user, new.condition_role, 'MEMBER') then
+        raise exception using errcode = 'MS041',
+            message = format('condition_role: %s is not a member of %s', current_user,
+                             new.condition_role),
+            detail = jsonb_build_object('field', 'condition_role', 'problem', format(
+                '%s is not a member of %s', current_user, new.condition_role));
+    end if;
+    return new;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_cron(expression text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    return;
+end
+$$;
 
 CREATE FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) RETURNS void
     LANGUAGE plpgsql STABLE
@@ -133,6 +346,121 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.schedules (
+    schedule_id bigint NOT NULL,
+    turn bigint DEFAULT 0 NOT NULL,
+    next_run_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone,
+    next_slot_at timestamp with time zone,
+    checking_until timestamp with time zone,
+    paused_until timestamp with time zone,
+    starts_at timestamp with time zone,
+    ends_at timestamp with time zone,
+    anchor_at timestamp with time zone DEFAULT date_trunc('second'::text, now()) NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_slot_at timestamp with time zone,
+    last_enqueued_at timestamp with time zone,
+    last_skipped_at timestamp with time zone,
+    last_failed_at timestamp with time zone,
+    enqueued_count bigint DEFAULT 0 NOT NULL,
+    skipped_count bigint DEFAULT 0 NOT NULL,
+    failed_count bigint DEFAULT 0 NOT NULL,
+    missed_count bigint DEFAULT 0 NOT NULL,
+    lateness_total interval DEFAULT '00:00:00'::interval NOT NULL,
+    lateness_worst interval DEFAULT '00:00:00'::interval NOT NULL,
+    retry_count integer DEFAULT 0 NOT NULL,
+    max_retries integer DEFAULT 5 NOT NULL,
+    max_running integer DEFAULT 1 NOT NULL,
+    catch_up_limit integer DEFAULT 100 NOT NULL,
+    max_attempts integer,
+    priority smallint,
+    enabled boolean DEFAULT true NOT NULL,
+    gauge_is_high boolean DEFAULT false NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    description text DEFAULT ''::text NOT NULL,
+    cron text,
+    every interval,
+    at timestamp with time zone,
+    zone text DEFAULT 'UTC'::text NOT NULL,
+    dst_gap text DEFAULT 'run_after'::text NOT NULL,
+    dst_fold text DEFAULT 'once'::text NOT NULL,
+    calendar jsonb,
+    jitter interval DEFAULT '00:00:00'::interval NOT NULL,
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    queue text COLLATE pg_catalog."C",
+    misfire_grace interval DEFAULT '00:01:00'::interval NOT NULL,
+    catch_up text DEFAULT 'latest'::text NOT NULL,
+    catch_up_max_age interval,
+    overlap text DEFAULT 'skip'::text NOT NULL,
+    run_timeout interval,
+    launcher text,
+    condition_sql text,
+    gauge_sql text,
+    gauge_lower double precision,
+    gauge_upper double precision,
+    condition_role text DEFAULT CURRENT_USER NOT NULL,
+    condition_timeout interval DEFAULT '00:00:10'::interval NOT NULL,
+    checking_by text,
+    disabled_reason text,
+    last_error text,
+    declared jsonb,
+    is_templated boolean DEFAULT false NOT NULL,
+    CONSTRAINT schedules_disabled_never_run CHECK ((enabled OR (next_run_at IS NULL))),
+    CONSTRAINT schedules_have_one_timing CHECK ((num_nonnulls(cron, every, at) = 1)),
+    CONSTRAINT schedules_numbers CHECK (((every >= '00:00:01'::interval) AND (jitter >= '00:00:00'::interval) AND (misfire_grace >= '00:00:00'::interval) AND (catch_up_max_age > '00:00:00'::interval) AND (run_timeout > '00:00:00'::interval) AND (condition_timeout > '00:00:00'::interval) AND ((max_retries >= 1) AND (max_retries <= 1000)) AND ((max_running >= 1) AND (max_running <= 1000)) AND ((catch_up_limit >= 1) AND (catch_up_limit <= 10000)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND ((priority >= 0) AND (priority <= 1000)))),
+    CONSTRAINT schedules_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT schedules_words CHECK (((dst_gap = ANY (ARRAY['run_after'::text, 'skip'::text])) AND (dst_fold = ANY (ARRAY['once'::text, 'both'::text])) AND (catch_up = ANY (ARRAY['none'::text, 'latest'::text, 'all'::text])) AND (overlap = ANY (ARRAY['skip'::text, 'queue'::text, 'replace'::text]))))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
+
+CREATE FUNCTION mainspring.check_schedule(schedule mainspring.schedules) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if length(coalesce(trim(schedule.name), '')) not between 1 and 200 then
+        perform mainspring.refuse_schedule('name', 'must have 1 to 200 characters');
+    end if;
+    if num_nonnulls(schedule.cron, schedule.every, schedule.at) <> 1 then
+        perform mainspring.refuse_schedule('timing', 'give exactly one of cron, every and at');
+    end if;
+    if schedule.cron is not null then
+        perform mainspring.check_cron(schedule.cron);
+    end if;
+    if schedule.every < '1 second' then
+        perform mainspring.refuse_schedule('every', 'must be one second or more');
+    end if;
+    begin
+        perform now() at time zone schedule.zone;
+    exception when invalid_parameter_value then
+        perform mainspring.refuse_schedule('zone',
+            'there is no time zone ' || quote_literal(schedule.zone));
+    end;
+    if schedule.ends_at <= schedule.starts_at then
+        perform mainspring.refuse_schedule('ends_at', 'must be after starts_at');
+    end if;
+    if schedule.overlap not in ('skip', 'queue', 'replace') then
+        perform mainspring.refuse_schedule('overlap', 'must be skip, queue or replace');
+    end if;
+    if schedule.catch_up not in ('none', 'latest', 'all') then
+        perform mainspring.refuse_schedule('catch_up', 'must be none, latest or all');
+    end if;
+    if num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql) > 1 then
+        perform mainspring.refuse_schedule('condition',
+            'give at most one of launcher, condition_sql and gauge_sql');
+    end if;
+    if (schedule.gauge_sql is null) <> (num_nonnulls(schedule.gauge_lower, schedule.gauge_upper)
+                                        = 0)
+       or num_nulls(schedule.gauge_lower, schedule.gauge_upper) = 1
+       or schedule.gauge_lower > schedule.gauge_upper then
+        perform mainspring.refuse_schedule('gauge',
+            'needs gauge_sql, gauge_lower and gauge_upper, the lower not above the upper');
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.check_text(option text, value text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -146,16 +474,111 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.close_overdue_run(job_id bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    overdue mainspring.jobs;
+    limit_text text;
+begin
+    select * into overdue from mainspring.jobs as job
+     where job.job_id = close_overdue_run.job_id and job.state = 'running'
+       and job.slot_at is not null
+       for update skip locked;
+    if not found then
+        return false;
+    end if;
+    select 'it ran longer than the ' || s.run_timeout || ' its schedule allows' into limit_text
+      from mainspring.schedules as s where s.schedule_id = overdue.schedule_id;
+    update mainspring.slots as slot
+       set run_state = 'timed_out', started_at = overdue.started_at, finished_at = now(),
+           reason = limit_text
+     where slot.schedule_id = overdue.schedule_id and slot.scheduled_for = overdue.slot_at;
+    update mainspring.jobs as job set slot_at = null
+     where job.job_id = close_overdue_run.job_id;
+    perform mainspring.cancel(overdue.job_id, limit_text, overdue.tenant_id);
+    perform mainspring.release_turn(overdue.schedule_id);
+    return true;
+end
+$$;
+
+CREATE FUNCTION mainspring.create_schedule(spec jsonb) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+declare
+    stored mainspring.schedules := mainspring.store_schedule(
+        jsonb_populate_record(null::mainspring.schedules, spec));
+begin
+    if stored.schedule_id is null then
+        perform mainspring.refuse('MS042', 'there is a schedule '
+            || quote_literal(spec ->> 'name') || ' already',
+            jsonb_build_object('name', spec ->> 'name'));
+    end if;
+    return stored.schedule_id;
+end
+$$;
+
+CREATE FUNCTION mainspring.declare_schedule(spec jsonb, overwrite boolean) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+declare
+    wanted jsonb := mainspring.schedule_facts(
+        jsonb_populate_record(null::mainspring.schedules, spec));
+    schedule mainspring.schedules;
+    known jsonb;
+    current jsonb;
+    changes jsonb;
+begin
+    -- The common case by far: the same program starts once more.
+    if not overwrite and exists (
+        select from mainspring.schedules as s
+         where s.tenant_id = spec ->> 'tenant_id' and s.name = spec ->> 'name'
+           and s.declared = wanted) then
+        return 'unchanged';
+    end if;
+    schedule := mainspring.store_schedule(jsonb_populate_record(
+        null::mainspring.schedules, spec || jsonb_build_object('declared', wanted)));
+    if schedule.schedule_id is not null then
+        return 'created';
+    end if;
+    schedule := mainspring.find_schedule(spec ->> 'tenant_id', spec ->> 'name');
+    if schedule.declared is null and not overwrite then
+        return 'kept';
+    end if;
+    known := coalesce(schedule.declared, '{}');
+    current := mainspring.schedule_facts(schedule);
+    select jsonb_object_agg(key, wanted -> key) into changes
+      from (select jsonb_object_keys(wanted || known) as key) as part
+     where (wanted -> key is distinct from known -> key or overwrite)
+       and (current -> key is not distinct from known -> key or overwrite)
+       and wanted -> key is distinct from current -> key
+       and (key <> 'condition_role' or wanted ? key);
+    perform mainspring.store_schedule(jsonb_populate_record(
+        schedule, coalesce(changes, '{}') || jsonb_build_object('declared', wanted)));
+    return case when changes is null then 'kept' else 'changed' end;
+end
+$$;
+
 CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 #variable_conflict use_column
+declare
+    gone mainspring.jobs;
 begin
     delete from mainspring.jobs as job
      where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
-       and job.state <> 'running';
-    if not found then
+       and job.state <> 'running'
+    returning * into gone;
+    if gone.slot_at is not null then
+        update mainspring.slots as slot
+           set run_state = 'canceled', finished_at = now(), reason = 'its job was deleted'
+         where slot.schedule_id = gone.schedule_id and slot.scheduled_for = gone.slot_at;
+        perform mainspring.release_turn(gone.schedule_id);
+    end if;
+    if gone.job_id is null then
         delete from mainspring.jobs_history as job
          where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant;
         if not found then
@@ -456,6 +879,85 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.find_schedule(tenant text, name text) RETURNS mainspring.schedules
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    found_schedule mainspring.schedules;
+begin
+    select * into found_schedule from mainspring.schedules as s
+     where s.tenant_id = find_schedule.tenant and s.name = find_schedule.name for update;
+    if not found then
+        perform mainspring.refuse('MS040', 'there is no schedule '
+            || coalesce(quote_literal(find_schedule.name), 'null'),
+            jsonb_build_object('name', find_schedule.name));
+    end if;
+    return found_schedule;
+end
+$$;
+
+CREATE FUNCTION mainspring.forget_schedule() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    delete from mainspring.slots where schedule_id = old.schedule_id;
+    delete from mainspring.schedule_figures where schedule_id = old.schedule_id;
+    return null;
+end
+$$;
+
+CREATE SEQUENCE mainspring.job_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.jobs (
+    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) NOT NULL,
+    fence bigint,
+    worker_id bigint,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    probed_at timestamp with time zone,
+    attempt integer DEFAULT 0 NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    losses integer DEFAULT 0 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state NOT NULL,
+    waits_for mainspring.waits_for,
+    priority smallint DEFAULT 100 NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    dedupe_key text COLLATE pg_catalog."C",
+    correlation_id text,
+    tags text[],
+    progress jsonb,
+    checkpoint jsonb,
+    result jsonb,
+    last_error text,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    origin jsonb,
+    CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
+    CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT jobs_priority_in_range CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT jobs_running_has_lease CHECK ((((state = 'running'::mainspring.job_state) = (fence IS NOT NULL)) AND ((fence IS NULL) = (worker_id IS NULL)) AND ((state <> 'running'::mainspring.job_state) OR ((waits_for IS NULL) AND (started_at IS NOT NULL)))))
+)
+WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_analyze_scale_factor='0.05', autovacuum_analyze_threshold='5000', autovacuum_vacuum_cost_delay='0');
+
+CREATE FUNCTION mainspring.live_runs(schedule_id bigint) RETURNS bigint
+    LANGUAGE sql STABLE
+    RETURN (SELECT count(*) AS count FROM mainspring.jobs job WHERE ((job.schedule_id = live_runs.schedule_id) AND (job.slot_at IS NOT NULL)));
+
 CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -466,6 +968,38 @@ $$;
 CREATE FUNCTION mainspring.message_for(queue text, due_at timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE
     RETURN CASE WHEN (due_at <= now()) THEN ('q:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'd:'::text ELSE NULL::text END;
+
+CREATE FUNCTION mainspring.move_schedule() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.turn := old.turn + 1;
+    new.next_slot_at := new.next_run_at;
+    perform pg_notify('mainspring', 's:');
+    return new;
+end
+$$;
+
+CREATE FUNCTION mainspring.note_failure(schedule mainspring.schedules, problem text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    failures integer := schedule.retry_count + 1;
+    again_at timestamptz := now() + least(2 ^ least(failures, 6), 60) * interval '1 minute';
+begin
+    update mainspring.schedules as s
+       set retry_count = failures, failed_count = s.failed_count + 1, last_failed_at = now(),
+           last_error = left(problem, 2000), next_slot_at = again_at, next_run_at = again_at
+     where s.schedule_id = schedule.schedule_id;
+    if failures >= schedule.max_retries then
+        update mainspring.schedules as s
+           set enabled = false,
+               disabled_reason = 'failed ' || failures || ' times in a row; the last: '
+                                 || left(problem, 1000)
+         where s.schedule_id = schedule.schedule_id;
+    end if;
+end
+$$;
 
 CREATE FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) RETURNS record
     LANGUAGE plpgsql
@@ -501,11 +1035,87 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.prepare_schedule() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if tg_op = 'UPDATE' and new is not distinct from old then
+        return new;
+    end if;
+    perform mainspring.check_schedule(new);
+    new.updated_at := now();
+    new.is_templated := new.payload::text like '%{{%';
+    if tg_op = 'UPDATE' and (
+        new.cron, new.every, new.at, new.zone, new.dst_gap, new.dst_fold, new.starts_at,
+        new.ends_at, new.calendar, new.enabled, new.paused_until, new.jitter, new.anchor_at)
+        is not distinct from (
+        old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
+        old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at) then
+        return new;
+    end if;
+    if tg_op = 'UPDATE' then
+        new.turn := old.turn + 1;
+        new.next_run_at := 'epoch';
+        if new.enabled and not old.enabled then
+            new.retry_count := 0;
+            new.disabled_reason := null;
+        end if;
+    end if;
+    new.changed_at := now();
+    new.checking_until := null;
+    new.checking_by := null;
+    -- An instant given by hand is the first slot.
+    new.next_slot_at := case when new.next_run_at > 'epoch' then new.next_run_at end;
+    if not new.enabled then
+        new.next_run_at := null;
+        new.next_slot_at := null;
+    end if;
+    return new;
+end
+$$;
+
 CREATE FUNCTION mainspring.refuse(code text, message text, detail jsonb DEFAULT '{}'::jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
 begin
     raise exception using errcode = code, message = message, detail = detail::text;
+end
+$$;
+
+CREATE FUNCTION mainspring.refuse_schedule(field text, problem text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS041', field || ': ' || problem,
+        jsonb_build_object('field', field, 'problem', problem));
+end
+$$;
+
+CREATE FUNCTION mainspring.release_turn(schedule_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    room bigint;
+begin
+    select coalesce(max(schedule.max_running), 1) into room from mainspring.schedules as schedule
+     where schedule.schedule_id = release_turn.schedule_id;
+    select room - count(*) into room from mainspring.jobs as job
+     where job.schedule_id = release_turn.schedule_id and job.slot_at is not null
+       and job.waits_for is distinct from 'turn';
+    if room > 0 then
+        with released as (
+            update mainspring.jobs as job set waits_for = null, scheduled_for = now()
+             where job.job_id = any (array(
+                select waiting.job_id from mainspring.jobs as waiting
+                 where waiting.schedule_id = release_turn.schedule_id
+                   and waiting.waits_for = 'turn'
+                 order by waiting.slot_at limit room for update skip locked))
+            returning job.queue
+        )
+        select count(mainspring.wake(queue)) into room from (select distinct queue from released);
+    end if;
 end
 $$;
 
@@ -582,12 +1192,14 @@ begin
     loop
         insert into mainspring.jobs (
             job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-            definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error)
+            definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error,
+            schedule_id, slot_at, origin)
         values (
             ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
             ended.priority, ended.tenant_id, ended.queue, ended.definition,
             coalesce(retry.payload, ended.payload), ended.dedupe_key, ended.correlation_id,
-            ended.tags, ended.checkpoint, ended.last_error)
+            ended.tags, ended.checkpoint, ended.last_error, ended.schedule_id, ended.slot_at,
+            ended.origin)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
         exit when found;
         select job.job_id into holder from mainspring.jobs as job
@@ -598,12 +1210,23 @@ begin
                 jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
         end if;
     end loop;
+    update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
+     where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
+       and slot.job_id = ended.job_id;
     perform mainspring.wake(ended.queue);
     return ended.job_id;
 end
 $$;
 
 COMMENT ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) IS 'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
+
+CREATE FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (jitter = '00:00:00'::interval) THEN slot ELSE (slot + (jitter * ((((hashint8extended(schedule_id, (EXTRACT(epoch FROM slot))::bigint) & (65535)::bigint))::numeric / 65536.0))::double precision)) END;
+
+CREATE FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN jsonb_strip_nulls((to_jsonb(schedule) - ARRAY['schedule_id'::text, 'turn'::text, 'next_run_at'::text, 'next_slot_at'::text, 'checking_until'::text, 'checking_by'::text, 'changed_at'::text, 'created_at'::text, 'updated_at'::text, 'anchor_at'::text, 'last_slot_at'::text, 'last_enqueued_at'::text, 'last_skipped_at'::text, 'last_failed_at'::text, 'enqueued_count'::text, 'skipped_count'::text, 'failed_count'::text, 'missed_count'::text, 'lateness_total'::text, 'lateness_worst'::text, 'retry_count'::text, 'gauge_is_high'::text, 'last_error'::text, 'disabled_reason'::text, 'declared'::text, 'is_templated'::text]));
 
 CREATE FUNCTION mainspring.settle_cancel(job_id bigint) RETURNS boolean
     LANGUAGE plpgsql
@@ -620,13 +1243,203 @@ begin
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        last_error)
+        last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
            tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags, progress,
-           checkpoint, last_error
+           checkpoint, last_error, schedule_id, slot_at, origin
       from ended;
     return found;
+end
+$$;
+
+CREATE FUNCTION mainspring.settle_slot() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update mainspring.slots as slot
+       set run_state = new.state::text, started_at = new.started_at,
+           finished_at = new.finished_at,
+           reason = case when new.state = 'succeeded' then slot.reason
+                         else left(new.last_error, 2000) end
+     where slot.schedule_id = new.schedule_id and slot.scheduled_for = new.slot_at
+       and slot.job_id = new.job_id;
+    perform mainspring.release_turn(new.schedule_id);
+    return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb DEFAULT NULL::jsonb, definition text DEFAULT NULL::text, in_line boolean DEFAULT false, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    defined mainspring.definitions;
+    live bigint := mainspring.live_runs(schedule.schedule_id);
+    key text := coalesce(start_slot.definition, schedule.definition);
+begin
+    select * into defined from mainspring.definitions as d where d.key = key and d.is_active;
+    if not found then
+        outcome := 'failed';
+        reason := 'no active definition has the key ' || quote_literal(key);
+        return;
+    end if;
+    if live >= schedule.max_running and schedule.overlap = 'skip' and not in_line then
+        outcome := 'skipped';
+        reason := 'an earlier run is still live (overlap = skip)';
+        return;
+    end if;
+    if live >= schedule.max_running and schedule.overlap = 'replace' then
+        perform mainspring.cancel(job.job_id, 'replaced by a newer slot of its schedule',
+                                  job.tenant_id)
+           from mainspring.jobs as job
+          where job.schedule_id = schedule.schedule_id and job.slot_at is not null;
+        live := mainspring.live_runs(schedule.schedule_id);
+    end if;
+    insert into mainspring.jobs as job (
+        tenant_id, queue, definition, priority, payload, max_attempts, waits_for, schedule_id,
+        slot_at, origin)
+    values (
+        schedule.tenant_id, coalesce(schedule.queue, defined.queue), key,
+        coalesce(schedule.priority, defined.priority),
+        coalesce(start_slot.payload, schedule.payload),
+        coalesce(schedule.max_attempts, defined.max_attempts),
+        case when live >= schedule.max_running then 'turn'::mainspring.waits_for end,
+        schedule.schedule_id, slot,
+        jsonb_build_object('schedule', schedule.name, 'trigger', source, 'missed', missed))
+    returning job.job_id into job_id;
+    outcome := 'enqueued';
+    if live < schedule.max_running then
+        perform mainspring.wake(coalesce(schedule.queue, defined.queue));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.store_schedule(schedule mainspring.schedules) RETURNS mainspring.schedules
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    stored mainspring.schedules;
+begin
+    if schedule.schedule_id is null then
+        insert into mainspring.schedules (
+            tenant_id, name, description, enabled, cron, every, at, zone, dst_gap, dst_fold,
+            calendar, starts_at, ends_at, jitter, definition, payload, queue, priority,
+            max_attempts, misfire_grace, catch_up, catch_up_limit, catch_up_max_age, overlap,
+            max_running, run_timeout, launcher, condition_sql, gauge_sql, gauge_lower,
+            gauge_upper, condition_role, condition_timeout, max_retries, paused_until, declared)
+        values (
+            schedule.tenant_id, schedule.name, schedule.description, schedule.enabled,
+            schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
+            schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
+            schedule.jitter, schedule.definition, schedule.payload, schedule.queue,
+            schedule.priority, schedule.max_attempts, schedule.misfire_grace, schedule.catch_up,
+            schedule.catch_up_limit, schedule.catch_up_max_age, schedule.overlap,
+            schedule.max_running, schedule.run_timeout, schedule.launcher,
+            schedule.condition_sql, schedule.gauge_sql, schedule.gauge_lower,
+            schedule.gauge_upper, coalesce(schedule.condition_role, current_user),
+            schedule.condition_timeout, schedule.max_retries, schedule.paused_until,
+            schedule.declared)
+        on conflict on constraint schedules_name_is_unique do nothing
+        returning * into stored;
+        return stored;
+    end if;
+    update mainspring.schedules as s
+       set name = schedule.name, description = schedule.description,
+           enabled = schedule.enabled, cron = schedule.cron, every = schedule.every,
+           at = schedule.at, zone = schedule.zone, dst_gap = schedule.dst_gap,
+           dst_fold = schedule.dst_fold, calendar = schedule.calendar,
+           starts_at = schedule.starts_at, ends_at = schedule.ends_at,
+           jitter = schedule.jitter, definition = schedule.definition,
+           payload = schedule.payload, queue = schedule.queue, priority = schedule.priority,
+           max_attempts = schedule.max_attempts, misfire_grace = schedule.misfire_grace,
+           catch_up = schedule.catch_up, catch_up_limit = schedule.catch_up_limit,
+           catch_up_max_age = schedule.catch_up_max_age, overlap = schedule.overlap,
+           max_running = schedule.max_running, run_timeout = schedule.run_timeout,
+           launcher = schedule.launcher, condition_sql = schedule.condition_sql,
+           gauge_sql = schedule.gauge_sql, gauge_lower = schedule.gauge_lower,
+           gauge_upper = schedule.gauge_upper, condition_role = schedule.condition_role,
+           condition_timeout = schedule.condition_timeout, max_retries = schedule.max_retries,
+           paused_until = schedule.paused_until, disabled_reason = schedule.disabled_reason,
+           declared = schedule.declared
+     where s.schedule_id = schedule.schedule_id
+    returning * into stored;
+    return stored;
+end
+$$;
+
+CREATE FUNCTION mainspring.tell_schedulers() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_notify('mainspring', 's:');
+    return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    started record;
+    slot timestamptz := clock_timestamp();
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.name = trigger_scheduled_job.name and s.tenant_id = trigger_scheduled_job.tenant
+       for update;
+    if not found then
+        perform mainspring.refuse('MS040', 'there is no schedule '
+            || coalesce(quote_literal(trigger_scheduled_job.name), 'null'),
+            jsonb_build_object('name', trigger_scheduled_job.name));
+    end if;
+    if schedule.launcher is not null or schedule.is_templated
+       or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
+        select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
+               'a scheduler looks at it first' as reason into started;
+        perform pg_notify('mainspring', 's:');
+    else
+        select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
+    end if;
+    if started.outcome = 'failed' then
+        perform mainspring.refuse('MS010', started.reason,
+                                  jsonb_build_object('key', schedule.definition));
+    end if;
+    insert into mainspring.slots
+        (schedule_id, scheduled_for, outcome, trigger, job_id, reason, is_forced)
+    values (schedule.schedule_id, slot, started.outcome, 'manual', started.job_id,
+            started.reason, force);
+    update mainspring.schedules as s
+       set turn = s.turn + 1,
+           last_enqueued_at = case when started.outcome = 'enqueued' then now()
+                                   else s.last_enqueued_at end,
+           enqueued_count = s.enqueued_count + (started.outcome = 'enqueued')::integer,
+           skipped_count = s.skipped_count + (started.outcome = 'skipped')::integer
+     where s.schedule_id = schedule.schedule_id;
+    return jsonb_build_object(
+        'success', started.outcome in ('enqueued', 'pending'), 'job_name', schedule.name,
+        'outcome', started.outcome, 'slot_at', slot, 'job_id', started.job_id,
+        'message', coalesce(started.reason, 'job ' || started.job_id || ' is enqueued'));
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) IS 'Fires a schedule now, in a slot of its own; conditions are checked unless forced.';
+
+CREATE FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+declare
+    schedule mainspring.schedules := mainspring.find_schedule(tenant, name);
+begin
+    schedule := mainspring.store_schedule(jsonb_populate_record(schedule, changes));
+    return schedule.schedule_id;
+exception when unique_violation then
+    perform mainspring.refuse('MS042', 'there is a schedule '
+        || quote_literal(changes ->> 'name') || ' already',
+        jsonb_build_object('name', changes ->> 'name'));
 end
 $$;
 
@@ -661,49 +1474,6 @@ CREATE TABLE mainspring.attempts (
     CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
 )
 PARTITION BY RANGE (finished_at);
-
-CREATE SEQUENCE mainspring.job_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-CREATE TABLE mainspring.jobs (
-    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) NOT NULL,
-    fence bigint,
-    worker_id bigint,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_for timestamp with time zone DEFAULT now() NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    cancel_requested_at timestamp with time zone,
-    probed_at timestamp with time zone,
-    attempt integer DEFAULT 0 NOT NULL,
-    failures integer DEFAULT 0 NOT NULL,
-    losses integer DEFAULT 0 NOT NULL,
-    max_attempts integer DEFAULT 3 NOT NULL,
-    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state NOT NULL,
-    waits_for mainspring.waits_for,
-    priority smallint DEFAULT 100 NOT NULL,
-    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    definition text NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
-    dedupe_key text COLLATE pg_catalog."C",
-    correlation_id text,
-    tags text[],
-    progress jsonb,
-    checkpoint jsonb,
-    result jsonb,
-    last_error text,
-    CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
-    CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
-    CONSTRAINT jobs_priority_in_range CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT jobs_running_has_lease CHECK ((((state = 'running'::mainspring.job_state) = (fence IS NOT NULL)) AND ((fence IS NULL) = (worker_id IS NULL)) AND ((state <> 'running'::mainspring.job_state) OR ((waits_for IS NULL) AND (started_at IS NOT NULL)))))
-)
-WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_analyze_scale_factor='0.05', autovacuum_analyze_threshold='5000', autovacuum_vacuum_cost_delay='0');
 
 CREATE SEQUENCE mainspring.worker_ids
     START WITH 1
@@ -781,6 +1551,28 @@ CREATE TABLE mainspring.attempts_default (
     CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
 );
 
+CREATE TABLE mainspring.audit (
+    audit_id bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    actor text NOT NULL,
+    action text NOT NULL,
+    noun text NOT NULL,
+    subject text NOT NULL,
+    reason text,
+    before jsonb,
+    after jsonb
+);
+
+ALTER TABLE mainspring.audit ALTER COLUMN audit_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME mainspring.audit_audit_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE mainspring.definitions (
     key text NOT NULL COLLATE pg_catalog."C",
     kind text DEFAULT 'python'::text NOT NULL,
@@ -840,6 +1632,9 @@ CREATE TABLE mainspring.jobs_history (
     checkpoint jsonb,
     result jsonb,
     last_error text,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    origin jsonb,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 )
 PARTITION BY RANGE (finished_at);
@@ -870,7 +1665,10 @@ CREATE VIEW mainspring.job_status AS
     jobs.checkpoint,
     jobs.result,
     jobs.last_error,
-    jobs.worker_id
+    jobs.worker_id,
+    jobs.schedule_id,
+    jobs.slot_at,
+    jobs.origin
    FROM mainspring.jobs
 UNION ALL
  SELECT jobs_history.job_id,
@@ -898,7 +1696,10 @@ UNION ALL
     jobs_history.checkpoint,
     jobs_history.result,
     jobs_history.last_error,
-    jobs_history.worker_id
+    jobs_history.worker_id,
+    jobs_history.schedule_id,
+    jobs_history.slot_at,
+    jobs_history.origin
    FROM mainspring.jobs_history;
 
 CREATE TABLE mainspring.jobs_history_default (
@@ -930,6 +1731,9 @@ CREATE TABLE mainspring.jobs_history_default (
     checkpoint jsonb,
     result jsonb,
     last_error text,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    origin jsonb,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
 
@@ -959,6 +1763,119 @@ CREATE TABLE mainspring.retention (
     CONSTRAINT retention_state_check CHECK ((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])))
 );
 
+CREATE TABLE mainspring.schedule_figures (
+    schedule_id bigint NOT NULL,
+    succeeded bigint DEFAULT 0 NOT NULL,
+    unsuccessful bigint DEFAULT 0 NOT NULL,
+    seconds_total double precision DEFAULT 0 NOT NULL,
+    seconds_worst double precision DEFAULT 0 NOT NULL,
+    last_finished_at timestamp with time zone,
+    last_run_state text
+)
+WITH (fillfactor='70');
+
+CREATE TABLE mainspring.slots (
+    schedule_id bigint NOT NULL,
+    scheduled_for timestamp with time zone NOT NULL,
+    fired_at timestamp with time zone DEFAULT now() NOT NULL,
+    checking_until timestamp with time zone,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    job_id bigint,
+    missed integer DEFAULT 0 NOT NULL,
+    outcome mainspring.slot_outcome NOT NULL,
+    trigger mainspring.slot_trigger DEFAULT 'scheduler'::mainspring.slot_trigger NOT NULL,
+    is_forced boolean DEFAULT false NOT NULL,
+    reason text,
+    payload jsonb,
+    run_state text,
+    counted_as text,
+    CONSTRAINT slots_enqueued_have_a_job CHECK (((outcome = 'enqueued'::mainspring.slot_outcome) = (job_id IS NOT NULL))),
+    CONSTRAINT slots_only_jobs_run CHECK (((run_state IS NULL) OR (outcome = 'enqueued'::mainspring.slot_outcome))),
+    CONSTRAINT slots_run_state_check CHECK ((run_state = ANY (ARRAY['succeeded'::text, 'failed'::text, 'dead_letter'::text, 'canceled'::text, 'timed_out'::text])))
+)
+WITH (fillfactor='85', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
+
+CREATE VIEW mainspring.schedule_status AS
+ SELECT schedule.schedule_id,
+    schedule.tenant_id,
+    schedule.name,
+    schedule.description,
+    schedule.enabled,
+    schedule.disabled_reason,
+    schedule.paused_until,
+    schedule.definition,
+    schedule.cron,
+    schedule.every,
+    schedule.at,
+    schedule.zone,
+    schedule.launcher,
+    schedule.overlap,
+    schedule.catch_up,
+        CASE
+            WHEN (schedule.next_run_at > '1970-01-01 00:00:00+00'::timestamp with time zone) THEN schedule.next_run_at
+            ELSE NULL::timestamp with time zone
+        END AS next_run_at,
+    schedule.last_enqueued_at AS last_run_at,
+    (COALESCE(fresh.last_run_state, figures.last_run_state) = 'succeeded'::text) AS last_run_success,
+    (runs.succeeded + runs.unsuccessful) AS total_runs,
+    runs.succeeded AS successful_runs,
+    runs.unsuccessful AS failed_runs,
+    schedule.skipped_count AS skipped_slots,
+    schedule.missed_count AS missed_slots,
+    schedule.failed_count AS failed_launches,
+    round(((100.0 * (runs.succeeded)::numeric) / (NULLIF((runs.succeeded + runs.unsuccessful), 0))::numeric), 1) AS success_rate_percent,
+    (runs.seconds / (NULLIF((runs.succeeded + runs.unsuccessful), 0))::double precision) AS average_seconds,
+    GREATEST(figures.seconds_worst, fresh.seconds_worst) AS worst_seconds,
+    ((EXTRACT(epoch FROM schedule.lateness_total))::double precision / (NULLIF((schedule.enqueued_count + schedule.skipped_count), 0))::double precision) AS average_lateness_seconds,
+    (EXTRACT(epoch FROM schedule.lateness_worst))::double precision AS worst_lateness_seconds,
+    schedule.retry_count,
+    schedule.max_retries,
+    schedule.last_error,
+    schedule.last_failed_at,
+    schedule.created_at,
+    schedule.updated_at
+   FROM (mainspring.schedules schedule
+     LEFT JOIN mainspring.schedule_figures figures USING (schedule_id)),
+    LATERAL ( SELECT (count(*) FILTER (WHERE (slot.run_state = 'succeeded'::text)) - count(*) FILTER (WHERE (slot.counted_as = 'succeeded'::text))) AS succeeded,
+            (count(*) FILTER (WHERE (slot.run_state <> 'succeeded'::text)) - count(*) FILTER (WHERE (slot.counted_as <> 'succeeded'::text))) AS unsuccessful,
+            sum(EXTRACT(epoch FROM (slot.finished_at - slot.started_at))) AS seconds,
+            (max(EXTRACT(epoch FROM (slot.finished_at - slot.started_at))))::double precision AS seconds_worst,
+            (array_agg(slot.run_state ORDER BY slot.finished_at DESC) FILTER (WHERE (slot.run_state IS NOT NULL)))[1] AS last_run_state
+           FROM mainspring.slots slot
+          WHERE ((slot.schedule_id = schedule.schedule_id) AND (slot.run_state IS DISTINCT FROM slot.counted_as))) fresh,
+    LATERAL ( SELECT (COALESCE(figures.succeeded, (0)::bigint) + fresh.succeeded) AS succeeded,
+            (COALESCE(figures.unsuccessful, (0)::bigint) + fresh.unsuccessful) AS unsuccessful,
+            (COALESCE(figures.seconds_total, (0)::double precision) + (COALESCE(fresh.seconds, (0)::numeric))::double precision) AS seconds) runs;
+
+ALTER TABLE mainspring.schedules ALTER COLUMN schedule_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME mainspring.schedules_schedule_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE VIEW mainspring.slot_status AS
+ SELECT slot.schedule_id,
+    schedule.tenant_id,
+    schedule.name,
+    slot.scheduled_for,
+    slot.outcome,
+    slot.trigger,
+    slot.reason,
+    slot.missed,
+    slot.job_id,
+    slot.fired_at,
+    slot.run_state,
+    slot.started_at,
+    slot.finished_at,
+    (EXTRACT(epoch FROM (slot.fired_at - slot.scheduled_for)))::double precision AS lateness_seconds,
+    (EXTRACT(epoch FROM (slot.finished_at - slot.started_at)))::double precision AS seconds
+   FROM (mainspring.slots slot
+     JOIN mainspring.schedules schedule USING (schedule_id));
+
 CREATE TABLE mainspring.tenants (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     created_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -984,6 +1901,9 @@ ALTER TABLE ONLY mainspring.attempts ATTACH PARTITION mainspring.attempts_defaul
 
 ALTER TABLE ONLY mainspring.jobs_history ATTACH PARTITION mainspring.jobs_history_default DEFAULT;
 
+ALTER TABLE ONLY mainspring.audit
+    ADD CONSTRAINT audit_pkey PRIMARY KEY (audit_id);
+
 ALTER TABLE ONLY mainspring.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (key);
 
@@ -999,6 +1919,18 @@ ALTER TABLE ONLY mainspring.migrations
 ALTER TABLE ONLY mainspring.retention
     ADD CONSTRAINT retention_tenant_id_state_key UNIQUE NULLS NOT DISTINCT (tenant_id, state);
 
+ALTER TABLE ONLY mainspring.schedule_figures
+    ADD CONSTRAINT schedule_figures_pkey PRIMARY KEY (schedule_id);
+
+ALTER TABLE ONLY mainspring.schedules
+    ADD CONSTRAINT schedules_name_is_unique UNIQUE (name, tenant_id);
+
+ALTER TABLE ONLY mainspring.schedules
+    ADD CONSTRAINT schedules_pkey PRIMARY KEY (schedule_id);
+
+ALTER TABLE ONLY mainspring.slots
+    ADD CONSTRAINT slots_pkey PRIMARY KEY (schedule_id, scheduled_for);
+
 ALTER TABLE ONLY mainspring.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
@@ -1008,6 +1940,8 @@ ALTER TABLE ONLY mainspring.workers
 CREATE INDEX attempts_job ON ONLY mainspring.attempts USING btree (job_id);
 
 CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING btree (job_id);
+
+CREATE INDEX audit_subject ON mainspring.audit USING btree (noun, subject, audit_id);
 
 CREATE INDEX enqueue_keys_expiry ON mainspring.enqueue_keys USING btree (expires_at);
 
@@ -1027,17 +1961,70 @@ CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue, priority, tenant_
 
 CREATE INDEX jobs_running ON mainspring.jobs USING btree (worker_id) WHERE (state = 'running'::mainspring.job_state);
 
+CREATE INDEX jobs_schedule ON mainspring.jobs USING btree (schedule_id, slot_at) WHERE (schedule_id IS NOT NULL);
+
+CREATE INDEX jobs_turn ON mainspring.jobs USING btree (schedule_id) WHERE (waits_for = 'turn'::mainspring.waits_for);
+
 CREATE INDEX jobs_unhandled ON mainspring.jobs USING btree (definition) WHERE (waits_for = 'handler'::mainspring.waits_for);
+
+CREATE INDEX schedules_checking ON mainspring.schedules USING btree (schedule_id) WHERE (checking_until IS NOT NULL);
+
+CREATE INDEX schedules_due ON mainspring.schedules USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
+
+CREATE INDEX schedules_watched ON mainspring.schedules USING btree (schedule_id) WHERE (run_timeout IS NOT NULL);
+
+CREATE INDEX slots_age ON mainspring.slots USING brin (scheduled_for) WITH (pages_per_range='16', autosummarize='on');
+
+CREATE INDEX slots_pending ON mainspring.slots USING btree (scheduled_for) WHERE (outcome = 'pending'::mainspring.slot_outcome);
+
+CREATE INDEX slots_uncounted ON mainspring.slots USING btree (schedule_id) WHERE (run_state IS DISTINCT FROM counted_as);
 
 ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history_default_job_id_idx;
 
+CREATE TRIGGER jobs_history_settle_slot AFTER INSERT ON mainspring.jobs_history FOR EACH ROW WHEN ((new.schedule_id IS NOT NULL)) EXECUTE FUNCTION mainspring.settle_slot();
+
+CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_schedule();
+
+CREATE TRIGGER schedules_check_role BEFORE INSERT OR UPDATE OF condition_role ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.check_condition_role();
+
+CREATE TRIGGER schedules_forget AFTER DELETE ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.forget_schedule();
+
+CREATE TRIGGER schedules_move BEFORE UPDATE OF next_run_at ON mainspring.schedules FOR EACH ROW WHEN (((new.turn = old.turn) AND (new.next_run_at > '1970-01-01 00:00:00+00'::timestamp with time zone) AND (new.next_run_at IS DISTINCT FROM old.next_run_at) AND (NOT (new.next_slot_at IS DISTINCT FROM old.next_slot_at)))) EXECUTE FUNCTION mainspring.move_schedule();
+
+CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
+
+CREATE TRIGGER schedules_tell AFTER INSERT OR UPDATE OF cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at ON mainspring.schedules FOR EACH STATEMENT EXECUTE FUNCTION mainspring.tell_schedulers();
+
+ALTER TABLE ONLY mainspring.schedules
+    ADD CONSTRAINT schedules_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
+
+REVOKE ALL ON FUNCTION mainspring.apply_plan(plan jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.audit_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_condition_role() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_cron(expression text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.check_text(option text, value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.create_schedule(spec jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.declare_schedule(spec jsonb, overwrite boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
 
@@ -1051,18 +2038,50 @@ REVOKE ALL ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[]
 
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.message_for(queue text, due_at timestamp with time zone) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.move_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, problem text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.prepare_schedule() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.refuse_schedule(field text, problem text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.release_turn(schedule_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.settle_cancel(job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.settle_slot() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.tell_schedulers() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wake(queue text, due_at timestamp with time zone) FROM PUBLIC;

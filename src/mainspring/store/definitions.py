@@ -1,9 +1,6 @@
 """Statements on definitions."""
 
 from collections.abc import Sequence
-from typing import Any
-
-from psycopg import AsyncConnection
 
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
@@ -31,7 +28,6 @@ def sync(definitions: Sequence[Definition]) -> Call:
     )
 
 
-async def keys(connection: AsyncConnection[Any]) -> list[str]:
-    """The keys of all active definitions."""
-    cursor = await connection.execute(_STATEMENTS["keys"].sql)
-    return [row[0] for row in await cursor.fetchall()]
+def keys() -> Call:
+    """Each row is (key,) of an active definition."""
+    return Call(_STATEMENTS["keys"].sql, {})

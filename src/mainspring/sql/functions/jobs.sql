@@ -530,11 +530,11 @@ begin
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        last_error)
+        last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
            tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags, progress,
-           checkpoint, last_error
+           checkpoint, last_error, schedule_id, slot_at, origin
       from ended;
     return found;
 end
@@ -581,12 +581,15 @@ begin
     loop
         insert into mainspring.jobs (
             job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-            definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error)
+            definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error,
+            schedule_id, slot_at, origin, waits_for)
         values (
             ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
             ended.priority, ended.tenant_id, ended.queue, ended.definition,
             coalesce(retry.payload, ended.payload), ended.dedupe_key, ended.correlation_id,
-            ended.tags, ended.checkpoint, ended.last_error)
+            ended.tags, ended.checkpoint, ended.last_error, ended.schedule_id, ended.slot_at,
+            ended.origin,
+            case when ended.slot_at is not null then 'turn'::mainspring.waits_for end)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
         exit when found;
         select job.job_id into holder from mainspring.jobs as job
@@ -597,6 +600,12 @@ begin
                 jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
         end if;
     end loop;
+    update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
+     where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
+       and slot.job_id = ended.job_id;
+    if ended.slot_at is not null then
+        perform mainspring.release_turn(ended.schedule_id);
+    end if;
     perform mainspring.wake(ended.queue);
     return ended.job_id;
 end
@@ -612,11 +621,20 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
+declare
+    gone mainspring.jobs;
 begin
     delete from mainspring.jobs as job
      where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
-       and job.state <> 'running';
-    if not found then
+       and job.state <> 'running'
+    returning * into gone;
+    if gone.slot_at is not null then
+        update mainspring.slots as slot
+           set run_state = 'canceled', finished_at = now(), reason = 'its job was deleted'
+         where slot.schedule_id = gone.schedule_id and slot.scheduled_for = gone.slot_at;
+        perform mainspring.release_turn(gone.schedule_id);
+    end if;
+    if gone.job_id is null then
         delete from mainspring.jobs_history as job
          where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant;
         if not found then
@@ -637,5 +655,3 @@ $$;
 
 comment on function mainspring.delete_job is
     'Removes a job that is not running, with its attempts.';
-
-revoke execute on all functions in schema mainspring from public;

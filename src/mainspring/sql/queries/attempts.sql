@@ -45,11 +45,11 @@ update mainspring.jobs as job
 returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt, job.failures,
           job.losses, job.max_attempts, job.queue, job.priority, job.tenant_id,
           case when job.checkpoint is null and job.correlation_id is null and job.tags is null
-                    and job.cancel_requested_at is null
+                    and job.origin is null and job.cancel_requested_at is null
                then null
                else jsonb_build_object(
                    'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
-                   'tags', job.tags) end::text;
+                   'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at) end::text;
 
 -- name: finish_succeeded
 -- scope: system
@@ -74,11 +74,11 @@ with reported as (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        result, last_error)
+        result, last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, losses, max_attempts, 'succeeded', priority,
            tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags, progress,
-           checkpoint, answer, last_error
+           checkpoint, answer, last_error, schedule_id, slot_at, origin
       from ended
 ), recorded as (
     insert into mainspring.attempts
@@ -112,11 +112,11 @@ with reported as (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        last_error)
+        last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
            cancel_requested_at, attempt, failures + failed, losses, max_attempts, end_state,
            priority, tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags,
-           progress, checkpoint, coalesce(error, last_error)
+           progress, checkpoint, coalesce(error, last_error), schedule_id, slot_at, origin
       from ended
 ), recorded as (
     insert into mainspring.attempts
@@ -258,11 +258,12 @@ with lost as (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        last_error)
+        last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, new_losses, max_attempts, 'dead_letter',
            priority, tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags,
-           progress, checkpoint, 'its worker died ' || new_losses || ' times while running it'
+           progress, checkpoint, 'its worker died ' || new_losses || ' times while running it',
+           schedule_id, slot_at, origin
       from parked
 ), returned as (
     update mainspring.jobs as job

@@ -38,11 +38,12 @@ with late as (
 insert into mainspring.jobs_history (
     job_id, created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
     attempt, failures, losses, max_attempts, state, priority, tenant_id, queue, definition,
-    payload, dedupe_key, correlation_id, tags, progress, checkpoint, last_error)
+    payload, dedupe_key, correlation_id, tags, progress, checkpoint, last_error, schedule_id,
+    slot_at, origin)
 select job_id, created_at, scheduled_for, started_at, now(), deadline_at, cancel_requested_at,
        attempt, failures, losses, max_attempts, 'canceled', priority, tenant_id, queue,
        definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-       'its deadline passed before it could start'
+       'its deadline passed before it could start', schedule_id, slot_at, origin
   from late
 returning job_id;
 

@@ -1,0 +1,361 @@
+"""A scheduler: sleeps to the next slot, plans what is due, and writes it in one statement.
+
+    listen ─wake─▶ fire loop ─▶ due groups ─▶ domain.slots.plan ─▶ fire (sets)
+                       │                                        └▶ apply_plans (one by one)
+                       └─▶ checks, a few at a time: condition ─▶ apply_plans
+    chores: figures, runs that go on for too long, turns, old slots
+
+Any number may run. Each slot is claimed by its row, and every write is guarded by the turn that
+was read, so which of them comes first does not matter. The advisory lock only spares the others
+the reading: one that does not hold it looks a second later, and fires what it then finds due.
+So a holder that died, or sleeps, costs that second and no more.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+
+from mainspring import telemetry
+from mainspring.db.dedicated import DedicatedConnection
+from mainspring.db.listen import listen
+from mainspring.db.pool import with_options
+from mainspring.db.spares import AsyncSpares
+from mainspring.domain import slots
+from mainspring.domain.conditions import Run
+from mainspring.domain.errors import InputError
+from mainspring.domain.timings import Timing, next_slot
+from mainspring.runtime.checks import Checker, plan_facts
+from mainspring.runtime.launchers import Launcher
+from mainspring.runtime.leases import is_gone, process_identity
+from mainspring.runtime.loop import Loop
+from mainspring.runtime.maintenance import recover
+from mainspring.settings import Settings
+from mainspring.store import schedules as store
+from mainspring.store import slots as slot_store
+from mainspring.store import workers
+from mainspring.store.schedules import DueGroup, DueSchedule, Fired, Firing
+
+_STANDBY = timedelta(seconds=1)
+_LONGEST_REST = 15.0
+_BATCH = 10_000
+_SET = 1000
+_MORE_CONNECTIONS = 2
+_PLANS_AT_ONCE = 200
+_CHORES_EVERY = 1.0
+_PRUNE_EVERY = 3600.0
+_OPTIONS = " ".join(
+    (
+        "-c mainspring.actor=scheduler",
+        # One that is paused in the middle of a transaction must not keep its schedules locked.
+        "-c idle_in_transaction_session_timeout=1s",
+        # A bitmap visits the dead jobs of a schedule each time anew; an index scan marks them.
+        "-c enable_bitmapscan=off",
+    )
+)
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is to be written for the schedules that are due."""
+
+    firsts: list[Firing] = field(default_factory=list)
+    plain: list[Firing] = field(default_factory=list)
+    special: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Scheduler:
+    """Fires schedules until it is stopped."""
+
+    def __init__(
+        self,
+        url: str,
+        launchers: Mapping[str, type[Launcher]],
+        *,
+        settings: Settings,
+        job_queue: Any = None,
+    ) -> None:
+        self.started = asyncio.Event()
+        self._settings = settings
+        self._url = url if settings.use_pooler else with_options(url, _OPTIONS)
+        self._identity = process_identity()
+        self._fires = self._dedicated("fire")
+        self._more_fires = [self._dedicated("fire more") for _ in range(_MORE_CONNECTIONS)]
+        self._chores_connection = self._dedicated("schedule chores")
+        self._spares = AsyncSpares(
+            self._url, size=settings.condition_concurrency + 2, use_pooler=settings.use_pooler
+        )
+        self._checker = Checker(
+            self._spares, launchers, job_queue, payload_limit=settings.max_payload_bytes
+        )
+        self._checks: set[asyncio.Task[None]] = set()
+        self._unfired: set[tuple[int, int]] = set()
+        self._leading: AsyncConnection[Any] | None = None
+        self._stopping = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._failure: BaseException | None = None
+        self.loop = Loop("fire", self._pass)
+        self.chores = Loop("schedule chores", self._do_chores)
+        self.pruning = Loop("slots", self._prune)
+
+    @property
+    def leads(self) -> bool:
+        """Whether it reads first; through a pooler nobody can know, so everyone does."""
+        return self._leading is not None or self._settings.use_pooler
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Fire until `stop`; what is being checked then is left to another scheduler."""
+        try:
+            await self._fires.run(self._recover)
+            for loop in (self.loop, self.chores, self.pruning):
+                self._spawn(loop.run())
+            if not self._settings.use_pooler:
+                self._spawn(listen(self._url, on_message=self._hear, on_connect=self.loop.wake))
+            telemetry.event("scheduler_started", leads=self.leads)
+            self.started.set()
+            await self._stopping.wait()
+        finally:
+            await self._close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _dedicated(self, name: str) -> DedicatedConnection:
+        return DedicatedConnection(
+            self._url,
+            name=f"mainspring {name}",
+            use_pooler=self._settings.use_pooler,
+            pins_plans=True,
+        )
+
+    def _spawn(self, duty: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(duty, name=getattr(duty, "__qualname__", "duty"))
+        task.add_done_callback(self._duty_ended)
+        self._tasks.append(task)
+
+    def _duty_ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            telemetry.event("loop_failed", loop=task.get_name(), error=repr(error))
+            self._failure = error
+            self.stop()
+
+    def _hear(self, message: str) -> None:
+        if message.startswith("s:"):
+            self.loop.wake()
+
+    async def _recover(self, connection: AsyncConnection[Any]) -> None:
+        """Close at once what dead processes left behind on this host."""
+        await self._take_over(connection)
+        await recover(connection, max_losses=self._settings.max_losses)
+
+    async def _take_over(self, connection: AsyncConnection[Any]) -> None:
+        """The checks of dead schedulers."""
+        dead = [name for name in await store.checkers(connection) if is_gone(name)]
+        if dead and await store.drop_checks(connection, dead):
+            self.loop.wake()
+
+    async def _close(self) -> None:
+        checks = list(self._checks)
+        for task in (*self._tasks, *checks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, *checks, return_exceptions=True)
+        if checks:
+            await self._give_back_checks()
+        for connection in (self._fires, *self._more_fires, self._chores_connection):
+            await connection.close()
+        await self._spares.close()
+        telemetry.event("scheduler_stopped")
+
+    async def _give_back_checks(self) -> None:
+        try:
+            async with asyncio.timeout(3):
+                await self._fires.run(lambda c: store.drop_checks(c, [self._identity]))
+        except TimeoutError:
+            telemetry.event("database_lost", connection="schedule checks")
+
+    # Firing
+
+    async def _pass(self) -> float:
+        return await self._fires.try_once(self._fire_all)
+
+    async def _fire_all(self, connection: AsyncConnection[Any]) -> float:
+        await self._try_to_lead(connection)
+        late = timedelta(0) if self.leads else _STANDBY
+        while await self._fire_due(connection, late):
+            pass
+        await self._start_checks(connection, late)
+        return await self._rest(connection, late)
+
+    async def _try_to_lead(self, connection: AsyncConnection[Any]) -> None:
+        if self._settings.use_pooler or self._leading is connection:
+            return
+        self._leading = connection if await store.lead(connection) else None
+        if self._leading is not None:
+            telemetry.event("scheduler_leads")
+            self.chores.wake()
+
+    async def _rest(self, connection: AsyncConnection[Any], late: timedelta) -> float:
+        longest = self._settings.poll_seconds if self._settings.use_pooler else _LONGEST_REST
+        due_in = await store.next_fire(connection)
+        if due_in is None:
+            return longest
+        has_room = len(self._checks) < self._settings.condition_concurrency
+        # What is due and stays so, since another fires it or there is no room to check it.
+        shortest = 0.0 if self.leads and has_room else 0.05
+        return min(longest, max(due_in + late.total_seconds(), shortest))
+
+    async def _fire_due(self, connection: AsyncConnection[Any], late: timedelta) -> bool:
+        """Whether there may be more."""
+        groups = await store.due(connection, late=late, limit=_BATCH)
+        batch = _Batch()
+        for group in groups:
+            try:
+                self._sort(group, batch)
+            except Exception as error:  # noqa: BLE001 - one schedule must not hold up the others
+                await self._refuse(connection, group, error)
+        if batch.firsts:
+            await store.advance(connection, batch.firsts)
+        if batch.plain:
+            await self._fire(connection, batch.plain)
+        for start in range(0, len(batch.special), _PLANS_AT_ONCE):
+            await store.apply_plans(connection, batch.special[start : start + _PLANS_AT_ONCE])
+        is_full = sum(len(group.schedule_ids) for group in groups) == _BATCH
+        return is_full or bool(batch.firsts)
+
+    def _sort(self, group: DueGroup, batch: _Batch) -> None:
+        timing = group.timing()
+        if group.slot_at is None:
+            batch.firsts.append(_first(group, timing))
+            return
+        plan = slots.plan(timing, group.misfires, group.slot_at, now=group.now)
+        keys = list(zip(group.schedule_ids, group.turns, strict=True))
+        if plan.is_plain and self._unfired.isdisjoint(keys):
+            batch.plain.append(
+                Firing(group.schedule_ids, group.turns, group.slot_at, plan.next_slot_at)
+            )
+            return
+        facts = plan_facts(plan, Run())
+        batch.special += [{**facts, "schedule_id": key, "turn": turn} for key, turn in keys]
+
+    async def _refuse(
+        self, connection: AsyncConnection[Any], group: DueGroup, error: Exception
+    ) -> None:
+        """A timing that only the program can read, and cannot: it was written by plain SQL."""
+        reason = str(error) if isinstance(error, InputError) else repr(error)
+        await store.refuse_timing(connection, group.schedule_ids, group.turns, reason=reason)
+        telemetry.event("schedule_disabled", schedules=len(group.schedule_ids), error=reason)
+
+    async def _fire(self, connection: AsyncConnection[Any], firings: list[Firing]) -> None:
+        """Many at once go over several connections, since each set keeps one backend busy."""
+        first, *others = _shared_out(firings, 1 + len(self._more_fires))
+        counts = await asyncio.gather(
+            self._fire_set(connection, first),
+            *(
+                more.try_once(partial(self._fire_set, firings=share))
+                for more, share in zip(self._more_fires, others, strict=False)
+            ),
+        )
+        asked = {key for firing in firings for key in firing.pairs()}
+        # Someone else fired them, or their slot was claimed before: the next pass looks closely.
+        self._unfired = asked if sum(fired.slots for fired in counts) < len(asked) else set()
+        if slots_fired := sum(fired.slots for fired in counts):
+            jobs = sum(fired.jobs for fired in counts)
+            telemetry.event("slots_fired", slots=slots_fired, jobs=jobs)
+
+    async def _fire_set(self, connection: AsyncConnection[Any], firings: list[Firing]) -> Fired:
+        try:
+            async with connection.transaction():
+                fired = await store.fire(connection, firings)
+                if fired.replaced:
+                    await store.replace_runs(connection, fired.replaced)
+                if fired.queues:
+                    await workers.wake(connection, fired.queues)
+        except psycopg.errors.UniqueViolation:
+            return Fired(0, 0, [], set())
+        return fired
+
+    # Checks
+
+    async def _start_checks(self, connection: AsyncConnection[Any], late: timedelta) -> None:
+        room = self._settings.condition_concurrency - len(self._checks)
+        if room <= 0:
+            return
+        asked = await slot_store.pending(connection, identity=self._identity, limit=room)
+        for due in asked:
+            self._start_check(self._checker.check_asked(due), due)
+        room -= len(asked)
+        if room > 0:
+            found = await store.due_checks(
+                connection, identity=self._identity, late=late, limit=room
+            )
+            for due in found:
+                self._start_check(self._checker.check(due), due)
+
+    def _start_check(self, check: Coroutine[Any, Any, None], due: DueSchedule) -> None:
+        task = asyncio.create_task(check, name=f"check {due.spec.name}")
+        self._checks.add(task)
+        task.add_done_callback(self._checked)
+
+    def _checked(self, task: "asyncio.Task[None]") -> None:
+        self._checks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # It is ours until its lease ends; then another look is taken.
+            telemetry.event("check_failed", check=task.get_name(), error=repr(error))
+        self.loop.wake()
+
+    # Chores
+
+    async def _do_chores(self) -> float:
+        for _ in range(10):
+            if not await self._chores_connection.try_once(slot_store.count_runs):
+                break
+        closed = await self._chores_connection.try_once(
+            lambda connection: store.overdue_runs(connection, limit=100)
+        )
+        if closed:
+            telemetry.event("runs_timed_out", runs=closed)
+        await self._chores_connection.try_once(store.release_turns)
+        await self._chores_connection.try_once(self._take_over)
+        # The others do them too, if seldom: who leads may hang.
+        return _CHORES_EVERY if self.leads else _LONGEST_REST
+
+    async def _prune(self) -> float:
+        keep = timedelta(days=self._settings.slot_retention_days)
+        while self.leads and await self._chores_connection.try_once(
+            lambda connection: slot_store.prune_slots(connection, keep)
+        ):
+            pass
+        return _PRUNE_EVERY
+
+
+def _first(group: DueGroup, timing: Timing) -> Firing:
+    """The first slot of schedules that have none; a date that has passed is due at once."""
+    base = group.base_at or group.now
+    first = timing.at if timing.at is not None else next_slot(timing, base)
+    return Firing(group.schedule_ids, group.turns, None, first)
+
+
+def _shared_out(firings: list[Firing], shares: int) -> list[list[Firing]]:
+    """About equal parts, fewer when there is little to do."""
+    total = sum(len(firing.schedule_ids) for firing in firings)
+    size = max(_SET, -(-total // shares))
+    parts: list[list[Firing]] = [[]]
+    room = size
+    for firing in firings:
+        start = 0
+        while start < len(firing.schedule_ids):
+            if not room:
+                parts.append([])
+                room = size
+            piece = firing.part(start, start + room)
+            parts[-1].append(piece)
+            start += len(piece.schedule_ids)
+            room -= len(piece.schedule_ids)
+    return parts

@@ -1,0 +1,498 @@
+-- Schedules: what is checked when one is written, and how slots become jobs.
+--
+-- A slot is claimed by its row, which is written in the transaction that inserts its job and
+-- moves the schedule on. Everything that fires or edits a schedule adds one to its turn, and
+-- whoever fires says which turn was read, so of any number of schedulers one gets through.
+
+create or replace function mainspring.run_instant(
+    schedule_id bigint, slot timestamptz, jitter interval
+)
+returns timestamptz
+language sql immutable
+return case when jitter = '0' then slot
+            else slot + jitter * ((hashint8extended(schedule_id, extract(epoch from slot)::bigint)
+                                   & 65535) / 65536.0) end;
+
+-- The jobs of a schedule that count as its runs: live, and not closed as timed out.
+create or replace function mainspring.live_runs(schedule_id bigint)
+returns bigint
+language sql stable
+return (select count(*) from mainspring.jobs as job
+         where job.schedule_id = live_runs.schedule_id and job.slot_at is not null);
+
+create or replace function mainspring.refuse_schedule(field text, problem text)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.refuse('MS041', field || ': ' || problem,
+        jsonb_build_object('field', field, 'problem', problem));
+end
+$$;
+
+-- Whether there is a zone with exactly this name, the only spelling that every program reads.
+-- The server spells back what it takes for a zone: in its own letters if it has a file, as given
+-- if it is a rule such as UTC+3. All rules have a digit; few names have one.
+create or replace function mainspring.is_zone(name text)
+returns boolean
+language plpgsql strict
+set timezone = 'UTC'
+as $$
+begin
+    return name = 'UTC' or (set_config('timezone', name, true) = name and (
+        name !~ '[0-9]'
+        or exists (select from pg_timezone_names as known where known.name = is_zone.name)));
+exception when invalid_parameter_value then
+    return false;
+end
+$$;
+
+-- Each of these answers with a field and what is wrong with it, or null.
+
+create or replace function mainspring.wrong_word(schedule mainspring.schedules)
+returns text[]
+language plpgsql immutable
+as $$
+begin
+    return case
+        when coalesce(schedule.name, '') !~ '\S' or length(schedule.name) > 200
+        then '{name,must have 1 to 200 characters}'
+        when schedule.definition = ''
+        then '{definition,must name what is to run}'
+        when schedule.dst_gap not in ('run_after', 'skip')
+        then '{dst_gap,must be run_after or skip}'
+        when schedule.dst_fold not in ('once', 'both')
+        then '{dst_fold,must be once or both}'
+        when schedule.overlap not in ('skip', 'queue', 'replace')
+        then '{overlap,"must be skip, queue or replace"}'
+        when schedule.catch_up not in ('none', 'latest', 'all')
+        then '{catch_up,"must be none, latest or all"}'
+        when jsonb_typeof(schedule.payload) <> 'object'
+        then '{payload,must be a JSON object}'
+        when jsonb_typeof(schedule.calendar) <> 'object'
+        then '{calendar,must be a JSON object}'
+    end;
+end
+$$;
+
+create or replace function mainspring.wrong_number(schedule mainspring.schedules)
+returns text[]
+language plpgsql immutable
+as $$
+begin
+    return case
+        when schedule.max_retries not between 1 and 1000
+        then '{max_retries,must be from 1 to 1000}'
+        when schedule.max_running not between 1 and 1000
+        then '{max_running,must be from 1 to 1000}'
+        when schedule.max_attempts not between 1 and 1000
+        then '{max_attempts,must be from 1 to 1000}'
+        when schedule.catch_up_limit not between 1 and 10000
+        then '{catch_up_limit,must be from 1 to 10000}'
+        when schedule.priority not between 0 and 1000
+        then '{priority,must be from 0 to 1000}'
+    end;
+end
+$$;
+
+-- The programs that fire schedules cannot read what is far beyond their own calendar, and one
+-- row that they cannot read would hold up all.
+create or replace function mainspring.wrong_duration(schedule mainspring.schedules)
+returns text[]
+language plpgsql immutable
+as $$
+begin
+    return case
+        when schedule.every not between '1 second' and '1000 years'
+        then '{every,must be from 1 second to 1000 years}'
+        when schedule.jitter not between '0' and '1000 years'
+        then '{jitter,must be from 0 to 1000 years}'
+        when schedule.misfire_grace not between '0' and '1000 years'
+        then '{misfire_grace,must be from 0 to 1000 years}'
+        when schedule.catch_up_max_age <= '0' or schedule.catch_up_max_age > '1000 years'
+        then '{catch_up_max_age,must be more than 0 and 1000 years at most}'
+        when schedule.run_timeout <= '0' or schedule.run_timeout > '1000 years'
+        then '{run_timeout,must be more than 0 and 1000 years at most}'
+        when schedule.condition_timeout not between '1 millisecond' and '1 day'
+        then '{condition_timeout,must be from 1 millisecond to 1 day}'
+    end;
+end
+$$;
+
+create or replace function mainspring.wrong_instant(schedule mainspring.schedules)
+returns text[]
+language plpgsql immutable
+as $$
+declare
+    first timestamptz := '0001-01-02T00:00:00Z';
+    last timestamptz := '9999-12-30T00:00:00Z';
+    field text := case
+        when schedule.at not between first and last then 'at'
+        when schedule.starts_at not between first and last then 'starts_at'
+        when schedule.ends_at not between first and last then 'ends_at'
+        when schedule.paused_until not between first and last then 'paused_until'
+        when schedule.anchor_at not between first and last then 'anchor_at'
+        when schedule.next_run_at not between first and last then 'next_run_at'
+    end;
+begin
+    return case
+        when field = 'paused_until'
+        then '{paused_until,"must be in the years 1 to 9999; to stop it for good, disable it"}'
+        when field is not null then array[field, 'must be in the years 1 to 9999']
+        when schedule.ends_at <= schedule.starts_at then '{ends_at,must be after starts_at}'
+    end;
+end
+$$;
+
+create or replace function mainspring.wrong_condition(schedule mainspring.schedules)
+returns text[]
+language plpgsql immutable
+as $$
+begin
+    return case
+        when num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql) > 1
+        then '{condition,"give at most one of launcher, condition_sql and gauge_sql"}'
+        when num_nonnulls(schedule.gauge_sql, schedule.gauge_lower, schedule.gauge_upper)
+             not in (0, 3) or schedule.gauge_lower > schedule.gauge_upper
+        then array['gauge',
+                   'needs gauge_sql, gauge_lower and gauge_upper, the lower not above the upper']
+    end;
+end
+$$;
+
+create or replace function mainspring.check_schedule(schedule mainspring.schedules)
+returns void
+language plpgsql
+as $$
+declare
+    wrong text[] := coalesce(
+        mainspring.wrong_word(schedule), mainspring.wrong_number(schedule),
+        mainspring.wrong_duration(schedule), mainspring.wrong_instant(schedule),
+        mainspring.wrong_condition(schedule));
+begin
+    if num_nonnulls(schedule.cron, schedule.every, schedule.at) <> 1 then
+        perform mainspring.refuse_schedule('timing', 'give exactly one of cron, every and at');
+    end if;
+    if wrong is not null then
+        perform mainspring.refuse_schedule(wrong[1], wrong[2]);
+    end if;
+    perform mainspring.check_cron(schedule.cron, schedule.name);
+    if not mainspring.is_zone(schedule.zone) then
+        perform mainspring.refuse_schedule('zone', 'there is no time zone '
+            || quote_literal(schedule.zone) || coalesce((
+            select '; did you mean ' || quote_literal(known.name) || '?'
+              from pg_timezone_names as known
+             where lower(schedule.zone) in (lower(known.name),
+                                            lower(split_part(known.name, '/', -1)))
+             order by known.name limit 1), ''));
+    end if;
+end
+$$;
+
+-- Runs as whoever writes the row, who may have no other right here: nobody can have a condition
+-- of theirs run under a role that is not theirs.
+create or replace function mainspring.check_condition_role()
+returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    problem text;
+begin
+    if tg_op = 'UPDATE' and (new.condition_role, new.condition_sql, new.gauge_sql)
+       is not distinct from (old.condition_role, old.condition_sql, old.gauge_sql) then
+        return new;
+    end if;
+    if to_regrole(quote_ident(new.condition_role)) is null then
+        problem := format('there is no role %s', new.condition_role);
+    elsif not pg_has_role(current_user, new.condition_role, 'MEMBER') then
+        problem := format('%s is not a member of %s', current_user, new.condition_role);
+    end if;
+    if problem is not null then
+        raise exception using errcode = 'MS041', message = 'condition_role: ' || problem,
+            detail = jsonb_build_object('field', 'condition_role', 'problem', problem);
+    end if;
+    return new;
+end
+$$;
+
+create or replace trigger schedules_check_role
+    before insert or update of condition_role, condition_sql, gauge_sql on mainspring.schedules
+    for each row execute function mainspring.check_condition_role();
+
+create or replace function mainspring.prepare_schedule()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if tg_op = 'UPDATE' and new is not distinct from old then
+        return new;
+    end if;
+    -- What has gone wrong since it was written can still be stopped.
+    if tg_op = 'INSERT' or new.enabled or not old.enabled then
+        perform mainspring.check_schedule(new);
+    end if;
+    new.updated_at := now();
+    new.is_templated := new.payload::text like '%{{%';
+    if tg_op = 'UPDATE' and (
+        new.cron, new.every, new.at, new.zone, new.dst_gap, new.dst_fold, new.starts_at,
+        new.ends_at, new.calendar, new.enabled, new.paused_until, new.jitter, new.anchor_at)
+        is not distinct from (
+        old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
+        old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at) then
+        return new;
+    end if;
+    if tg_op = 'UPDATE' then
+        new.turn := old.turn + 1;
+        if new.next_run_at is not distinct from old.next_run_at then
+            new.next_run_at := 'epoch';
+        end if;
+        if new.enabled and not old.enabled then
+            new.retry_count := 0;
+            new.disabled_reason := null;
+        end if;
+    end if;
+    new.changed_at := now();
+    new.checking_until := null;
+    new.checking_by := null;
+    new.next_run_at := coalesce(new.next_run_at, 'epoch');
+    -- An instant given by hand is the first slot.
+    new.next_slot_at := case when new.next_run_at > 'epoch' then new.next_run_at end;
+    if not new.enabled then
+        new.next_run_at := null;
+        new.next_slot_at := null;
+    end if;
+    return new;
+end
+$$;
+
+create or replace trigger schedules_prepare before insert or update of
+    name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled,
+    paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql,
+    gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running,
+    catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority,
+    max_attempts, condition_timeout
+    on mainspring.schedules
+    for each row execute function mainspring.prepare_schedule();
+
+-- A run instant that a person sets is a slot of its own, and epoch is the next one there is;
+-- firing moves the turn as well.
+create or replace function mainspring.move_schedule()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if new.next_run_at > '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse_schedule('next_run_at', 'must be in the years 1 to 9999');
+    end if;
+    new.turn := old.turn + 1;
+    if new.next_run_at < 'epoch' then
+        new.next_run_at := 'epoch';
+    end if;
+    new.next_slot_at := nullif(new.next_run_at, 'epoch');
+    new.changed_at := now();
+    new.checking_until := null;
+    new.checking_by := null;
+    perform pg_notify('mainspring', 's:');
+    return new;
+end
+$$;
+
+create or replace trigger schedules_move before update of next_run_at on mainspring.schedules
+    for each row when (new.turn = old.turn
+                       and new.next_run_at is distinct from old.next_run_at
+                       and new.next_slot_at is not distinct from old.next_slot_at)
+    execute function mainspring.move_schedule();
+
+create or replace function mainspring.tell_schedulers()
+returns trigger
+language plpgsql
+as $$
+begin
+    perform pg_notify('mainspring', 's:');
+    return null;
+end
+$$;
+
+create or replace trigger schedules_tell after insert or update of
+    cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until,
+    jitter, anchor_at
+    on mainspring.schedules
+    for each statement execute function mainspring.tell_schedulers();
+
+create or replace function mainspring.forget_schedule()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    delete from mainspring.slots where schedule_id = old.schedule_id;
+    delete from mainspring.schedule_figures where schedule_id = old.schedule_id;
+    return null;
+end
+$$;
+
+create or replace trigger schedules_forget after delete on mainspring.schedules
+    for each row execute function mainspring.forget_schedule();
+
+-- Who changed what, whichever door was used. Only what differs is kept.
+create or replace function mainspring.audit_schedule()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    was jsonb := case when tg_op <> 'INSERT' then mainspring.schedule_facts(old) else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.schedule_facts(new) else '{}' end;
+begin
+    if tg_op = 'UPDATE' and was = is_now then
+        return null;
+    end if;
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
+    values (
+        coalesce(new.tenant_id, old.tenant_id),
+        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
+             when new.enabled and not old.enabled then 'enable'
+             when old.enabled and not new.enabled then 'disable' else 'update' end,
+        'schedule', coalesce(new.name, old.name), new.disabled_reason,
+        (select jsonb_object_agg(key, value) from jsonb_each(was)
+          where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
+          where was -> key is distinct from value));
+    return null;
+end
+$$;
+
+-- What a person decides about a schedule, without what the scheduler keeps there.
+create or replace function mainspring.schedule_facts(schedule mainspring.schedules)
+returns jsonb
+language sql stable
+-- What one session stored, another compares, and their settings may differ.
+set timezone = 'UTC'
+set intervalstyle = 'postgres'
+return (select jsonb_object_agg(key, value) from jsonb_each(to_jsonb(schedule)
+    - array['schedule_id', 'turn', 'next_run_at', 'next_slot_at', 'checking_until', 'checking_by',
+            'changed_at', 'created_at', 'updated_at', 'anchor_at', 'last_slot_at',
+            'last_enqueued_at', 'last_skipped_at', 'last_failed_at', 'enqueued_count',
+            'skipped_count', 'failed_count', 'missed_count', 'lateness_total', 'lateness_worst',
+            'retry_count', 'gauge_is_high', 'last_error', 'disabled_reason', 'declared',
+            'is_templated']) where value <> 'null');
+
+create or replace trigger schedules_audit after insert or delete or update of
+    name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled,
+    paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower,
+    gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit,
+    catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts,
+    condition_timeout
+    on mainspring.schedules
+    for each row execute function mainspring.audit_schedule();
+
+-- Lets as many waiting jobs of a schedule go as may run, the oldest slot first.
+create or replace function mainspring.release_turn(schedule_id bigint)
+returns void
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    room bigint;
+begin
+    select coalesce(max(schedule.max_running), 1) into room from mainspring.schedules as schedule
+     where schedule.schedule_id = release_turn.schedule_id;
+    select room - count(*) into room from mainspring.jobs as job
+     where job.schedule_id = release_turn.schedule_id and job.slot_at is not null
+       and job.waits_for is distinct from 'turn';
+    if room > 0 then
+        with released as (
+            update mainspring.jobs as job set waits_for = null, scheduled_for = now()
+             where job.job_id = any (array(
+                select waiting.job_id from mainspring.jobs as waiting
+                 where waiting.schedule_id = release_turn.schedule_id
+                   and waiting.waits_for = 'turn'
+                 order by waiting.slot_at limit room for update skip locked))
+            returning job.queue
+        )
+        select count(mainspring.wake(queue)) into room from (select distinct queue from released);
+    end if;
+end
+$$;
+
+-- When a run ends, its slot says how, and the next in line may start.
+create or replace function mainspring.settle_slot()
+returns trigger
+language plpgsql
+as $$
+begin
+    update mainspring.slots as slot
+       set run_state = new.state::text, started_at = new.started_at,
+           finished_at = new.finished_at,
+           reason = case when new.state = 'succeeded' then slot.reason
+                         else left(new.last_error, 2000) end
+     where slot.schedule_id = new.schedule_id and slot.scheduled_for = new.slot_at
+       and slot.job_id = new.job_id;
+    perform mainspring.release_turn(new.schedule_id);
+    return null;
+end
+$$;
+
+create or replace trigger jobs_history_settle_slot after insert on mainspring.jobs_history
+    for each row when (new.schedule_id is not null) execute function mainspring.settle_slot();
+
+-- Turns one slot into a job under the schedule's overlap rule. The caller holds the schedule's
+-- row and writes the slot.
+create or replace function mainspring.start_slot(
+    schedule mainspring.schedules, slot timestamptz, source mainspring.slot_trigger,
+    missed integer, payload jsonb default null, definition text default null,
+    in_line boolean default false,
+    out outcome mainspring.slot_outcome, out job_id bigint, out reason text
+)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    defined mainspring.definitions;
+    live bigint := mainspring.live_runs(schedule.schedule_id);
+    wanted text := coalesce(start_slot.definition, schedule.definition);
+begin
+    select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
+    if not found then
+        outcome := 'failed';
+        reason := 'no active definition has the key ' || quote_literal(wanted);
+        return;
+    end if;
+    if live >= schedule.max_running and schedule.overlap = 'skip' and in_line is not true then
+        outcome := 'skipped';
+        reason := 'an earlier run is still live (overlap = skip)';
+        return;
+    end if;
+    if live >= schedule.max_running and schedule.overlap = 'replace' and in_line is not true then
+        perform mainspring.cancel(job.job_id, 'replaced by a newer slot of its schedule',
+                                  job.tenant_id)
+           from mainspring.jobs as job
+          where job.schedule_id = schedule.schedule_id and job.slot_at is not null;
+        live := mainspring.live_runs(schedule.schedule_id);
+    end if;
+    insert into mainspring.jobs as job (
+        tenant_id, queue, definition, priority, payload, max_attempts, waits_for, schedule_id,
+        slot_at, origin)
+    values (
+        schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted,
+        coalesce(schedule.priority, defined.priority),
+        coalesce(start_slot.payload, schedule.payload),
+        coalesce(schedule.max_attempts, defined.max_attempts),
+        case when live >= schedule.max_running then 'turn'::mainspring.waits_for end,
+        schedule.schedule_id, slot,
+        jsonb_build_object('schedule', schedule.name, 'trigger', source, 'missed', missed))
+    returning job.job_id into job_id;
+    outcome := 'enqueued';
+    if live < schedule.max_running then
+        perform mainspring.wake(coalesce(schedule.queue, defined.queue));
+    end if;
+end
+$$;

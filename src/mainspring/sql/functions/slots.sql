@@ -1,0 +1,300 @@
+-- Slots: what the scheduler, a person or a backfill makes of them.
+
+-- Carries out what the scheduler decided for one schedule: writes its slots, enqueues their
+-- jobs, and moves the schedule on or, after a failure, back. Answers what came of the newest
+-- slot; null if the schedule was fired or changed by someone else since it was read, and then
+-- nothing is written.
+create or replace function mainspring.apply_plan(plan jsonb)
+returns mainspring.slot_outcome
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    planned record;
+    started record;
+    failure text := plan ->> 'failure';
+    enqueued integer := 0;
+    skipped integer := 0;
+    missed integer := 0;
+    lateness interval;
+    late interval := '0';
+    latest interval := '0';
+    newest mainspring.slot_outcome := 'coalesced';
+    newest_at timestamptz;
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = (plan ->> 'schedule_id')::bigint
+       and s.turn = (plan ->> 'turn')::bigint and s.enabled
+       for update;
+    if not found then
+        return null;
+    end if;
+    for planned in
+        select * from jsonb_to_recordset(plan -> 'slots') as slot (
+            at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
+            missed integer, reason text, payload jsonb)
+         order by slot.at
+    loop
+        newest_at := planned.at;
+        -- A backfill or a person may have claimed the slot before.
+        continue when exists (select from mainspring.slots as slot
+                               where slot.schedule_id = schedule.schedule_id
+                                 and slot.scheduled_for = planned.at);
+        select planned.outcome, null::bigint as job_id, planned.reason into started;
+        if planned.outcome = 'enqueued' then
+            select * into started from mainspring.start_slot(
+                schedule, planned.at, planned.source, planned.missed,
+                coalesce(planned.payload, plan -> 'payload'), plan ->> 'definition',
+                coalesce((plan ->> 'in_line')::boolean, false));
+        end if;
+        insert into mainspring.slots
+            (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
+        values (schedule.schedule_id, planned.at, started.outcome, planned.source, started.job_id,
+                planned.missed, started.reason);
+        enqueued := enqueued + (started.outcome = 'enqueued')::integer;
+        skipped := skipped + (started.outcome = 'skipped')::integer;
+        missed := missed + (started.outcome in ('missed', 'coalesced'))::integer;
+        newest := started.outcome;
+        if started.outcome in ('enqueued', 'skipped') then
+            lateness := greatest('0', now() - mainspring.run_instant(
+                schedule.schedule_id, planned.at, schedule.jitter));
+            late := late + lateness;
+            latest := greatest(latest, lateness);
+        end if;
+        if started.outcome = 'failed' then
+            failure := started.reason;
+        end if;
+    end loop;
+    update mainspring.schedules as s
+       set turn = s.turn + 1, checking_until = null, checking_by = null,
+           next_slot_at = (plan ->> 'next_slot_at')::timestamptz,
+           next_run_at = mainspring.run_instant(
+               s.schedule_id, (plan ->> 'next_slot_at')::timestamptz, s.jitter),
+           last_slot_at = coalesce(newest_at, s.last_slot_at),
+           last_enqueued_at = case when enqueued > 0 then now() else s.last_enqueued_at end,
+           last_skipped_at = case when skipped > 0 then now() else s.last_skipped_at end,
+           enqueued_count = s.enqueued_count + enqueued,
+           skipped_count = s.skipped_count + skipped,
+           missed_count = s.missed_count + missed,
+           lateness_total = s.lateness_total + late,
+           lateness_worst = greatest(s.lateness_worst, latest),
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
+           retry_count = 0
+     where s.schedule_id = schedule.schedule_id;
+    if failure is not null then
+        perform mainspring.note_failure(schedule, failure);
+    end if;
+    return newest;
+end
+$$;
+
+-- A launch that failed: another try in 2, 4, 8 ... 60 minutes, and none after max_retries.
+create or replace function mainspring.note_failure(schedule mainspring.schedules, problem text)
+returns void
+language plpgsql
+as $$
+declare
+    failures integer := schedule.retry_count + 1;
+    again_at timestamptz := now() + least(2 ^ least(failures, 6), 60) * interval '1 minute';
+begin
+    update mainspring.schedules as s
+       set retry_count = failures, failed_count = s.failed_count + 1, last_failed_at = now(),
+           last_error = left(problem, 2000), next_slot_at = again_at, next_run_at = again_at
+     where s.schedule_id = schedule.schedule_id;
+    if failures >= schedule.max_retries then
+        update mainspring.schedules as s
+           set enabled = false,
+               disabled_reason = 'failed ' || failures || ' times in a row; the last: '
+                                 || left(problem, 1000)
+         where s.schedule_id = schedule.schedule_id;
+    end if;
+end
+$$;
+
+create or replace function mainspring.trigger_scheduled_job(
+    name text, tenant text default 'default', force boolean default false
+)
+returns jsonb
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    started record;
+    slot timestamptz;
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.name = trigger_scheduled_job.name and s.tenant_id = trigger_scheduled_job.tenant
+       for update;
+    if not found then
+        perform mainspring.refuse('MS040', 'there is no schedule '
+            || coalesce(quote_literal(trigger_scheduled_job.name), 'null'),
+            jsonb_build_object('name', trigger_scheduled_job.name));
+    end if;
+    -- Only now, with the schedule's row held, can no other call have the same instant.
+    slot := clock_timestamp();
+    if schedule.launcher is not null or schedule.is_templated
+       or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
+        select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
+               'a scheduler looks at it first' as reason into started;
+        perform pg_notify('mainspring', 's:');
+    else
+        select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
+    end if;
+    if started.outcome = 'failed' then
+        perform mainspring.refuse('MS010', started.reason,
+                                  jsonb_build_object('key', schedule.definition));
+    end if;
+    insert into mainspring.slots
+        (schedule_id, scheduled_for, fired_at, outcome, trigger, job_id, reason, is_forced)
+    values (schedule.schedule_id, slot, slot, started.outcome, 'manual', started.job_id,
+            started.reason, force);
+    update mainspring.schedules as s
+       set turn = s.turn + 1, checking_until = null, checking_by = null,
+           last_enqueued_at = case when started.outcome = 'enqueued' then now()
+                                   else s.last_enqueued_at end,
+           last_skipped_at = case when started.outcome = 'skipped' then now()
+                                  else s.last_skipped_at end,
+           enqueued_count = s.enqueued_count + (started.outcome = 'enqueued')::integer,
+           skipped_count = s.skipped_count + (started.outcome = 'skipped')::integer
+     where s.schedule_id = schedule.schedule_id;
+    return jsonb_build_object(
+        'success', started.outcome in ('enqueued', 'pending'), 'job_name', schedule.name,
+        'outcome', started.outcome, 'slot_at', slot, 'job_id', started.job_id,
+        'message', coalesce(started.reason, 'job ' || started.job_id || ' is enqueued'));
+end
+$$;
+
+comment on function mainspring.trigger_scheduled_job is
+    'Fires a schedule now, in a slot of its own; conditions are checked unless forced.';
+
+-- Carries out what the scheduler decided for a slot that a person asked for. Answers null if
+-- it was decided before.
+create or replace function mainspring.apply_trigger(plan jsonb)
+returns mainspring.slot_outcome
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    decided record;
+    slot timestamptz := (plan ->> 'slot_at')::timestamptz;
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+    if not found or not exists (
+        select from mainspring.slots as s where s.schedule_id = schedule.schedule_id
+           and s.scheduled_for = slot and s.outcome = 'pending') then
+        return null;
+    end if;
+    select (plan ->> 'outcome')::mainspring.slot_outcome as outcome, null::bigint as job_id,
+           plan ->> 'reason' as reason into decided;
+    if decided.outcome = 'enqueued' then
+        select * into decided from mainspring.start_slot(
+            schedule, slot, 'manual', 0, plan -> 'payload', plan ->> 'definition');
+    end if;
+    update mainspring.slots as s
+       set outcome = decided.outcome, job_id = decided.job_id, reason = decided.reason,
+           fired_at = now(), checking_until = null, checking_by = null
+     where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
+    update mainspring.schedules as s
+       set turn = s.turn + 1, checking_until = null, checking_by = null,
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
+           last_enqueued_at = case when decided.outcome = 'enqueued' then now()
+                                   else s.last_enqueued_at end,
+           last_skipped_at = case when decided.outcome = 'skipped' then now()
+                                  else s.last_skipped_at end,
+           last_failed_at = case when decided.outcome = 'failed' then now()
+                                 else s.last_failed_at end,
+           last_error = case when decided.outcome = 'failed' then left(decided.reason, 2000)
+                             else s.last_error end,
+           enqueued_count = s.enqueued_count + (decided.outcome = 'enqueued')::integer,
+           skipped_count = s.skipped_count + (decided.outcome = 'skipped')::integer,
+           failed_count = s.failed_count + (decided.outcome = 'failed')::integer
+     where s.schedule_id = schedule.schedule_id;
+    return decided.outcome;
+end
+$$;
+
+-- Enqueues past slots, in the order of time and one after the other; a slot that had its job
+-- keeps it. Payloads, if given, are those of the slots in the same order. Returns the jobs, one
+-- a slot.
+create or replace function mainspring.backfill(
+    schedule_id bigint, slots timestamptz[], payloads jsonb[] default null
+)
+returns table (slot_at timestamptz, job_id bigint)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    started record;
+    payload jsonb;
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = backfill.schedule_id for update;
+    for slot_at, payload in
+        select slot.at, slot.payload from unnest(slots, payloads) as slot (at, payload)
+         order by slot.at
+    loop
+        continue when exists (
+            select from mainspring.slots as s
+             where s.schedule_id = backfill.schedule_id and s.scheduled_for = slot_at
+               and s.outcome in ('pending', 'enqueued'));
+        select * into started from mainspring.start_slot(
+            schedule, slot_at, 'backfill', 0, payload, in_line => true);
+        if started.outcome = 'failed' then
+            perform mainspring.refuse('MS010', started.reason,
+                                      jsonb_build_object('key', schedule.definition));
+        end if;
+        insert into mainspring.slots as s
+            (schedule_id, scheduled_for, outcome, trigger, job_id, reason)
+        values (backfill.schedule_id, slot_at, started.outcome, 'backfill', started.job_id,
+                started.reason)
+        on conflict (schedule_id, scheduled_for) do update
+           set outcome = excluded.outcome, trigger = 'backfill', job_id = excluded.job_id,
+               reason = excluded.reason, fired_at = now();
+        job_id := started.job_id;
+        return next;
+    end loop;
+    update mainspring.schedules as s
+       set turn = s.turn + 1, checking_until = null, checking_by = null,
+           last_enqueued_at = case when job_id is null then s.last_enqueued_at else now() end
+     where s.schedule_id = backfill.schedule_id;
+end
+$$;
+
+-- Closes a run that has gone on for too long: its slot says so, the job is asked to stop, and
+-- the schedule goes on without it.
+create or replace function mainspring.close_overdue_run(job_id bigint)
+returns boolean
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    overdue mainspring.jobs;
+    limit_text text;
+begin
+    select * into overdue from mainspring.jobs as job
+     where job.job_id = close_overdue_run.job_id and job.state = 'running'
+       and job.slot_at is not null
+       for update skip locked;
+    if not found then
+        return false;
+    end if;
+    select 'it ran longer than the ' || s.run_timeout || ' its schedule allows' into limit_text
+      from mainspring.schedules as s where s.schedule_id = overdue.schedule_id;
+    update mainspring.slots as slot
+       set run_state = 'timed_out', started_at = overdue.started_at, finished_at = now(),
+           reason = limit_text
+     where slot.schedule_id = overdue.schedule_id and slot.scheduled_for = overdue.slot_at;
+    update mainspring.jobs as job set slot_at = null
+     where job.job_id = close_overdue_run.job_id;
+    perform mainspring.cancel(overdue.job_id, limit_text, overdue.tenant_id);
+    perform mainspring.release_turn(overdue.schedule_id);
+    return true;
+end
+$$;

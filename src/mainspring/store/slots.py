@@ -1,0 +1,139 @@
+"""Statements on slots: triggers by hand, backfill, figures and history."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
+from mainspring.db.calls import Call
+from mainspring.db.statements import load
+from mainspring.domain.slots import SlotOutcome, SlotTrigger
+from mainspring.domain.types import JobId, TenantId
+from mainspring.store.schedules import DueSchedule, due_schedule
+
+_STATEMENTS = load("slots")
+_BATCH = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One slot of a schedule as it stands; `run_state` is None while its job has not ended."""
+
+    scheduled_for: datetime
+    outcome: SlotOutcome
+    trigger: SlotTrigger
+    reason: str | None
+    missed: int
+    job_id: JobId | None
+    fired_at: datetime
+    lateness_seconds: float
+    run_state: str | None
+    seconds: float | None
+
+
+async def pending(
+    connection: AsyncConnection[Any], *, identity: str, limit: int
+) -> list[DueSchedule]:
+    """Slots that people asked for, with the schedules; they are ours for a while."""
+    params = {"identity": identity, "limit": limit}
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_STATEMENTS["pending_slots"].sql, params)
+        return [due_schedule(row, row["scheduled_for"]) for row in await cursor.fetchall()]
+
+
+async def apply_trigger(
+    connection: AsyncConnection[Any], plan: Mapping[str, Any]
+) -> SlotOutcome | None:
+    """What came of the slot; None if someone decided it before."""
+    params = {"plan": orjson.dumps(plan).decode()}
+    cursor = await connection.execute(_STATEMENTS["apply_trigger"].sql, params)
+    row = await cursor.fetchone()
+    return SlotOutcome(row[0]) if row and row[0] else None
+
+
+async def count_runs(connection: AsyncConnection[Any]) -> bool:
+    """Add ended runs to the figures; whether there may be more."""
+    cursor = await connection.execute(_STATEMENTS["count_runs"].sql, {"limit": _BATCH})
+    return cursor.rowcount > 0
+
+
+async def prune_slots(connection: AsyncConnection[Any], keep: timedelta) -> bool:
+    """Remove old slots; whether there may be more."""
+    params = {"keep": keep, "limit": _BATCH}
+    return (await connection.execute(_STATEMENTS["prune_slots"].sql, params)).rowcount == _BATCH
+
+
+async def list_slots(
+    connection: AsyncConnection[Any],
+    tenant_id: TenantId,
+    name: str,
+    *,
+    before: datetime | None = None,
+    outcome: SlotOutcome | None = None,
+    limit: int = 50,
+) -> list[Slot]:
+    """Newest first; page on with the last instant as `before`."""
+    params = {
+        "tenant_id": tenant_id,
+        "name": name,
+        "before": before,
+        "outcome": outcome,
+        "limit": limit,
+    }
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_STATEMENTS["list_slots"].sql, params)
+        return [_slot(row) for row in await cursor.fetchall()]
+
+
+async def get(
+    connection: AsyncConnection[Any], tenant_id: TenantId, name: str, *, scheduled_for: datetime
+) -> Slot | None:
+    params = {"tenant_id": tenant_id, "name": name, "scheduled_for": scheduled_for}
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_STATEMENTS["get_slot"].sql, params)
+        row = await cursor.fetchone()
+    return _slot(row) if row else None
+
+
+def claimed(tenant_id: TenantId, name: str, slots: Sequence[datetime]) -> Call:
+    """Each row is (scheduled_for,) of a slot that has its job."""
+    params = {"tenant_id": tenant_id, "name": name, "slots": list(slots)}
+    return Call(_STATEMENTS["claimed_slots"].sql, params)
+
+
+def backfill(
+    tenant_id: TenantId,
+    name: str,
+    slots: Sequence[datetime],
+    *,
+    payloads: Sequence[Mapping[str, Any]] | None = None,
+) -> Call:
+    """Each row is (slot_at, job_id); payloads are the schedule's own unless given a slot each."""
+    params = {
+        "tenant_id": tenant_id,
+        "name": name,
+        "slots": list(slots),
+        "payloads": None
+        if payloads is None
+        else [orjson.dumps(each).decode() for each in payloads],
+    }
+    return Call(_STATEMENTS["backfill"].sql, params)
+
+
+def _slot(row: Mapping[str, Any]) -> Slot:
+    return Slot(
+        scheduled_for=row["scheduled_for"],
+        outcome=SlotOutcome(row["outcome"]),
+        trigger=SlotTrigger(row["trigger"]),
+        reason=row["reason"],
+        missed=row["missed"],
+        job_id=None if row["job_id"] is None else JobId(row["job_id"]),
+        fired_at=row["fired_at"],
+        lateness_seconds=row["lateness_seconds"],
+        run_state=row["run_state"],
+        seconds=row["seconds"],
+    )

@@ -1,0 +1,120 @@
+"""Query plans of the scheduler: 100,000 schedules, 300,000 slots, with and without statistics."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from mainspring.db.pool import connection_arguments
+from mainspring.db.templates import fresh_database
+from tests.support.plans import Plan, measure
+
+pytestmark = pytest.mark.xdist_group("query_plans")
+
+SEED = [
+    "set session_replication_role = replica",
+    "set synchronous_commit = off",
+    "insert into mainspring.definitions (key) values ('work')",
+    # Ten are due, of them five with a condition.
+    """
+    insert into mainspring.schedules (name, definition, cron, next_slot_at, next_run_at,
+                                      condition_sql, run_timeout, checking_until, checking_by)
+    select 'schedule ' || n, 'work', '* * * * *', due, due,
+           case when n % 2 = 0 then 'select true' end, case when n <= 20 then interval '1 hour' end,
+           case when n between 900 and 910 then now() + interval '1 minute' end,
+           case when n between 900 and 910 then 'someone' end
+      from generate_series(1, 100000) as n,
+           lateral (select date_trunc('minute', now())
+                           + case when n > 10 then n * interval '1 minute' else '0' end) as at (due)
+    """,
+    """
+    insert into mainspring.slots
+        (schedule_id, scheduled_for, outcome, job_id, run_state, counted_as, finished_at)
+    select n % 30000 + 1, now() - n * interval '1 minute', 'enqueued', n, 'succeeded',
+           case when n > 20 then 'succeeded' end, now()
+      from generate_series(1, 300000) as n
+    """,
+    """
+    insert into mainspring.slots (schedule_id, scheduled_for, outcome, trigger)
+    select n, now() + interval '1 second', 'pending', 'manual' from generate_series(1, 5) as n
+    """,
+    """
+    insert into mainspring.jobs (job_id, definition, schedule_id, slot_at, waits_for)
+    select 1000000 + n, 'work', n, now() - interval '1 minute',
+           case when n <= 10 then 'turn'::mainspring.waits_for end
+      from generate_series(11, 50000) as n
+    """,
+    "set session_replication_role = origin",
+    "select brin_summarize_new_values('mainspring.slots_age')",
+]
+SETS: dict[str, Any] = {
+    "schedule_ids": [1, 3, 5],
+    "turns": [0, 0, 0],
+    "numbers": [1, 1, 1],
+    "next_slots": ["2999-01-01T00:00:00Z"],
+}
+# By statement: parameters, indexes among those it uses, the pages it may touch.
+STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
+    "schedules.due": ({"now": None, "late": "0", "limit": 1000}, {"schedules_due"}, 200),
+    "schedules.due_checks": (
+        {"now": None, "late": "0", "limit": 10, "identity": "me"},
+        {"schedules_due"},
+        400,
+    ),
+    "schedules.next_fire": ({}, {"schedules_due"}, 20),
+    "schedules.fire": (
+        {**SETS, "slots": ["2999-01-01T00:00:00Z"]},
+        {"schedules_pkey", "definitions_pkey"},
+        200,
+    ),
+    "schedules.advance": (SETS, {"schedules_pkey"}, 200),
+    "schedules.checkers": ({}, {"schedules_checking"}, 60),
+    "schedules.drop_checks": ({"identities": ["nobody"]}, {"schedules_checking"}, 60),
+    "schedules.overdue_runs": ({"limit": 10}, {"schedules_watched", "jobs_schedule"}, 200),
+    "schedules.release_turns": ({}, {"jobs_turn"}, 60),
+    "slots.pending_slots": ({"limit": 10, "identity": "me"}, {"slots_pending", "schedules_pkey"}, 200),
+    "slots.count_runs": ({"limit": 1000}, {"slots_uncounted"}, 900),
+    "slots.prune_slots": ({"keep": "1000 days", "limit": 1000}, {"slots_age"}, 200),
+}
+STATISTICS = ["missing", "fresh"]
+
+
+@pytest.fixture(scope="module")
+def plans(server_url: str) -> Iterator[dict[tuple[str, str], Plan]]:
+    arguments = connection_arguments(use_pooler=False, pins_plans=True)
+    with fresh_database(server_url) as url, psycopg.connect(url, **arguments) as connection:
+        for statement in SEED:
+            connection.execute(statement)
+        yield dict(all_plans(connection))
+
+
+def all_plans(connection: psycopg.Connection) -> Iterator[tuple[tuple[str, str], Plan]]:
+    for statistics in STATISTICS:
+        if statistics == "fresh":
+            connection.execute("vacuum analyze")
+        for name, (params, *_) in STATEMENTS.items():
+            noun, _, statement = name.partition(".")
+            yield (statistics, name), measure(connection, noun, statement, **params)
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_scheduler_reads_no_table_from_end_to_end(plans, statistics, name):
+    assert plans[statistics, name].sequential() - {"definitions"} == set()
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_scheduler_uses_the_index_made_for_it(plans, statistics, name):
+    _, indexes, _ = STATEMENTS[name]
+
+    assert indexes <= plans[statistics, name].indexes()
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_scheduler_touches_few_pages_however_many_schedules_there_are(plans, statistics, name):
+    _, _, most_pages = STATEMENTS[name]
+
+    assert plans[statistics, name].pages <= most_pages
