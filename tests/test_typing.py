@@ -1,4 +1,4 @@
-"""Types: an editor sees a wrong argument of an enqueue before it runs."""
+"""Types: an editor sees a wrong argument of an enqueue or a schedule before it runs."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ from tests.support.processes import ROOT
 SAMPLE = """
 from datetime import timedelta
 
-from mainspring import Context, JobHandle, Mainspring
+from mainspring import Context, JobHandle, Launcher, Mainspring, ScheduleState, Triggered
 
 app = Mainspring()
 
@@ -37,7 +37,23 @@ def bare(ctx: Context, name: str) -> int:
     return len(name)
 
 
+@app.launcher("picky")
+class Picky(Launcher): ...
+
+
+@app.schedule("0 2 * * *", zone="UTC", catch_up="all", payload={"user_id": 7}, launcher=Picky)
+@app.job
+async def nightly(user_id: int) -> str:
+    return str(user_id)
+
+
 async def right() -> None:
+    nightly.enqueue(user_id=7)
+    state: ScheduleState = app.schedules.create("a", nightly, every=timedelta(minutes=5))
+    states: list[ScheduleState] = await app.schedules.alist(enabled=True)
+    app.schedules.update("a", name="b", definition="plain", cron="@daily", every=None)
+    done: Triggered = app.schedules.trigger("a", wait=timedelta(seconds=5), connection=object())
+    Picky().check_conditions()
     handle: JobHandle = plain.enqueue(7)
     handle = await plain.aenqueue(user_id=7, loudly=True)
     with_context.enqueue(user_id=7)
@@ -69,6 +85,14 @@ async def wrong() -> None:
     plain.options(prioritty=5).enqueue(7)  # wrong
     plain.options(priority=5).enqueue("7")  # wrong
     app.job(max_attempts="3")  # wrong
+    nightly.enqueue(user_id="7")  # wrong
+    app.schedule("@daily", zome="UTC")  # wrong
+    app.schedule("@daily", catch_up="some")  # wrong
+    app.schedule(every=5)  # wrong
+    app.schedules.create("a", nightly, evry=timedelta(minutes=5))  # wrong
+    app.schedules.update("a", nam="b")  # wrong
+    app.schedules.trigger("a", wait=5)  # wrong
+    app.launcher(int)  # wrong
 """
 
 

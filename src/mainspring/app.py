@@ -10,7 +10,8 @@ send_welcome.enqueue(user_id=7)
 
 import asyncio
 import difflib
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
@@ -38,6 +39,7 @@ from mainspring.functions import (
     make_options,
 )
 from mainspring.runtime.context import Context
+from mainspring.scheduling import Schedules
 from mainspring.services import jobs as services
 from mainspring.settings import Settings
 from mainspring.store import definitions as definition_store
@@ -61,6 +63,10 @@ class Mainspring:
         self.database = Database(loaded)
         self.handlers: dict[str, Handler] = {}
         self.functions: dict[str, JobFunction[..., Any]] = {}
+        self.schedules = Schedules(self)
+        self.schedule = self.schedules.declare
+        self.launcher = self.schedules.launcher
+        self.register_launcher = self.schedules.register_launcher
         self._synced: frozenset[str] = frozenset()
 
     # Registering
@@ -340,6 +346,15 @@ class Mainspring:
                 await self.database.close_loop()
 
         return asyncio.run(run())
+
+    @asynccontextmanager
+    async def lifespan(self, _: object = None) -> AsyncIterator[None]:
+        """Runs a scheduler inside an ASGI app: `FastAPI(lifespan=app.lifespan)`."""
+        try:
+            async with self.schedules.running():
+                yield
+        finally:
+            await self.database.close_loop()
 
     def close(self) -> None:
         """Let go of connections and of the embedded server."""

@@ -1,18 +1,22 @@
 """One database for each module here, with the definitions of examples/hello.py."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from examples import hello
 from mainspring.db.templates import fresh_database
 from mainspring.testing import bind
-from tests.support.commands import Done, mainspring, mainspring_each
+from tests.support.commands import Done, clean_environment, mainspring, mainspring_each
 from tests.support.emptying import empty
+from tests.support.processes import ROOT, WorkerProcess
 
 Command = Callable[..., Done]
 EachCommand = Callable[..., list[Done]]
+Start = Callable[..., WorkerProcess]
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +43,17 @@ def command(database_url: str) -> Command:
 def each_command(database_url: str) -> EachCommand:
     """Runs several commands against the database, in one process."""
     return lambda *commands: mainspring_each(commands, MAINSPRING_DATABASE_URL=database_url)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts `mainspring ...`; whatever still runs at the end is killed."""
+    with ExitStack() as running:
+
+        def start(*arguments: str, cwd: Path = ROOT, **environment: str) -> WorkerProcess:
+            log = tmp_path / f"{len(list(tmp_path.glob('*.log')))}.log"
+            process = WorkerProcess(arguments, clean_environment(**environment), log, cwd)
+            running.callback(process.end)
+            return process
+
+        yield start

@@ -3,16 +3,14 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGINT, SIGTERM
 
 import pytest
 
-from tests.support.commands import clean_environment, mainspring
-from tests.support.processes import ROOT, WorkerProcess
-from tests.support.waiting import wait_until
+from tests.support.commands import mainspring
+from tests.support.processes import says
 
 ADA = '{"name": "Ada"}'
 OWN_APP = """
@@ -34,22 +32,6 @@ def divide(by: int) -> float:
     return 1 / by
 """
 
-Start = Callable[..., WorkerProcess]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `mainspring ...`; whatever still runs at the end is killed."""
-    with ExitStack() as running:
-
-        def start(*arguments: str, cwd: Path = ROOT, **environment: str) -> WorkerProcess:
-            log = tmp_path / f"{len(list(tmp_path.glob('*.log')))}.log"
-            process = WorkerProcess(arguments, clean_environment(**environment), log, cwd)
-            running.callback(process.end)
-            return process
-
-        yield start
-
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
@@ -58,14 +40,6 @@ def data_dir() -> Iterator[Path]:
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def says(process: WorkerProcess, text: str) -> None:
-    def is_said() -> bool:
-        assert process.is_alive, process.log
-        return text in process.log
-
-    wait_until(is_said, 60, f"the process says {text!r}")
 
 
 def test_up_starts_a_database_and_a_worker_and_ctrl_c_ends_both(start, data_dir):
@@ -126,7 +100,8 @@ def test_a_job_that_fails_is_told_to_who_waits(start, command, database_url, tmp
 def test_without_an_app_up_says_that_no_jobs_are_run(start, database_url):
     up = start("up", MAINSPRING_DATABASE_URL=database_url)
     says(up, "none: give your own jobs with --app module:name")
-    says(up, "worker_started")
+    says(up, "scheduler_started")
 
     up.signal(SIGINT)
     assert up.exit_code() == 0
+    assert "worker_started" not in up.log

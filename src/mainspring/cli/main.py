@@ -1,6 +1,6 @@
 """The command line's front: commands, errors and exit codes.
 
-Exit codes: 0 done; 1 a job asked for did not succeed or was not found; 2 the command, a
+Exit codes: 0 done; 1 what was asked for did not succeed or was not found; 2 the command, a
 setting or the database is wrong, and the message says how.
 """
 
@@ -14,7 +14,9 @@ from rich.text import Text
 from mainspring import __version__
 from mainspring.cli import jobs as job_commands
 from mainspring.cli import output
+from mainspring.cli import schedules as schedule_commands
 from mainspring.cli import worker as worker_commands
+from mainspring.cli.cron import cron
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
@@ -25,11 +27,12 @@ from mainspring.domain.errors import (
     JobUnsuccessful,
     MainspringError,
     ResultTimeout,
+    ScheduleNotFound,
     SchemaMissing,
     SchemaOutdated,
 )
 
-_NOT_DONE = (ConflictError, JobNotFound, JobUnsuccessful, ResultTimeout)
+_NOT_DONE = (ConflictError, JobNotFound, JobUnsuccessful, ResultTimeout, ScheduleNotFound)
 
 app = typer.Typer(
     name="mainspring",
@@ -40,8 +43,11 @@ app = typer.Typer(
 )
 app.command()(worker_commands.up)
 app.command()(worker_commands.worker)
+app.command()(worker_commands.scheduler)
 app.command()(job_commands.enqueue)
 app.add_typer(job_commands.jobs, name="jobs")
+app.add_typer(schedule_commands.schedules, name="schedules")
+app.add_typer(cron, name="cron")
 
 
 @app.command()

@@ -13,7 +13,7 @@ DatabaseUrl = Annotated[
     typer.Option(help="PostgreSQL URL; without one the embedded server is used."),
 ]
 DataDir = Annotated[Path | None, typer.Option(help="Where the embedded server keeps its data.")]
-Tenant = Annotated[str, typer.Option(help="Whose jobs.")]
+Tenant = Annotated[str, typer.Option(help="Whose jobs and schedules.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 JobNumber = Annotated[int, typer.Argument(help="The job's id.", min=1)]
 

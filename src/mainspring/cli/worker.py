@@ -1,4 +1,4 @@
-"""`mainspring worker` and `mainspring up`: the long-running roles."""
+"""`mainspring worker`, `mainspring scheduler` and `mainspring up`: the long-running roles."""
 
 import asyncio
 import os
@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -52,7 +52,26 @@ def worker(
     flags = {"concurrency": concurrency, "drain_seconds": drain_seconds}
     app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
     try:
-        _run(app, _chosen_queues(app, queues))
+        _run(app, _chosen_queues(app, queues), with_scheduler=False)
+    finally:
+        app.close()
+
+
+def scheduler(
+    app_reference: Annotated[
+        str | None,
+        typer.Option("--app", help="Your app as module:name, for its launchers and schedules."),
+    ] = None,
+    log_format: Annotated[LogFormat, typer.Option(help="How log lines look.")] = LogFormat.TEXT,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Fire schedules until SIGTERM or Ctrl-C; any number may run."""
+    telemetry.configure(log_format)
+    app = load_app(app_reference) if app_reference else Mainspring()
+    app.use(make_settings(database_url, data_dir, base=app.settings))
+    try:
+        _run(app, (), with_scheduler=True)
     finally:
         app.close()
 
@@ -65,7 +84,7 @@ def up(
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Start everything on this machine: the database and a worker."""
+    """Start everything on this machine: the database, a scheduler and a worker."""
     telemetry.configure()
     app = load_app(app_reference) if app_reference else Mainspring()
     app.use(make_settings(database_url, data_dir, base=app.settings, concurrency=concurrency))
@@ -73,37 +92,39 @@ def up(
         output.console.print(f"[bold]Mainspring {__version__}[/bold]")
         asyncio.run(migrate.migrate(app.database.url))
         _print_started(app, app_reference)
-        _run(app, app.queues)
+        _run(app, app.queues, with_scheduler=True)
     finally:
         app.close()
 
 
-def _run(app: Mainspring, queues: tuple[str, ...]) -> None:
-    worker = _loop_factory(_work(app, queues))
-    process.leave(worker)
+def _run(app: Mainspring, queues: tuple[str, ...], *, with_scheduler: bool) -> None:
+    """A worker for the queues, unless there are none, and a scheduler if asked for."""
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        worker = runner.run(_serve(app, queues, with_scheduler=with_scheduler))
+    if worker is not None:
+        process.leave(worker)
 
 
-async def _work(app: Mainspring, queues: tuple[str, ...]) -> Worker:
-    url = app.database.url
-    await process.check_database(url, use_pooler=app.settings.use_pooler)
-    await app.async_definitions()
-    worker = Worker(
-        url,
+async def _serve(
+    app: Mainspring, queues: tuple[str, ...], *, with_scheduler: bool
+) -> Worker | None:
+    await app.schedules.aprepare()
+    worker = _make_worker(app, queues) if queues else None
+    scheduler = app.schedules.scheduler() if with_scheduler else None
+    await process.run(worker, scheduler)
+    await app.database.close_loop()
+    return worker
+
+
+def _make_worker(app: Mainspring, queues: tuple[str, ...]) -> Worker:
+    return Worker(
+        app.database.url,
         app.handlers,
         queues=queues,
         settings=app.settings,
         enqueuer=app,
         version=__version__,
     )
-    await process.run_worker(worker)
-    await app.database.close_loop()
-    return worker
-
-
-def _loop_factory(main: Any) -> Worker:
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
-        worker: Worker = runner.run(main)
-        return worker
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -152,18 +173,35 @@ def _print_started(app: Mainspring, app_reference: str | None) -> None:
         line(f"            {url}", highlight=False, soft_wrap=True)
     else:
         line(f"  database  {url}", highlight=False, soft_wrap=True)
+    line(f"  scheduler fires the schedules of this database{_declared(app)}", highlight=False)
     if not app.handlers:
         line("  worker    none: give your own jobs with --app module:name")
     else:
         known = ", ".join(sorted(app.handlers))
         line(f"  worker    {app_reference}: {known} (queues {', '.join(app.queues)})")
-        first = sorted(app.handlers)[0]
-        call, where = _program(), _where(app)
-        line("  try       in another terminal:", highlight=False)
-        example = f"{call} enqueue {first} '{app.example_payload(first)}'{where}"
-        line(f"            {example}", markup=False, soft_wrap=True)
-        line(f"            {call} jobs list{where}", markup=False, soft_wrap=True)
+        _print_examples(app)
     line("Ctrl-C stops it.")
+
+
+def _declared(app: Mainspring) -> str:
+    names = sorted(name for _, name in app.schedules.declared)
+    return f"; the app declares {', '.join(names)}" if names else ""
+
+
+def _print_examples(app: Mainspring) -> None:
+    line = output.console.print
+    first = sorted(app.handlers)[0]
+    call, where = _program(), _where(app)
+    payload = app.example_payload(first)
+    every = f"--definition {first} --payload '{payload}' --cron '* * * * *'"
+    line("  try       in another terminal:", highlight=False)
+    for example in (
+        f"enqueue {first} '{payload}'",
+        "jobs list",
+        f"schedules create every-minute {every}",
+        "schedules list",
+    ):
+        line(f"            {call} {example}{where}", markup=False, soft_wrap=True)
 
 
 def _program() -> str:

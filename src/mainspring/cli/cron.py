@@ -1,0 +1,104 @@
+"""`mainspring cron ...`: try an expression before a schedule depends on it; no database."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.table import Table
+
+from mainspring.cli import output
+from mainspring.cli.options import AsJson
+from mainspring.domain.cron import (
+    Cron,
+    DstFold,
+    DstGap,
+    dst_note,
+    explain,
+    find_zone,
+    next_after,
+    parse,
+)
+from mainspring.domain.errors import InvalidOption
+
+EARLIEST_YEAR, LATEST_YEAR = 1900, 2999
+
+Expression = Annotated[str, typer.Argument(metavar="EXPR", help="Such as '30 2 * * *' or @daily.")]
+
+cron = typer.Typer(help="Try cron expressions.", no_args_is_help=True)
+
+
+@cron.command("next")
+def next_fires(
+    text: Expression,
+    zone_name: Annotated[str, typer.Option("--zone", help="An IANA time zone.")] = "UTC",
+    after: Annotated[
+        str | None, typer.Option(help="Begin after this instant or date, in the zone; now.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, max=1000, help="How many fires.")] = 10,
+    gap: Annotated[
+        DstGap, typer.Option("--dst-gap", help="A fixed time that the clock skips.")
+    ] = DstGap.RUN_AFTER,
+    fold: Annotated[
+        DstFold, typer.Option("--dst-fold", help="A fixed time that the clock shows twice.")
+    ] = DstFold.ONCE,
+    spread_key: Annotated[str, typer.Option(help="What H is chosen from.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """The next fires of an expression."""
+    expression, zone = parse(text, spread_key=spread_key), find_zone(zone_name)
+    start = datetime.now(UTC) if after is None else parse_instant(after, zone)
+    fires = _fires(expression, zone, start.replace(microsecond=0), gap=gap, fold=fold)
+    found = list(islice(fires, count))
+    if as_json:
+        output.print_json([_in_utc(fire) for fire in found])
+    else:
+        _print_fires(expression, zone, found)
+
+
+@cron.command("explain")
+def explain_expression(text: Expression) -> None:
+    """An expression as a sentence."""
+    output.console.print(explain(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def parse_instant(text: str, zone: ZoneInfo) -> datetime:
+    """An ISO instant or date in UTC; what has no offset is a time in the zone."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        problem = f"must be such as 2026-03-08T06:00:00Z or 2026-03-08, not {text!r}"
+        raise InvalidOption("--after", problem) from None
+    if not EARLIEST_YEAR <= instant.year <= LATEST_YEAR:
+        raise InvalidOption("--after", f"must be in the years {EARLIEST_YEAR} to {LATEST_YEAR}")
+    return (instant if instant.tzinfo else instant.replace(tzinfo=zone)).astimezone(UTC)
+
+
+def _fires(
+    expression: Cron, zone: ZoneInfo, start: datetime, *, gap: DstGap, fold: DstFold
+) -> Iterator[datetime]:
+    following = partial(next_after, expression, zone, gap=gap, fold=fold, anchor=start)
+    fire = following(start)
+    while fire is not None:
+        yield fire
+        fire = following(fire)
+
+
+def _in_utc(fire: datetime) -> str:
+    return fire.isoformat().replace("+00:00", "Z")
+
+
+def _print_fires(expression: Cron, zone: ZoneInfo, fires: list[datetime]) -> None:
+    if not fires:
+        output.console.print("No fires.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("LOCAL", "UTC", "NOTE"):
+        table.add_column(name, no_wrap=name != "NOTE")
+    for fire in fires:
+        local = fire.astimezone(zone).isoformat(sep=" ")
+        table.add_row(local, _in_utc(fire), dst_note(expression, zone, fire))
+    output.console.print(table, highlight=False)

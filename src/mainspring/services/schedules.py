@@ -1,0 +1,342 @@
+"""Use cases of schedules: check what was asked, say it to the store, tell what came of it."""
+
+import asyncio
+import difflib
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from psycopg import AsyncConnection
+
+from mainspring.db.access import Database
+from mainspring.db.calls import Call
+from mainspring.db.translate import translated
+from mainspring.domain import templates, timings
+from mainspring.domain.errors import (
+    InputError,
+    InvalidOption,
+    InvalidSchedule,
+    ScheduleNotFound,
+    UnknownDefinition,
+)
+from mainspring.domain.schedule_kinds import ensure_kinds
+from mainspring.domain.schedules import FIELD_NAMES, ScheduleSpec, ScheduleState, ensure_spec
+from mainspring.domain.slots import SlotOutcome, SlotTrigger
+from mainspring.domain.timings import Fire, Timing
+from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
+from mainspring.services.jobs import encode_payload
+from mainspring.store import definitions as definition_store
+from mainspring.store import schedules as store
+from mainspring.store import slots as slot_store
+from mainspring.store.slots import Slot
+
+Filled = tuple[datetime, JobId | None]
+
+_MOST_FIRES = 1000
+_MOST_FILLED = 100_000
+_TIMINGS = ("cron", "every", "at")
+_CONDITIONS = ("launcher", "condition_sql", "gauge_sql")
+_GAUGE = ("gauge_lower", "gauge_upper")
+
+
+@dataclass(frozen=True, slots=True)
+class Borrowed:
+    """A caller's blocking connection on its way through async code."""
+
+    connection: object
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose schedules are meant, and the caller's own connection if it is to be used."""
+
+    database: Database
+    tenant_id: TenantId = DEFAULT_TENANT
+    connection: object = None
+
+    @property
+    def is_blocking(self) -> bool:
+        """Nothing is awaited then, since some connections refuse to work inside an event loop."""
+        return isinstance(self.connection, Borrowed)
+
+    async def run(self, call: Call) -> list[tuple[Any, ...]]:
+        if isinstance(self.connection, Borrowed):
+            return self.database.run(call, self.connection.connection)
+        return await self.database.arun(call, self.connection)
+
+    async def read(self, call: Call) -> list[tuple[Any, ...]]:
+        """On a connection of ours, which sees only what is committed."""
+        return self.database.run(call) if self.is_blocking else await self.database.arun(call)
+
+
+@dataclass(frozen=True, slots=True)
+class Triggered:
+    """What came of a trigger by hand; a pending slot waits for a scheduler to check it."""
+
+    outcome: SlotOutcome
+    slot_at: datetime
+    job_id: JobId | None
+    message: str
+
+
+# Checking
+
+
+def make_spec(given: Mapping[str, Any]) -> ScheduleSpec:
+    """A whole schedule from the fields that are not None; raises what is wrong with it."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    ensure_kinds(asked)
+    spec = ScheduleSpec(**{**asked, "payload": dict(asked.get("payload", {}))})
+    ensure_spec(spec)
+    return spec
+
+
+def merge(spec: ScheduleSpec, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes with what they entail: another way to time it replaces the one it had."""
+    ensure_kinds(changes)
+    merged = dict(changes)
+    for group in (_TIMINGS, _CONDITIONS):
+        if sum(changes.get(name) is not None for name in group) == 1:
+            merged = dict.fromkeys(group) | merged
+    if spec.gauge_sql is not None and merged.get("gauge_sql", spec.gauge_sql) is None:
+        merged = dict.fromkeys(_GAUGE) | merged
+    ensure_spec(replace(spec, **merged))
+    return merged
+
+
+def _facts(given: Mapping[str, Any], limit: int) -> dict[str, Any]:
+    """The fields as the database reads them from JSON."""
+    facts = {name: _plain(value) for name, value in given.items()}
+    if "payload" in facts:
+        encode_payload(facts["payload"], limit)
+    return facts
+
+
+def _spec_facts(spec: ScheduleSpec, limit: int) -> dict[str, Any]:
+    return _facts({name: getattr(spec, name) for name in FIELD_NAMES}, limit)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case timedelta():
+            return f"{value.total_seconds()} seconds"
+        case datetime():
+            return value.isoformat()
+        case Mapping():
+            return dict(value)
+    return value
+
+
+async def ensure_definition(scope: Scope, key: str) -> None:
+    """Raise UnknownDefinition, with what may have been meant."""
+    known = [found for (found,) in await scope.read(definition_store.keys())]
+    if key not in known:
+        close = difflib.get_close_matches(key, known, n=1)
+        raise UnknownDefinition(key, close[0] if close else None)
+
+
+# Writing
+
+
+async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
+    limit = scope.database.settings.max_payload_bytes
+    await scope.run(store.create(scope.tenant_id, _spec_facts(spec, limit)))
+    return await get(scope, spec.name)
+
+
+async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:
+    """Change some fields; the schedule is checked as a whole."""
+    state = await get(scope, name)
+    merged = merge(state.spec, changes)
+    return await steer(scope, name, merged)
+
+
+async def steer(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:
+    """Change some fields unchecked, so that a schedule gone wrong can be stopped."""
+    limit = scope.database.settings.max_payload_bytes
+    try:
+        await scope.run(store.update(scope.tenant_id, name, _facts(changes, limit)))
+    except ScheduleNotFound:
+        raise await _missing(scope, name) from None
+    return await get(scope, changes.get("name", name))
+
+
+async def pause(scope: Scope, name: str, until: datetime) -> ScheduleState:
+    ensure_kinds({"paused_until": until})
+    if until <= datetime.now(UTC):
+        raise InvalidSchedule("paused_until", "has passed already")
+    return await steer(scope, name, {"paused_until": until})
+
+
+async def delete(scope: Scope, name: str) -> None:
+    if not await scope.run(store.delete(scope.tenant_id, name)):
+        raise await _missing(scope, name)
+
+
+async def declare(
+    database: Database, declared: Iterable[tuple[ScheduleSpec, bool]]
+) -> Counter[str]:
+    """Store what code declares, each with whether it overwrites; counts what came of them."""
+    limit = database.settings.max_payload_bytes
+    facts = [
+        {**_spec_facts(spec, limit), "overwrite": is_overwriting}
+        for spec, is_overwriting in declared
+    ]
+    return Counter(outcome for _, outcome in await database.arun(store.declare(facts)))
+
+
+async def trigger(
+    scope: Scope, name: str, *, force: bool, wait: timedelta | None = None
+) -> Triggered:
+    """Fire a schedule now; `wait` is how long to wait for a scheduler where one must look."""
+    if wait is not None and scope.connection is not None:
+        raise InputError("cannot wait: a scheduler sees the slot only when you have committed")
+    try:
+        ((answer,),) = await scope.run(store.trigger(scope.tenant_id, name, force=force))
+    except ScheduleNotFound:
+        raise await _missing(scope, name) from None
+    # Drivers differ in whether they parse JSON.
+    facts = orjson.loads(answer) if isinstance(answer, str) else answer
+    triggered = Triggered(
+        SlotOutcome(facts["outcome"]),
+        datetime.fromisoformat(facts["slot_at"]).astimezone(UTC),
+        facts["job_id"],
+        facts["message"],
+    )
+    if triggered.outcome is SlotOutcome.PENDING and wait is not None:
+        return await _decided(scope, name, triggered, wait=wait)
+    return triggered
+
+
+async def _decided(scope: Scope, name: str, asked: Triggered, *, wait: timedelta) -> Triggered:
+    until = time.monotonic() + wait.total_seconds()
+    pause = 0.01
+    while True:
+        async with _reading(scope.database) as connection:
+            slot = await slot_store.get(
+                connection, scope.tenant_id, name, scheduled_for=asked.slot_at
+            )
+        if slot is not None and slot.outcome is not SlotOutcome.PENDING:
+            message = slot.reason or f"job {slot.job_id} is enqueued"
+            return Triggered(slot.outcome, asked.slot_at, slot.job_id, message)
+        if slot is None or time.monotonic() >= until:
+            return asked
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, 0.25)
+
+
+async def backfill(
+    scope: Scope, name: str, start: datetime, *, end: datetime, limit: int, dry_run: bool
+) -> list[Filled]:
+    """Enqueue the slots of a range that had no job; a dry run only says which they are."""
+    state = await get(scope, name)
+    _ensure_fillable(state.spec, start, end, limit=limit)
+    due = timings.slots_between(_timing(state), start, end, limit=limit)
+    claimed = {slot for (slot,) in await scope.run(_claimed(scope, name, due))}
+    unclaimed = [slot for slot in due if slot not in claimed]
+    if dry_run or not unclaimed:
+        return [(slot, None) for slot in unclaimed]
+    payloads = _payloads(state.spec, unclaimed)
+    rows = await scope.run(slot_store.backfill(scope.tenant_id, name, unclaimed, payloads=payloads))
+    return [(slot.astimezone(UTC), JobId(job_id)) for slot, job_id in rows]
+
+
+def _claimed(scope: Scope, name: str, due: list[datetime]) -> Call:
+    return slot_store.claimed(scope.tenant_id, name, due)
+
+
+def _ensure_fillable(spec: ScheduleSpec, start: datetime, end: datetime, *, limit: int) -> None:
+    if start.tzinfo is None or end.tzinfo is None:
+        raise InvalidSchedule("range", "needs instants with a time zone")
+    if end > datetime.now(UTC):
+        raise InvalidSchedule("range", "ends in the future; only slots that have passed are filled")
+    if not 1 <= limit <= _MOST_FILLED:
+        raise InvalidOption("limit", f"must be from 1 to {_MOST_FILLED:,}, not {limit}")
+    if spec.launcher is not None:
+        raise InvalidSchedule(
+            "launcher", f"{spec.name!r} cannot be backfilled; its payloads are made by a launcher"
+        )
+
+
+def _payloads(spec: ScheduleSpec, slots: list[datetime]) -> list[Mapping[str, Any]] | None:
+    """The payload of each slot where it is a template."""
+    if not templates.has_template(spec.payload):
+        return None
+    names = {
+        "schedule": spec.name,
+        "trigger": str(SlotTrigger.BACKFILL),
+        "missed": 0,
+        "tenant": spec.tenant_id,
+    }
+    return [templates.render(spec.payload, {**names, "slot_at": slot}) for slot in slots]
+
+
+# Reading
+
+
+async def get(scope: Scope, name: str) -> ScheduleState:
+    rows = await scope.run(store.get(scope.tenant_id, name))
+    if not rows:
+        raise await _missing(scope, name)
+    return store.read_state(rows[0][0])
+
+
+async def list_schedules(scope: Scope, **filters: Any) -> list[ScheduleState]:
+    async with _reading(scope.database) as connection:
+        return await store.list_schedules(connection, scope.tenant_id, **filters)
+
+
+async def history(
+    scope: Scope, name: str, *, before: datetime | None, outcome: str | None, limit: int
+) -> list[Slot]:
+    """Newest first; raises ScheduleNotFound rather than answer with nothing."""
+    if outcome is not None and outcome not in tuple(SlotOutcome):
+        known = ", ".join(SlotOutcome)
+        raise InvalidOption("outcome", f"must be one of {known}, not {outcome!r}")
+    chosen = None if outcome is None else SlotOutcome(outcome)
+    async with _reading(scope.database) as connection:
+        found = await slot_store.list_slots(
+            connection, scope.tenant_id, name, before=before, outcome=chosen, limit=limit
+        )
+    if not found:
+        await get(scope, name)
+    return found
+
+
+async def preview(
+    scope: Scope, name: str, *, count: int, after: datetime | None = None
+) -> list[Fire]:
+    return next_fires(await get(scope, name), count, after)
+
+
+def next_fires(state: ScheduleState, count: int, after: datetime | None = None) -> list[Fire]:
+    """The next slots as if the schedule were enabled; a pause is respected."""
+    if not 1 <= count <= _MOST_FIRES:
+        raise InvalidOption("count", f"must be from 1 to {_MOST_FIRES}, not {count}")
+    if after is None:
+        after = max(datetime.now(UTC), state.spec.paused_until or state.created_at)
+    if after.tzinfo is None:
+        raise InvalidOption("after", "needs a time zone, such as datetime(..., tzinfo=UTC)")
+    return timings.preview(_timing(state), after, count)
+
+
+def _timing(state: ScheduleState) -> Timing:
+    return replace(state.spec.timing, anchor_at=state.anchor_at)
+
+
+async def _missing(scope: Scope, name: str) -> ScheduleNotFound:
+    known = [found for (found,) in await scope.read(store.names(scope.tenant_id))]
+    close = difflib.get_close_matches(name, known, n=1)
+    return ScheduleNotFound(name, close[0] if close else None)
+
+
+@asynccontextmanager
+async def _reading(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
+    with translated():
+        async with (await database.async_spares()).connection() as connection:
+            yield connection

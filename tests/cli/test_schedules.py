@@ -1,0 +1,401 @@
+"""`mainspring schedules ...`: what a person types, reads and gets wrong."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from examples import hello
+from mainspring.cli.schedule_options import FIELDS
+from mainspring.domain.schedules import FIELD_NAMES
+from mainspring.testing import bind, drain_sync
+from tests.support.commands import Done, sentence
+from tests.support.processes import says
+
+ADA = '{"name": "Ada"}'
+CREATE = ["schedules", "create"]
+HELLO = ["--definition", "hello", "--payload", ADA]
+NOON = [*CREATE, "noon", *HELLO, "--cron", "0 12 * * *", "--zone", "Europe/Berlin"]
+EVERYTHING = {
+    "cron": ("30 2 * * MON-FRI", "30 2 * * MON-FRI"),
+    "zone": ("Europe/Berlin", "Europe/Berlin"),
+    "dst_gap": ("skip", "skip"),
+    "dst_fold": ("both", "both"),
+    "calendar": ('{"weekends": true}', {"weekends": True}),
+    "starts_at": ("2026-01-01", "2025-12-31T23:00:00+00:00"),
+    "ends_at": ("2099-07-01T12:00:00Z", "2099-07-01T12:00:00+00:00"),
+    "jitter": ("1m30s", 90),
+    "paused_until": ("2098-07-01T12:00", "2098-07-01T10:00:00+00:00"),
+    "payload": (ADA, {"name": "Ada"}),
+    "description": ("for Ada", "for Ada"),
+    "queue": ("mail", "mail"),
+    "priority": ("7", 7),
+    "max_attempts": ("9", 9),
+    "misfire_grace": ("0s", 0),
+    "catch_up": ("all", "all"),
+    "catch_up_limit": ("12", 12),
+    "catch_up_max_age": ("3d", 259_200),
+    "overlap": ("queue", "queue"),
+    "max_running": ("2", 2),
+    "run_timeout": ("1h30m", 5400),
+    "gauge_sql": ("select 1", "select 1"),
+    "gauge_lower": ("1.5", 1.5),
+    "gauge_upper": ("2", 2),
+    "condition_role": ("pg_monitor", "pg_monitor"),
+    "condition_timeout": ("20s", 20),
+    "max_retries": ("3", 3),
+}
+
+
+def option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def facts(done: Done) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def last_noon() -> datetime:
+    """Noon of yesterday in UTC, which is on no change of the clock."""
+    today = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    return today - timedelta(days=1)
+
+
+# Making
+
+
+def test_every_field_has_an_option():
+    told_otherwise = {"name", "definition", "tenant_id"}
+
+    assert {field.name for field in FIELDS} | told_otherwise == set(FIELD_NAMES)
+
+
+def test_create_takes_every_field(each_command):
+    options = [part for name, (text, _) in EVERYTHING.items() for part in (option(name), text)]
+    made, shown = each_command(
+        [*CREATE, "all", "--definition", "hello", *options, "--disabled", "--json"],
+        ["schedules", "show", "all", "--json"],
+    )
+
+    wanted = {name: value for name, (_, value) in EVERYTHING.items()} | {"enabled": False}
+    assert wanted.items() <= facts(made).items()
+    assert facts(made).items() <= facts(shown).items()
+
+
+def test_create_says_when_it_runs_next(each_command):
+    made, once, ended, off = each_command(
+        [*CREATE, "soon", *HELLO, "--every", "90s"],
+        [*CREATE, "past", *HELLO, "--at", "2020-01-01"],
+        [*CREATE, "ended", *HELLO, "--every", "90s", "--ends-at", "2020-01-01"],
+        [*CREATE, "off", *HELLO, "--every", "90s", "--disabled"],
+    )
+
+    assert made.stdout.startswith("schedule soon is created; next run in ")
+    assert once.stdout == "schedule past is created; next run now\n"
+    assert ended.stdout == "schedule ended is created; next run never\n"
+    assert off.stdout == "schedule off is created\n"
+
+
+def test_a_launcher_that_nobody_may_know_gets_a_note(command):
+    done = command(*CREATE, "x", *HELLO, "--every", "5m", "--launcher", "Nobody", "--json")
+
+    assert facts(done)["launcher"] == "Nobody"
+    assert done.stderr == "note: the app of a scheduler must register the launcher Nobody\n"
+
+
+EVERY = ["--every", "5m"]
+WRONG = {
+    "no definition has the key 'helo'; did you mean 'hello'?": [*EVERY, "--definition", "helo"],
+    "timing: give exactly one of cron, every and at": [*EVERY, "--cron", "@daily"],
+    "cron: five fields are needed": ["--cron", "0 2 * *"],
+    "cron hour: 25 is not from 0 to 23": ["--cron", "0 25 * * *"],
+    "zone: there is no time zone 'Europe/Berln'; did you mean": [*EVERY, "--zone", "Europe/Berln"],
+    "--every must be a duration up to 366d such as 90s": ["--every", "5"],
+    "--jitter must be a duration": [*EVERY, "--jitter", "1h 5m"],
+    "--run-timeout must be a duration": [*EVERY, "--run-timeout", "367d"],
+    "--at must be": ["--at", "tomorrow"],
+    "--ends-at must be in the years": [*EVERY, "--ends-at", "9999-01-01"],
+    "ends_at: must be after": [*EVERY, "--starts-at", "2026-02-01", "--ends-at", "2026-01-01"],
+    "the payload is not JSON": [*EVERY, "--payload", "{name: 1}"],
+    "payload: must be a dict, not list": [*EVERY, "--payload", "[]"],
+    "a template knows no name 'slot'": [*EVERY, "--payload", '{"a": "{{slot}}"}'],
+    "--calendar is not JSON": [*EVERY, "--calendar", "weekends"],
+    "calendar: there is no key 'weekend'": [*EVERY, "--calendar", '{"weekend": true}'],
+    "max_running: must be from 1 to 1000, not 0": [*EVERY, "--max-running", "0"],
+    "gauge: needs gauge_lower and gauge_upper": [*EVERY, "--gauge-sql", "select 1"],
+    "tenant does not exist": [*EVERY, "--tenant", "nobody"],
+}
+
+
+def test_a_mistake_is_one_sentence_and_nothing_is_made(each_command):
+    commands = [[*CREATE, "x", *HELLO, *options] for options in WRONG.values()]
+    *answers, listed = each_command(*commands, ["schedules", "list"])
+
+    for said, done in zip(WRONG, answers, strict=True):
+        assert sentence(done).startswith(f"error: {said}"), done.args
+        assert done.returncode == 2
+    assert listed.stdout == "No schedules.\n"
+
+
+def test_what_cannot_be_read_says_how_to_get_help(each_command):
+    wrong_word, without = each_command(
+        [*CREATE, "x", *HELLO, *EVERY, "--overlap", "maybe"], [*CREATE, "x", *EVERY]
+    )
+
+    assert "'maybe' is not one of 'skip', 'queue', 'replace'" in wrong_word.stderr
+    assert "Missing option '--definition'" in without.stderr
+    assert (wrong_word.returncode, without.returncode) == (2, 2)
+
+
+def test_a_name_that_is_taken_is_no_mistake_but_not_done_either(each_command):
+    _, again = each_command(NOON, NOON)
+
+    assert again.returncode == 1
+    assert sentence(again).startswith("error: there is a schedule 'noon' already")
+
+
+# Looking
+
+
+def test_list_shows_when_schedules_run_and_how_they_fare(each_command):
+    shown = each_command(
+        NOON,
+        [*CREATE, "often", *HELLO, "--every", "1h30m"],
+        [*CREATE, "once", *HELLO, "--at", "2099-12-24T18:00"],
+        ["schedules", "disable", "often", "--reason", "holidays"],
+        ["schedules", "list"],
+    )[-1].stdout.splitlines()
+
+    header, noon, often, once = (re.split(r" {2,}", line.strip()) for line in shown)
+    assert header == ["NAME", "WHEN", "ZONE", "STATE", "LAST RUN", "SUCCESS", "NEXT RUN"]
+    timing = ["noon", "0 12 * * * (at 12:00 every day)", "Europe/Berlin"]
+    assert noon[:-1] == [*timing, "enabled", "never", "-"]
+    assert noon[-1].startswith("in ")
+    assert often == ["often", "every 1h30m", "UTC", "disabled: holidays", "never", "-"]
+    assert once[:2] == ["once", "once, 2099-12-24 18:00:00"]
+
+
+def test_list_filters_and_pages(each_command):
+    listing = ["schedules", "list", "--json"]
+    *_, everything, on, after, other = each_command(
+        NOON,
+        [*CREATE, "often", *HELLO, *EVERY, "--disabled"],
+        listing,
+        [*listing, "--enabled"],
+        [*listing, "--after", "noon", "--limit", "1"],
+        [*listing, "--definition", "wobbly"],
+    )
+
+    assert [state["name"] for state in facts(everything)] == ["noon", "often"]
+    assert [state["name"] for state in facts(on)] == ["noon"]
+    assert [state["name"] for state in facts(after)] == ["often"]
+    assert facts(other) == []
+
+
+def test_show_tells_what_is_special_and_the_next_five_fires(each_command):
+    _, shown = each_command(
+        [*NOON, "--overlap", "queue", "--description", "Lunch"], ["schedules", "show", "noon"]
+    )
+
+    lines = shown.stdout.splitlines()
+    assert lines[0].rstrip() == "schedule  noon (Lunch)"
+    assert "when      0 12 * * * (at 12:00 every day), Europe/Berlin" in shown.stdout
+    assert 'runs      hello {"name":"Ada"}' in shown.stdout
+    assert "overlap   queue" in shown.stdout
+    assert sum(" 12:00:00+0" in line for line in lines) == 5
+
+
+def test_preview_tells_where_the_clock_moves_a_slot(each_command):
+    preview = ["schedules", "preview", "night", "--after", "2026-03-07", "--count", "2"]
+    _, shown, as_json = each_command(
+        [*CREATE, "night", *HELLO, "--cron", "30 2 * * *", "--zone", "America/New_York"],
+        preview,
+        [*preview, "--json"],
+    )
+
+    assert "2026-03-08T07:00:00Z  02:30 does not exist on this day" in shown.stdout
+    assert [fire["at"] for fire in facts(as_json)] == [
+        "2026-03-07T07:30:00Z",
+        "2026-03-08T07:00:00Z",
+    ]
+
+
+# Changing
+
+
+def test_update_changes_what_is_named_in_the_zone_of_the_schedule(each_command):
+    update = ["schedules", "update", "noon", "--json"]
+    _, moved, timed, cleared, renamed = each_command(
+        [*NOON, "--queue", "mail"],
+        [*update, "--starts-at", "2026-07-01T12:00"],
+        [*update, "--every", "5m", "--zone", "UTC"],
+        [*update, "--clear", "queue", "--clear", "starts-at"],
+        [*update, "--rename", "lunch"],
+    )
+
+    assert facts(moved)["starts_at"] == "2026-07-01T10:00:00+00:00"
+    assert (facts(timed)["cron"], facts(timed)["every"]) == (None, 300)
+    assert (facts(cleared)["queue"], facts(cleared)["starts_at"]) == (None, None)
+    assert facts(renamed)["name"] == "lunch"
+
+
+def test_an_update_that_cannot_be_is_one_sentence(each_command):
+    update = ["schedules", "update", "noon"]
+    refused = {
+        "update has nothing to change; give an option": update,
+        "--clear 'endsat' is no field that can be empty; did you mean ends_at?": [
+            *update,
+            "--clear",
+            "endsat",
+        ],
+        "--clear 'zone' is no field that can be empty": [*update, "--clear", "zone"],
+        "timing: give exactly one of cron, every and at": [*update, "--clear", "cron"],
+        "cron: five fields are needed": [*update, "--cron", "* *"],
+    }
+    _, *answers = each_command(NOON, *refused.values())
+
+    for said, done in zip(refused, answers, strict=True):
+        assert sentence(done).startswith(f"error: {said}")
+        assert done.returncode == 2
+
+
+def test_a_schedule_is_disabled_enabled_paused_and_resumed(each_command):
+    steer = [["schedules", verb, "noon"] for verb in ("disable", "enable", "pause", "resume")]
+    until = ["schedules", "pause", "noon", "--until", "2099-07-01T12:00"]
+    _, off, on, paused, resumed, later, shown = each_command(
+        NOON, *steer, until, ["schedules", "show", "noon"]
+    )
+
+    assert off.stdout == "schedule noon is disabled\n"
+    assert on.stdout.startswith("schedule noon is enabled; next run in ")
+    assert paused.stdout == "schedule noon is paused until it is resumed\n"
+    assert resumed.stdout.startswith("schedule noon is resumed; next run in ")
+    assert later.stdout.startswith("schedule noon is paused; next run in ")
+    assert "state     paused until 2099-07-01 12:00" in shown.stdout
+
+
+def test_a_pause_that_is_over_is_a_mistake(each_command):
+    _, done = each_command(NOON, ["schedules", "pause", "noon", "--until", "2020-01-01"])
+
+    assert (done.returncode, sentence(done)) == (2, "error: paused_until: has passed already")
+
+
+def test_delete_asks_first_and_no_is_no(command, each_command):
+    command(*NOON)
+
+    assert command("schedules", "delete", "noon", stdin="n\n").returncode == 1
+    done, listed = each_command(["schedules", "delete", "noon", "--yes"], ["schedules", "list"])
+    assert (done.returncode, done.stdout) == (0, "schedule noon is removed\n")
+    assert listed.stdout == "No schedules.\n"
+
+
+VERBS = ["show", "update", "enable", "disable", "pause", "resume", "trigger", "history", "preview"]
+
+
+def test_a_name_that_does_not_exist_says_what_may_have_been_meant(each_command):
+    commands = [["schedules", verb, "non"] for verb in [*VERBS, "delete"]]
+    backfill = ["schedules", "backfill", "non", "--from", "2026-01-01"]
+    _, *answers = each_command(NOON, *commands, backfill)
+
+    for done in answers:
+        said = sentence(done)
+        assert said == "error: there is no schedule 'non'; did you mean 'noon'?", done.args
+        assert done.returncode == 1
+
+
+# Slots
+
+
+def test_trigger_prints_the_job_or_says_why_there_is_none(each_command):
+    trigger = ["schedules", "trigger", "noon"]
+    _, done, again, as_json = each_command(NOON, trigger, trigger, [*trigger, "--json"])
+
+    assert (done.returncode, done.stdout) == (0, "job 1\n")
+    assert (again.returncode, again.stdout) == (1, "")
+    assert again.stderr == "skipped: an earlier run is still live (overlap = skip)\n"
+    assert as_json.returncode == 1
+    assert json.loads(as_json.stdout)["outcome"] == "skipped"
+
+
+def test_a_trigger_that_no_scheduler_hears_says_so(each_command):
+    trigger = ["schedules", "trigger", "noon"]
+    _, asked, forced = each_command(
+        [*NOON, "--condition-sql", "select false"], [*trigger, "--wait", "0"], [*trigger, "--force"]
+    )
+
+    assert asked.returncode == 1
+    assert asked.stderr == "pending: no scheduler has looked at it yet; is one running?\n"
+    assert forced.stdout == "job 1\n"
+
+
+def test_a_trigger_waits_for_a_scheduler_that_checks_the_condition(start, command, database_url):
+    says(start("scheduler", MAINSPRING_DATABASE_URL=database_url), "scheduler_started")
+    command(*NOON, "--condition-sql", "select false")
+
+    done = command("schedules", "trigger", "noon", "--wait", "30")
+
+    assert (done.returncode, done.stderr) == (1, "skipped: the condition is not met\n")
+
+
+def test_history_shows_slots_and_figures(each_command, database_url):
+    each_command(NOON, ["schedules", "trigger", "noon"])
+    with bind(hello.app, database_url):
+        drain_sync(hello.app)
+    history = ["schedules", "history", "noon"]
+    _, shown, as_json, none = each_command(
+        ["schedules", "trigger", "noon"],
+        history,
+        [*history, "--json", "--limit", "1"],
+        [*history, "--outcome", "failed"],
+    )
+
+    header, second, first, figures = shown.stdout.splitlines()
+    assert header.split() == ["SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB", "REASON"]
+    assert second.split()[3:] == ["enqueued", "0", "ms", "manual", "2"]
+    assert first.split()[3:5] == ["enqueued", "succeeded"]
+    wanted = (
+        "1 run: 1 successful, 0 failed, success rate 100%; 0 skipped, 0 missed, 0 failed checks"
+    )
+    assert figures == wanted
+    assert [slot["job_id"] for slot in facts(as_json)["slots"]] == ["2"]
+    assert facts(as_json)["figures"]["successful_runs"] == 1
+    assert none.stdout == f"No slots yet.\n{wanted}\n"
+
+
+def test_backfill_lists_asks_and_enqueues(command, each_command):
+    noon = last_noon()
+    backfill = ["schedules", "backfill", "noon", "--from", f"{noon - timedelta(days=1):%Y-%m-%d}"]
+    slots = [f"{day:%Y-%m-%dT%H:%M:%SZ}" for day in (noon - timedelta(days=1), noon)]
+
+    _, dry = each_command([*NOON, "--zone", "UTC"], [*backfill, "--dry-run", "--to", slots[1]])
+    assert dry.stdout == "\n".join([*slots, "2 slots would be filled\n"])
+    assert command(*backfill, "--to", slots[1], stdin="n\n").returncode == 1
+    done = command(*backfill, "--to", slots[1], stdin="y\n")
+    assert f"Enqueue 2 jobs of noon, {slots[0]} to {slots[1]}? [y/N]: " in done.stdout
+    assert done.stdout.endswith(f"{slots[0]}  job 1\n{slots[1]}  job 2\n2 slots filled\n")
+
+
+def test_backfill_has_nothing_to_do_twice(each_command):
+    noon = f"{last_noon():%Y-%m-%dT%H:%M:%SZ}"
+    backfill = ["schedules", "backfill", "noon", "--from", noon, "--to", noon, "--yes"]
+    _, done, again = each_command([*NOON, "--zone", "UTC"], [*backfill, "--json"], backfill)
+
+    assert facts(done) == [{"slot_at": noon, "job_id": "1"}]
+    assert again.stdout == "Nothing to do: every slot of the range had its job.\n"
+
+
+def test_a_range_that_cannot_be_filled_is_one_sentence(each_command):
+    backfill = ["schedules", "backfill", "noon", "--yes", "--from"]
+    refused = {
+        "range: ends in the future": [*backfill, "2026-01-01", "--to", "2998-01-01"],
+        "range: ends before it starts": [*backfill, "2026-01-02", "--to", "2026-01-01"],
+        "range: holds more than 3 slots": [*backfill, "2020-01-01", "--limit", "3"],
+        "--from must be": [*backfill, "yesterday"],
+        "--to must be": [*backfill, "2026-01-01", "--to", "today"],
+    }
+    _, *answers = each_command(NOON, *refused.values())
+
+    for said, done in zip(refused, answers, strict=True):
+        assert sentence(done).startswith(f"error: {said}")
+        assert done.returncode == 2
