@@ -22,6 +22,7 @@ from tests.support.processes import WorkerProcess
 START = (ROOT / "docs" / "start.md").read_text()
 GUIDES = ROOT / "docs" / "guides"
 BLOCK = r"^```{}\n(.*?)^```"
+ENDLESS = ("up", "worker", "scheduler")
 
 
 def blocks(language: str, text: str) -> list[str]:
@@ -29,10 +30,15 @@ def blocks(language: str, text: str) -> list[str]:
 
 
 def commands(text: str) -> list[list[str]]:
-    """The `mainspring ...` lines of a document, without those that go on for ever."""
-    lines = [line for block in blocks("sh", text) for line in block.splitlines()]
+    """The `mainspring ...` commands of a document, without those that go on for ever."""
+    return [words for block in blocks("sh", text) for words in block_commands(block)]
+
+
+def block_commands(block: str) -> list[list[str]]:
+    """Each without its first word; a backslash carries one on to the next line."""
+    lines = block.replace("\\\n", " ").splitlines()
     found = [shlex.split(line, comments=True) for line in lines if line.startswith("mainspring ")]
-    return [words[1:] for words in found if words[1] in ("enqueue", "jobs", "migrate")]
+    return [words[1:] for words in found if words[1] not in ENDLESS]
 
 
 def run(words: list[str], folder: Path, url: str) -> Done:
@@ -127,9 +133,8 @@ def test_the_sql_of_the_documents_runs_from_top_to_bottom(page, database_url, co
 
 
 def test_examples_that_fail_are_noticed(database_url, tmp_path, connection):
-    assert commands("```sh\nmainspring up\nmainspring jobs list  # all\n```\n") == [
-        ["jobs", "list"]
-    ]
+    text = "```sh\nmainspring up\nmainspring jobs \\\n    list  # all\n```\n"
+    assert commands(text) == [["jobs", "list"]]
     with pytest.raises(AssertionError, match="no definition has the key"):
         run(["enqueue", "nothing"], tmp_path, database_url)
     with pytest.raises(NameError):

@@ -73,7 +73,11 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "schedules.drop_checks": ({"identities": ["nobody"]}, {"schedules_checking"}, 60),
     "schedules.overdue_runs": ({"limit": 10}, {"schedules_watched", "jobs_schedule"}, 200),
     "schedules.release_turns": ({}, {"jobs_turn"}, 60),
-    "slots.pending_slots": ({"limit": 10, "identity": "me"}, {"slots_pending", "schedules_pkey"}, 200),
+    "slots.pending_slots": (
+        {"limit": 10, "identity": "me"},
+        {"slots_pending", "schedules_pkey"},
+        200,
+    ),
     "slots.count_runs": ({"limit": 1000}, {"slots_uncounted"}, 900),
     "slots.prune_slots": ({"keep": "1000 days", "limit": 1000}, {"slots_age"}, 200),
 }

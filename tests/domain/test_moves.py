@@ -17,6 +17,7 @@ BERLIN = "Europe/Berlin"  # 2026: gap 03-29 02:00 to 03:00, fold 10-25 03:00 to 
 NEW_YORK = "America/New_York"  # 2026: gap 03-08 02:00 to 03:00, fold 11-01 02:00 to 01:00
 CAIRO = "Africa/Cairo"  # 2026: gap on Friday 04-24 00:00 to 01:00
 ST_JOHNS = "America/St_Johns"  # 2010: fold 11-07 00:01 to 11-06 23:01
+TORONTO = "America/Toronto"  # 1919: gap 03-30 23:30 to 03-31 00:30
 APIA = "Pacific/Apia"  # 2011: all of Friday 12-30 was skipped
 SATURDAY, SUNDAY = frozenset({6}), frozenset({7})
 WEEKEND = SATURDAY | SUNDAY
@@ -261,14 +262,18 @@ def test_a_time_in_the_gap_is_as_closed_as_the_end_of_the_gap(start, end, expect
     assert found == [expected, "Sun 03-15 02:30"]
 
 
-def test_a_clock_that_is_put_back_into_open_time_is_open_again():
+@pytest.mark.parametrize(
+    ("end", "reopens"),
+    [("2026-10-25T04:00", "Sun 10-25 04:00"), ("2027-05-01T00:00", "Sat 05-01 00:00")],
+)
+def test_a_clock_that_is_put_back_into_open_time_is_open_again(end, reopens):
     """A blackout begins at 02:30, and at 03:00 the clock shows 02:00 for the second time."""
-    stretch = blackout("2026-10-25T02:30", "2026-10-25T04:00")
+    stretch = blackout("2026-10-25T02:30", end)
     timing = Timing(cron="*/20 * * * *", zone=BERLIN)
 
     found = local(timing, "2026-10-25T00:10Z", 4, blackouts=(stretch,))
 
-    assert found == ["Sun 10-25 02:20", "Sun 10-25 02:00", "Sun 10-25 02:20", "Sun 10-25 04:00"]
+    assert found == ["Sun 10-25 02:20", "Sun 10-25 02:00", "Sun 10-25 02:20", reopens]
 
 
 @pytest.mark.parametrize("when_closed", WhenClosed)
@@ -289,6 +294,28 @@ def test_a_slot_is_moved_into_a_day_that_was_skipped():
     found = local(timing, "2011-12-28T12:00Z", dates=closed, when_closed=NEXT)
 
     assert found == ["Wed 12-28 09:00", "Sat 12-31 00:00", "Sat 12-31 09:00"]
+
+
+def test_a_day_that_was_skipped_takes_nothing_from_the_day_after_it():
+    timing = Timing(cron="0 22 * * 6", zone=APIA)
+    closed = frozenset({date(2012, 1, 1)})
+
+    found = local(timing, "2011-12-28T12:00Z", 1, dates=closed, when_closed=PREVIOUS)
+
+    assert found == ["Sat 12-31 22:00"]
+
+
+@pytest.mark.parametrize(
+    ("cron", "expected"),
+    [("45 23 30 3 *", "Mon 03-31 23:45"), ("15 0 31 3 *", "Tue 04-01 00:15")],
+)
+def test_a_gap_over_midnight_is_as_closed_as_its_end_on_both_days(cron, expected):
+    stretch = blackout("1919-03-31T00:30", "1919-03-31T12:00")
+    timing = Timing(cron=cron, zone=TORONTO)
+
+    found = local(timing, "1919-03-29T00:00Z", 1, blackouts=(stretch,), when_closed=NEXT)
+
+    assert found == [expected]
 
 
 # Where it ends

@@ -153,7 +153,7 @@ def test_a_run_that_takes_too_long_is_closed_and_slots_go_on(connection: psycopg
 
 @pytest.mark.usefixtures("scheduler")
 @pytest.mark.parametrize(
-    ("overlap", "outcome", "states"),
+    ("overlap", "outcome", "expected"),
     [
         ("skip", "skipped", ["running"]),
         ("queue", "enqueued", ["running", "queued"]),
@@ -161,16 +161,16 @@ def test_a_run_that_takes_too_long_is_closed_and_slots_go_on(connection: psycopg
     ],
 )
 def test_a_trigger_by_hand_respects_the_overlap(
-    connection: psycopg.Connection, overlap: str, outcome: str, states: list[str]
+    connection: psycopg.Connection, overlap: str, outcome: str, expected: list[str]
 ):
     name = f"by hand {overlap}"
     schedules.insert_schedule(connection, name, overlap=overlap, **{**ENDLESS, "every": "1 day"})
     trigger(connection, name)
-    wait_until(lambda: [job["state"] for job in schedules.jobs(connection, name)] == ["running"])
+    wait_until(lambda: states(connection, name) == ["running"])
 
     assert trigger(connection, name)["outcome"] == outcome
 
-    wait_until(lambda: [job["state"] for job in schedules.jobs(connection, name)] == states)
+    wait_until(lambda: states(connection, name) == expected)
     connection.execute("select mainspring.cancel(job_id) from mainspring.jobs")
 
 
@@ -191,3 +191,21 @@ def test_jobs_that_wait_for_their_turn_outlive_their_schedule(connection: psycop
 
     query = "select count(*) from mainspring.jobs_history where job_id = any (%s)"
     wait_until(lambda: connection.execute(query, (job_ids,)).fetchone() == (3,))
+
+
+@pytest.mark.usefixtures("scheduler")
+def test_jobs_that_wait_for_their_turn_run_when_more_may_run(connection: psycopg.Connection):
+    endless = {**ENDLESS, "every": "1 day"}
+    schedules.insert_schedule(connection, "more", overlap="queue", **endless)
+    for _ in range(3):
+        trigger(connection, "more")
+    wait_until(lambda: states(connection, "more") == ["running", "queued", "queued"])
+
+    connection.execute("update mainspring.schedules set max_running = 2 where name = 'more'")
+
+    wait_until(lambda: states(connection, "more") == ["running", "running", "queued"])
+    connection.execute("select mainspring.cancel(job_id) from mainspring.jobs")
+
+
+def states(connection: psycopg.Connection, name: str) -> list[str]:
+    return [job["state"] for job in schedules.jobs(connection, name)]

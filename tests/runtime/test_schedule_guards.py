@@ -75,18 +75,25 @@ async def test_a_schedule_that_changed_between_check_and_plan_does_not_fire(
     assert (rows.count(connection, "slots"), rows.count(connection, "jobs")) == (0, 0)
 
 
-async def test_a_fire_waits_for_an_edit_that_is_not_committed(
-    aconnection: AsyncConnection, connection: psycopg.Connection
+@pytest.mark.parametrize(
+    ("intrusion", "jobs"),
+    [
+        (INTRUSIONS["disabled"], 0),
+        ("select mainspring.trigger_scheduled_job('tick')", 1),
+    ],
+)
+async def test_a_fire_sees_what_was_not_yet_committed_when_it_began(
+    aconnection: AsyncConnection, connection: psycopg.Connection, intrusion: str, jobs: int
 ):
-    schedules.insert_due(connection)
+    schedules.insert_due(connection, overlap="skip")
     firings = await read(aconnection)
     with connection.transaction():
-        connection.execute(INTRUSIONS["disabled"])
+        connection.execute(intrusion)
         firing = asyncio.create_task(store.fire(aconnection, firings))
         await await_until(lambda: is_waiting(connection, aconnection.info.backend_pid))
 
     assert (await firing).slots == 0
-    assert (rows.count(connection, "slots"), rows.count(connection, "jobs")) == (0, 0)
+    assert (rows.count(connection, "slots"), rows.count(connection, "jobs")) == (jobs, jobs)
 
 
 def is_waiting(connection: psycopg.Connection, pid: int) -> bool:

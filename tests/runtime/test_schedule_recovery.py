@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGQUIT, SIGSTOP, Signals
 
@@ -140,13 +139,13 @@ def test_a_new_leader_takes_over_the_checks_of_a_dead_one(
         condition_sql="select pg_sleep(seconds) is not null from delay",
         condition_timeout="60 seconds",
     )
-    wait_until(lambda: schedules.schedule(connection)["checking_by"])
+    wait_until(lambda: is_sleeping(connection) and schedules.is_resting(connection, 2))
     connection.execute("update delay set seconds = 0")
 
     leader.kill()
 
-    slot = wait_until(lambda: schedules.decided(connection), 10)
-    assert (slot["outcome"], slot["lateness_seconds"] < 10) == ("enqueued", True)
+    slot = wait_until(lambda: schedules.decided(connection), 8)
+    assert slot["outcome"] == "enqueued"
 
 
 # A scheduler that starts
@@ -242,18 +241,17 @@ def test_a_scheduler_leaves_at_once_and_gives_back_what_it_was_checking(
 
 
 @pytest.mark.xdist_group("own server")
-def test_a_scheduler_goes_on_after_the_database_was_away(tmp_path: Path):
+def test_a_scheduler_goes_on_after_a_crash_of_the_database_and_leaves_without_one(tmp_path: Path):
     with own_server() as server, scheduler_processes(server.url, tmp_path) as start:
         scheduler = start()
         with psycopg.connect(server.url, autocommit=True) as connection:
             tick(connection)
-        for number in (SIGQUIT, SIGKILL):
-            server.take_down(number)
-            server.bring_back()
-            with psycopg.connect(server.url, autocommit=True) as connection:
-                count = len(schedules.slots(connection)) + 2
-                wait_until(partial(schedules.decided, connection, count=count), 15)
-                expect_one_job_each(connection)
+        server.take_down(SIGKILL)
+        server.bring_back()
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            count = len(schedules.slots(connection)) + 2
+            wait_until(lambda: schedules.decided(connection, count=count), 15)
+            expect_one_job_each(connection)
         server.take_down(SIGQUIT)
         stopped_at = time.monotonic()
         try:

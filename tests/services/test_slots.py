@@ -108,6 +108,13 @@ async def test_a_dry_run_writes_nothing(app, nightly, connection):
     assert (count(connection, "slots"), count(connection, "jobs")) == (0, 0)
 
 
+async def test_a_dry_run_leaves_out_the_slots_that_had_their_job(app, nightly):
+    await app.schedules.abackfill(nightly, LAST_NOON, LAST_NOON)
+    would = await app.schedules.abackfill(nightly, LAST_NOON - DAY, LAST_NOON, dry_run=True)
+
+    assert would == [(LAST_NOON - DAY, None)]
+
+
 async def test_a_backfill_takes_no_more_than_its_limit(app, nightly):
     start = LAST_NOON - 2 * DAY
 

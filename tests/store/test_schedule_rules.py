@@ -363,7 +363,10 @@ def test_nobody_has_a_condition_run_under_a_role_that_is_not_theirs(guest, calle
 
 
 def test_a_schedule_whose_condition_stays_may_be_changed_by_anyone_with_the_grant(guest):
-    guest.execute("update mainspring.schedules set cron = '@hourly', every = null")
+    guest.execute(
+        "update mainspring.schedules set cron = '@hourly', every = null,"
+        " condition_sql = condition_sql, condition_role = condition_role"
+    )
 
     row = schedule(guest, "owned")
     assert (row["cron"], row["condition_role"]) == ("@hourly", guest.info.user)

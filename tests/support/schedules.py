@@ -127,14 +127,14 @@ def is_there(connection: psycopg.Connection) -> bool:
     return row != (0,)
 
 
-def is_resting(connection: psycopg.Connection) -> bool:
-    """Whether the one scheduler sleeps: it has looked for nothing for a while."""
+def is_resting(connection: psycopg.Connection, schedulers: int = 1) -> bool:
+    """Whether so many schedulers sleep: they have looked for nothing for a while."""
     row = connection.execute(
         "select count(*), bool_and(state = 'idle' and state_change < now() - interval '0.3 s')"
         " from pg_stat_activity"
         " where application_name = 'mainspring fire' and datname = current_database()"
     ).fetchone()
-    return row == (1, True)
+    return row == (schedulers, True)
 
 
 def outcomes(connection: psycopg.Connection, name: str = "tick") -> list[str]:

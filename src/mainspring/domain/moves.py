@@ -73,7 +73,7 @@ class _Search:
             # The clock may be put back to a wall that was open.
             soon = zones.change_between(zone, slot.replace(microsecond=0), soon)
             return max(soon, slot + _TICK)
-        return max(self._instant(reopens), slot + _TICK)
+        return self._instant(reopens)
 
     def after(self, after: datetime) -> datetime | None:
         day: date | None = zones.wall_of(self.rhythm.zone, after).date()
@@ -97,8 +97,8 @@ class _Search:
         wall = self.rhythm.first_wall(_midnight(tomorrow), _midnight(tomorrow) + _HORIZON)
         if wall is None:
             return None
-        found, earliest = wall.date(), max(tomorrow, wall.date() - FARTHEST)
-        while not is_next and found > earliest and self._closed(found):
+        found = wall.date()
+        while not is_next and found > tomorrow and self._closed(found):
             found -= _DAY
         return found
 
@@ -170,11 +170,12 @@ class _Search:
         """What the clock skips on or around this day, counted from its midnight."""
         zone = self.rhythm.zone
         evening, next_midnight = midnight - _SECOND, midnight + _DAY
-        before = zones.offsets(zone, evening)[0]
-        if before == zones.offsets(zone, next_midnight)[1]:
+        offsets = zones.offsets(zone, evening)
+        if offsets[0] == zones.offsets(zone, next_midnight)[1]:
             return None
-        ends = zones.to_utc(evening, before), zones.to_utc(next_midnight, before)
-        change = zones.change_between(zone, *ends)
+        # The evening may be in the gap itself.
+        start, end = zones.to_utc(evening, max(offsets)), zones.to_utc(next_midnight, offsets[0])
+        change = zones.change_between(zone, start, end)
         skipped = zones.wall_of(zone, change - _TICK) + _TICK - midnight
         until = zones.wall_of(zone, change) - midnight
         return (skipped, until) if skipped < until else None

@@ -84,7 +84,7 @@ class Checker:
         }
         async with self._spares.connection() as connection:
             outcome = await slot_store.apply_trigger(connection, plan)
-        _tell(due, outcome, _reason(verdict))
+        _tell(due, outcome, _reason(verdict), counts=False)
 
     async def _refuse(self, due: DueSchedule, reason: str) -> None:
         """Disable a schedule whose timing was written by plain SQL and cannot be understood."""
@@ -232,7 +232,10 @@ def _unknown(name: str, registered: Mapping[str, Any]) -> str:
     return f"no launcher is registered as {name!r}; {hint}"
 
 
-def _tell(due: DueSchedule, outcome: SlotOutcome | None, reason: str | None) -> None:
+def _tell(
+    due: DueSchedule, outcome: SlotOutcome | None, reason: str | None, *, counts: bool = True
+) -> None:
+    """`counts` says whether a failure leads to the end of the schedule."""
     name = due.spec.name
     if outcome is SlotOutcome.ENQUEUED:
         telemetry.event("schedule_fired", schedule=name, slot=_stamp(due.slot_at))
@@ -240,9 +243,12 @@ def _tell(due: DueSchedule, outcome: SlotOutcome | None, reason: str | None) -> 
         why = reason or "an earlier run is still live"
         telemetry.event("schedule_skipped", schedule=name, reason=why)
     elif outcome is SlotOutcome.FAILED:
-        telemetry.event("schedule_failed", schedule=name, error=reason, retry=due.retry_count + 1)
-        if due.retry_count + 1 >= due.spec.max_retries:
-            telemetry.event("schedule_disabled", schedule=name, error=reason)
+        # All that the database itself finds missing.
+        why = reason or "no active definition has its key"
+        retry = due.retry_count + counts
+        telemetry.event("schedule_failed", schedule=name, error=why, retry=retry)
+        if counts and retry >= due.spec.max_retries:
+            telemetry.event("schedule_disabled", schedule=name, error=why)
 
 
 def _stamp(instant: datetime) -> str:

@@ -43,6 +43,7 @@ from mainspring.store.schedules import DueGroup, DueSchedule, Fired, Firing
 
 _STANDBY = timedelta(seconds=1)
 _LONGEST_REST = 15.0
+_LONGEST_STANDBY = 5.0
 _BATCH = 10_000
 _SET = 1000
 _MORE_CONNECTIONS = 2
@@ -202,7 +203,9 @@ class Scheduler:
             self.chores.wake()
 
     async def _rest(self, connection: AsyncConnection[Any], late: timedelta) -> float:
-        longest = self._settings.poll_seconds if self._settings.use_pooler else _LONGEST_REST
+        longest = _LONGEST_REST if self.leads else _LONGEST_STANDBY
+        if self._settings.use_pooler:
+            longest = self._settings.poll_seconds
         due_in = await store.next_fire(connection)
         if due_in is None:
             return longest

@@ -60,7 +60,11 @@ declare
     enqueued integer := 0;
     skipped integer := 0;
     missed integer := 0;
+    lateness interval;
+    late interval := '0';
+    latest interval := '0';
     newest mainspring.slot_outcome := 'coalesced';
+    newest_at timestamptz;
 begin
     select * into schedule from mainspring.schedules as s
      where s.schedule_id = (plan ->> 'schedule_id')::bigint
@@ -72,9 +76,10 @@ begin
     for planned in
         select * from jsonb_to_recordset(plan -> 'slots') as slot (
             at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
-            missed integer, reason text)
+            missed integer, reason text, payload jsonb)
          order by slot.at
     loop
+        newest_at := planned.at;
         -- A backfill or a person may have claimed the slot before.
         continue when exists (select from mainspring.slots as slot
                                where slot.schedule_id = schedule.schedule_id
@@ -82,8 +87,9 @@ begin
         select planned.outcome, null::bigint as job_id, planned.reason into started;
         if planned.outcome = 'enqueued' then
             select * into started from mainspring.start_slot(
-                schedule, planned.at, planned.source, planned.missed, plan -> 'payload',
-                plan ->> 'definition', (plan ->> 'in_line')::boolean);
+                schedule, planned.at, planned.source, planned.missed,
+                coalesce(planned.payload, plan -> 'payload'), plan ->> 'definition',
+                coalesce((plan ->> 'in_line')::boolean, false));
         end if;
         insert into mainspring.slots
             (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
@@ -93,6 +99,12 @@ begin
         skipped := skipped + (started.outcome = 'skipped')::integer;
         missed := missed + (started.outcome in ('missed', 'coalesced'))::integer;
         newest := started.outcome;
+        if started.outcome in ('enqueued', 'skipped') then
+            lateness := greatest('0', now() - mainspring.run_instant(
+                schedule.schedule_id, planned.at, schedule.jitter));
+            late := late + lateness;
+            latest := greatest(latest, lateness);
+        end if;
         if started.outcome = 'failed' then
             failure := started.reason;
         end if;
@@ -102,12 +114,14 @@ begin
            next_slot_at = (plan ->> 'next_slot_at')::timestamptz,
            next_run_at = mainspring.run_instant(
                s.schedule_id, (plan ->> 'next_slot_at')::timestamptz, s.jitter),
-           last_slot_at = coalesce(s.next_slot_at, s.last_slot_at),
+           last_slot_at = coalesce(newest_at, s.last_slot_at),
            last_enqueued_at = case when enqueued > 0 then now() else s.last_enqueued_at end,
            last_skipped_at = case when skipped > 0 then now() else s.last_skipped_at end,
            enqueued_count = s.enqueued_count + enqueued,
            skipped_count = s.skipped_count + skipped,
            missed_count = s.missed_count + missed,
+           lateness_total = s.lateness_total + late,
+           lateness_worst = greatest(s.lateness_worst, latest),
            gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
            retry_count = 0
      where s.schedule_id = schedule.schedule_id;
@@ -142,13 +156,19 @@ begin
     end if;
     update mainspring.slots as s
        set outcome = decided.outcome, job_id = decided.job_id, reason = decided.reason,
-           fired_at = now(), checking_until = null
+           fired_at = now(), checking_until = null, checking_by = null
      where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
     update mainspring.schedules as s
-       set turn = s.turn + 1,
+       set turn = s.turn + 1, checking_until = null, checking_by = null,
            gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
            last_enqueued_at = case when decided.outcome = 'enqueued' then now()
                                    else s.last_enqueued_at end,
+           last_skipped_at = case when decided.outcome = 'skipped' then now()
+                                  else s.last_skipped_at end,
+           last_failed_at = case when decided.outcome = 'failed' then now()
+                                 else s.last_failed_at end,
+           last_error = case when decided.outcome = 'failed' then left(decided.reason, 2000)
+                             else s.last_error end,
            enqueued_count = s.enqueued_count + (decided.outcome = 'enqueued')::integer,
            skipped_count = s.skipped_count + (decided.outcome = 'skipped')::integer,
            failed_count = s.failed_count + (decided.outcome = 'failed')::integer
@@ -184,23 +204,27 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[]) RETURNS TABLE(slot_at timestamp with time zone, job_id bigint)
+CREATE FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[] DEFAULT NULL::jsonb[]) RETURNS TABLE(slot_at timestamp with time zone, job_id bigint)
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
 declare
     schedule mainspring.schedules;
     started record;
+    payload jsonb;
 begin
     select * into schedule from mainspring.schedules as s
      where s.schedule_id = backfill.schedule_id for update;
-    for slot_at in select slot from unnest(slots) as slot order by slot loop
+    for slot_at, payload in
+        select slot.at, slot.payload from unnest(slots, payloads) as slot (at, payload)
+         order by slot.at
+    loop
         continue when exists (
             select from mainspring.slots as s
              where s.schedule_id = backfill.schedule_id and s.scheduled_for = slot_at
                and s.outcome in ('pending', 'enqueued'));
         select * into started from mainspring.start_slot(
-            schedule, slot_at, 'backfill', 0, in_line => true);
+            schedule, slot_at, 'backfill', 0, payload, in_line => true);
         if started.outcome = 'failed' then
             perform mainspring.refuse('MS010', started.reason,
                                       jsonb_build_object('key', schedule.definition));
@@ -215,7 +239,9 @@ begin
         job_id := started.job_id;
         return next;
     end loop;
-    update mainspring.schedules as s set turn = s.turn + 1
+    update mainspring.schedules as s
+       set turn = s.turn + 1, checking_until = null, checking_by = null,
+           last_enqueued_at = case when job_id is null then s.last_enqueued_at else now() end
      where s.schedule_id = backfill.schedule_id;
 end
 $$;
@@ -264,25 +290,61 @@ CREATE FUNCTION mainspring.check_condition_role() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+declare
+    problem text;
 begin
-    if not pg_has_role(current_user, new.condition_role, 'MEMBER') then
-        raise exception using errcode = 'MS041',
-            message = format('condition_role: %s is not a member of %s', current_user,
-                             new.condition_role),
-            detail = jsonb_build_object('field', 'condition_role', 'problem', format(
-                '%s is not a member of %s', current_user, new.condition_role));
+    if tg_op = 'UPDATE' and (new.condition_role, new.condition_sql, new.gauge_sql)
+       is not distinct from (old.condition_role, old.condition_sql, old.gauge_sql) then
+        return new;
+    end if;
+    if to_regrole(quote_ident(new.condition_role)) is null then
+        problem := format('there is no role %s', new.condition_role);
+    elsif not pg_has_role(current_user, new.condition_role, 'MEMBER') then
+        problem := format('%s is not a member of %s', current_user, new.condition_role);
+    end if;
+    if problem is not null then
+        raise exception using errcode = 'MS041', message = 'condition_role: ' || problem,
+            detail = jsonb_build_object('field', 'condition_role', 'problem', problem);
     end if;
     return new;
 end
 $$;
 
-CREATE FUNCTION mainspring.check_cron(expression text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
+CREATE FUNCTION mainspring.check_cron(expression text, spread_key text DEFAULT ''::text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE STRICT
+    AS $_$
+declare
+    words text[];
+    days integer[];
+    months integer[];
+    weekdays integer[];
 begin
-    return;
+    -- Most are as simple as these, and are let through at a twentieth of the cost.
+    if expression ~ ('^([*H]|[0-5]?[0-9]|\*/[1-5]?[1-9]|\*/[1-5]0) ([*H]|[01]?[0-9]|2[0-3])'
+                     ' (\*|[1-9]|[12][0-9]|3[01]) \* (\*|[0-7]|1-5|MON-FRI|MON|TUE|WED|THU|FRI)$')
+    then
+        return;
+    end if;
+    perform mainspring.cron_check_text(expression);
+    words := regexp_split_to_array(btrim(expression, e' \t'), '[ \t]+');
+    if words[1] ~ '^@' then
+        perform mainspring.cron_check_name(words);
+        return;
+    end if;
+    perform mainspring.cron_check_count(words);
+    perform mainspring.cron_field(1, words[1], spread_key);
+    perform mainspring.cron_field(2, words[2], spread_key);
+    days := mainspring.cron_field(3, words[3], spread_key);
+    months := mainspring.cron_field(4, words[4], spread_key);
+    weekdays := mainspring.cron_field(5, words[5], spread_key);
+    -- As in Debian's cron, either of the two is enough unless one of them starts with a star.
+    if (words[3] ~ '^[*?]' or words[5] ~ '^[*?]') and words[3] not in ('*', '?')
+       and not mainspring.cron_has_date(days, months, weekdays) then
+        perform mainspring.refuse_schedule('cron',
+            '''' || btrim(expression, e' \t') || ''' never matches; there is no such date');
+    end if;
 end
-$$;
+$_$;
 
 CREATE FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) RETURNS void
     LANGUAGE plpgsql STABLE
@@ -419,44 +481,27 @@ WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_
 CREATE FUNCTION mainspring.check_schedule(schedule mainspring.schedules) RETURNS void
     LANGUAGE plpgsql
     AS $$
+declare
+    wrong text[] := coalesce(
+        mainspring.wrong_word(schedule), mainspring.wrong_number(schedule),
+        mainspring.wrong_duration(schedule), mainspring.wrong_instant(schedule),
+        mainspring.wrong_condition(schedule));
 begin
-    if length(coalesce(trim(schedule.name), '')) not between 1 and 200 then
-        perform mainspring.refuse_schedule('name', 'must have 1 to 200 characters');
-    end if;
     if num_nonnulls(schedule.cron, schedule.every, schedule.at) <> 1 then
         perform mainspring.refuse_schedule('timing', 'give exactly one of cron, every and at');
     end if;
-    if schedule.cron is not null then
-        perform mainspring.check_cron(schedule.cron);
+    if wrong is not null then
+        perform mainspring.refuse_schedule(wrong[1], wrong[2]);
     end if;
-    if schedule.every < '1 second' then
-        perform mainspring.refuse_schedule('every', 'must be one second or more');
-    end if;
-    begin
-        perform now() at time zone schedule.zone;
-    exception when invalid_parameter_value then
-        perform mainspring.refuse_schedule('zone',
-            'there is no time zone ' || quote_literal(schedule.zone));
-    end;
-    if schedule.ends_at <= schedule.starts_at then
-        perform mainspring.refuse_schedule('ends_at', 'must be after starts_at');
-    end if;
-    if schedule.overlap not in ('skip', 'queue', 'replace') then
-        perform mainspring.refuse_schedule('overlap', 'must be skip, queue or replace');
-    end if;
-    if schedule.catch_up not in ('none', 'latest', 'all') then
-        perform mainspring.refuse_schedule('catch_up', 'must be none, latest or all');
-    end if;
-    if num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql) > 1 then
-        perform mainspring.refuse_schedule('condition',
-            'give at most one of launcher, condition_sql and gauge_sql');
-    end if;
-    if (schedule.gauge_sql is null) <> (num_nonnulls(schedule.gauge_lower, schedule.gauge_upper)
-                                        = 0)
-       or num_nulls(schedule.gauge_lower, schedule.gauge_upper) = 1
-       or schedule.gauge_lower > schedule.gauge_upper then
-        perform mainspring.refuse_schedule('gauge',
-            'needs gauge_sql, gauge_lower and gauge_upper, the lower not above the upper');
+    perform mainspring.check_cron(schedule.cron, schedule.name);
+    if not mainspring.is_zone(schedule.zone) then
+        perform mainspring.refuse_schedule('zone', 'there is no time zone '
+            || quote_literal(schedule.zone) || coalesce((
+            select '; did you mean ' || quote_literal(known.name) || '?'
+              from pg_timezone_names as known
+             where lower(schedule.zone) in (lower(known.name),
+                                            lower(split_part(known.name, '/', -1)))
+             order by known.name limit 1), ''));
     end if;
 end
 $$;
@@ -519,6 +564,287 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.cron_check_count(words text[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+declare
+    needed text := 'five fields are needed (minute hour day month weekday)';
+    hint text := '';
+begin
+    if words = '{""}' then
+        perform mainspring.refuse_schedule('cron', 'is empty; ' || needed || ', or @daily');
+    elsif words[1] ~* '^(CRON_)?TZ=' then
+        perform mainspring.refuse_schedule('cron',
+            words[1] || ' is not read here; set zone instead');
+    elsif cardinality(words) = 6 then
+        hint := '; for seconds use @every, such as @every 90s';
+    elsif array_to_string(words, ' ')
+          ~* '^(hourly|daily|midnight|weekly|monthly|yearly|annually)$' then
+        hint := '; did you mean @' || lower(words[1] collate "C") || '?';
+    end if;
+    if cardinality(words) <> 5 then
+        perform mainspring.refuse_schedule('cron',
+            needed || ', not ' || cardinality(words) || hint);
+    end if;
+end
+$_$;
+
+CREATE FUNCTION mainspring.cron_check_every(words text[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+declare
+    parts text[] := regexp_match(lower(words[2] collate "C"),
+                                 '^(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?$');
+    seconds numeric;
+begin
+    if cardinality(words) <> 2 or parts is null or num_nonnulls(variadic parts) = 0 then
+        perform mainspring.refuse_schedule('cron',
+            '@every needs a duration in d, h, m and s, such as 1h30m');
+    end if;
+    seconds := coalesce(parts[1]::numeric * 86400, 0) + coalesce(parts[2]::numeric * 3600, 0)
+               + coalesce(parts[3]::numeric * 60, 0) + coalesce(parts[4]::numeric, 0);
+    if seconds not between 1 and 366 * 86400 then
+        perform mainspring.refuse_schedule('cron',
+            '@every ' || words[2] || ' is not from 1s to 366d');
+    end if;
+end
+$_$;
+
+CREATE FUNCTION mainspring.cron_check_name(words text[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    names text[] := '{@hourly,@daily,@midnight,@weekly,@monthly,@yearly,@annually}';
+    name text := lower(words[1] collate "C");
+begin
+    if name = '@every' then
+        perform mainspring.cron_check_every(words);
+    elsif name <> all (names) then
+        perform mainspring.refuse_schedule('cron', 'there is no ' || words[1] || '; there are '
+            || array_to_string(names, ', ') || ' and @every');
+    elsif cardinality(words) > 1 then
+        perform mainspring.refuse_schedule('cron', 'nothing may follow ' || words[1]);
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.cron_check_text(expression text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    strange integer;
+begin
+    if length(expression) > 200 then
+        perform mainspring.refuse_schedule('cron', 'is '
+            || to_char(length(expression), 'FM999,999,999') || ' characters long; 200 are allowed');
+    end if;
+    strange := ascii(substring(expression collate "C" from '[^\t -~]'));
+    if strange is not null then
+        perform mainspring.refuse_schedule('cron', 'the character '''
+            || case when strange < 256 then '\x' || lpad(to_hex(strange), 2, '0')
+                    else '\u' || lpad(to_hex(strange), 4, '0') end || ''' is not allowed');
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.cron_field(place integer, field text, key text) RETURNS integer[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    items text[] := string_to_array(upper(field collate "C"), ',');
+    item text;
+    matches integer[] := '{}';
+begin
+    if cardinality(items) > 60 then
+        perform mainspring.cron_refuse(place,
+            'the list has ' || cardinality(items) || ' items; 60 are allowed');
+    end if;
+    foreach item in array items loop
+        matches := matches || mainspring.cron_item(place, item, key);
+    end loop;
+    return matches;
+end
+$$;
+
+CREATE FUNCTION mainspring.cron_has_date(days integer[], months integer[], weekdays integer[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN (EXISTS (SELECT FROM (SELECT DISTINCT unnest(CASE WHEN (month.month = 2) THEN ARRAY[28, 29] WHEN (month.month = ANY (ARRAY[4, 6, 9, 11])) THEN ARRAY[30] ELSE ARRAY[31] END) AS length FROM unnest(cron_has_date.months) month(month)) kind, generate_series(0, 6) beginning(beginning), LATERAL generate_series(1, kind.length) day(day), LATERAL (SELECT (((beginning.beginning + day.day) - 1) % 7) AS weekday, (((beginning.beginning + kind.length) - 1) % 7) AS last_weekday) shown WHERE (((day.day = ANY (cron_has_date.days)) OR (('-1'::integer = ANY (cron_has_date.days)) AND (day.day = kind.length)) OR (('-2'::integer = ANY (cron_has_date.days)) AND (day.day = (kind.length - CASE shown.last_weekday WHEN 0 THEN 2 WHEN 6 THEN 1 ELSE 0 END)))) AND ((shown.weekday = ANY (cron_has_date.weekdays)) OR (((10 * ((day.day + 6) / 7)) + shown.weekday) = ANY (cron_has_date.weekdays)) OR (((100 + shown.weekday) = ANY (cron_has_date.weekdays)) AND ((day.day + 7) > kind.length))))));
+
+CREATE FUNCTION mainspring.cron_item(place integer, item text, key text) RETURNS integer[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+declare
+    slash integer := position('/' in item);
+    step integer;
+    span record;
+begin
+    if item = '' then
+        perform mainspring.cron_refuse(place, 'an item of the list is empty');
+    elsif place = 3 and item in ('L', 'LW') then
+        return array[case item when 'L' then -1 else -2 end];
+    elsif place = 5 and item ~ '^([0-9]+L|[A-Z0-9_]+#[A-Z0-9_]+)$' then
+        return array[mainspring.cron_weekday(item)];
+    end if;
+    if slash > 0 then
+        step := mainspring.cron_step(place, item, substr(item, slash + 1));
+    end if;
+    span := mainspring.cron_span(
+        place, item, case when slash > 0 then left(item, slash - 1) else item end, step, key);
+    return array(select case when place = 5 then value % 7 else value end
+                   from generate_series(span.first, span.last, coalesce(step, 1)) as value);
+end
+$_$;
+
+CREATE FUNCTION mainspring.cron_limits(place integer, OUT low integer, OUT high integer, OUT spread_high integer, OUT size integer, OUT names text[]) RETURNS record
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    low := ('{0,0,1,1,0}'::integer[])[place];
+    high := ('{59,23,31,12,7}'::integer[])[place];
+    -- Every month has the first 28 days; Sunday is both 0 and 7.
+    spread_high := ('{59,23,28,12,6}'::integer[])[place];
+    size := ('{60,24,31,12,7}'::integer[])[place];
+    names := case place when 4 then '{JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC}'::text[]
+                        when 5 then '{SUN,MON,TUE,WED,THU,FRI,SAT}'::text[] end;
+end
+$$;
+
+CREATE FUNCTION mainspring.cron_range(place integer, item text, range text, OUT first integer, OUT last integer) RETURNS record
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    dash integer := position('-' in range);
+    limits record := mainspring.cron_limits(place);
+begin
+    first := mainspring.cron_value(
+        place, item, case when dash = 0 then range else left(range, dash - 1) end);
+    last := first;
+    if dash > 0 then
+        last := mainspring.cron_value(place, item, substr(range, dash + 1));
+        if substr(range, dash + 1) = 'SUN' and first > 0 then
+            last := 7;
+        end if;
+    end if;
+    if last < first then
+        perform mainspring.cron_refuse(place, range || ' runs backwards; write ' || first || '-'
+            || limits.high || ',' || limits.low || '-' || last || ' to go round the end');
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.cron_refuse(place integer, problem text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    perform mainspring.refuse_schedule(
+        'cron ' || ('{minute,hour,day of month,month,day of week}'::text[])[place], problem);
+end
+$$;
+
+CREATE FUNCTION mainspring.cron_span(place integer, item text, base text, step integer, key text, OUT first integer, OUT last integer) RETURNS record
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+declare
+    limits record := mainspring.cron_limits(place);
+    range record;
+begin
+    if base in ('*', '?', 'H') then
+        first := limits.low;
+        last := case base when 'H' then limits.spread_high else limits.high end;
+    else
+        range := mainspring.cron_range(place, item, case
+            when base ~ '^H\([A-Z0-9_]+-[A-Z0-9_]+\)$' then substr(base, 3, length(base) - 3)
+            else base end);
+        first := range.first;
+        last := case when step is null or position('-' in base) > 0 then range.last
+                     else limits.high end;
+    end if;
+    if base ~ '^H' then
+        first := first + mainspring.cron_spread(
+            place, key, least(coalesce(step, last - first + 1), last - first + 1));
+        last := case when step is null then first else last end;
+    end if;
+end
+$_$;
+
+CREATE FUNCTION mainspring.cron_spread(place integer, key text, size integer) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    salt text := ('{minute,hour,day of month,month,day of week}'::text[])[place];
+    digest bytea := sha256(
+        convert_to(salt, 'UTF8') || '\x00'::bytea || convert_to(key, 'UTF8'));
+    hash bigint := ('x' || encode(substr(digest, 1, 8), 'hex'))::bit(64)::bigint;
+begin
+    return mod(hash + case when hash < 0 then 18446744073709551616 else 0 end, size::numeric);
+end
+$$;
+
+CREATE FUNCTION mainspring.cron_step(place integer, item text, step text) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+declare
+    size integer := (mainspring.cron_limits(place)).size;
+begin
+    if step !~ '^[0-9]+$' then
+        perform mainspring.cron_refuse(place, 'the step of ' || item || ' is not a whole number');
+    end if;
+    if step::numeric = 0 then
+        perform mainspring.cron_refuse(place, item || ' has a step of zero');
+    end if;
+    if step::numeric > size then
+        perform mainspring.cron_refuse(place, item || ' has a step beyond ' || size
+            || ', which never comes' || coalesce('; for a fixed interval write @every '
+            || step::numeric || ('{m,h,d}'::text[])[place], ''));
+    end if;
+    return step::integer;
+end
+$_$;
+
+CREATE FUNCTION mainspring.cron_value(place integer, item text, value text) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+declare
+    limits record := mainspring.cron_limits(place);
+begin
+    if value = any (limits.names) then
+        return array_position(limits.names, value) - 1 + limits.low;
+    end if;
+    if value !~ '^[0-9]+$' then
+        perform mainspring.cron_refuse(place, '''' || item || ''' is not understood; allowed are '
+            || limits.low || ' to ' || limits.high || ', '
+            || case place when 4 then 'JAN to DEC, ' when 5 then 'SUN to SAT, ' else '' end
+            || case place when 3 then '*, ranges, steps, lists, L, LW and H'
+                          when 5 then '*, ranges, steps, lists, 5L, MON#1 and H'
+                          else '*, ranges, steps, lists and H' end);
+    end if;
+    if value::numeric not between limits.low and limits.high then
+        perform mainspring.cron_refuse(place,
+            value || ' is not from ' || limits.low || ' to ' || limits.high);
+    end if;
+    return value::integer;
+end
+$_$;
+
+CREATE FUNCTION mainspring.cron_weekday(item text) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+declare
+    week text := split_part(item, '#', 2);
+    weekday integer := mainspring.cron_value(5, item, case when week = '' then rtrim(item, 'L')
+                                                           else split_part(item, '#', 1) end) % 7;
+begin
+    if week = '' then
+        return 100 + weekday;
+    end if;
+    if week !~ '^[1-5]$' then
+        perform mainspring.cron_refuse(5,
+            item || ' asks for week ' || week || ' of a month; 1 to 5 exist');
+    end if;
+    return 10 * week::integer + weekday;
+end
+$_$;
+
 CREATE FUNCTION mainspring.declare_schedule(spec jsonb, overwrite boolean) RETURNS text
     LANGUAGE plpgsql
     AS $$
@@ -526,8 +852,6 @@ declare
     wanted jsonb := mainspring.schedule_facts(
         jsonb_populate_record(null::mainspring.schedules, spec));
     schedule mainspring.schedules;
-    known jsonb;
-    current jsonb;
     changes jsonb;
 begin
     -- The common case by far: the same program starts once more.
@@ -546,19 +870,24 @@ begin
     if schedule.declared is null and not overwrite then
         return 'kept';
     end if;
-    known := coalesce(schedule.declared, '{}');
-    current := mainspring.schedule_facts(schedule);
-    select jsonb_object_agg(key, wanted -> key) into changes
-      from (select jsonb_object_keys(wanted || known) as key) as part
-     where (wanted -> key is distinct from known -> key or overwrite)
-       and (current -> key is not distinct from known -> key or overwrite)
-       and wanted -> key is distinct from current -> key
-       and (key <> 'condition_role' or wanted ? key);
+    changes := mainspring.declared_changes(
+        wanted, coalesce(schedule.declared, '{}'), mainspring.schedule_facts(schedule), overwrite);
+    if changes is null and schedule.declared = wanted then
+        return 'unchanged';
+    end if;
     perform mainspring.store_schedule(jsonb_populate_record(
         schedule, coalesce(changes, '{}') || jsonb_build_object('declared', wanted)));
     return case when changes is null then 'kept' else 'changed' end;
 end
 $$;
+
+CREATE FUNCTION mainspring.part_of(field text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (field = ANY (ARRAY['cron'::text, 'every'::text, 'at'::text])) THEN 'timing'::text WHEN (field = ANY (ARRAY['starts_at'::text, 'ends_at'::text])) THEN 'period'::text WHEN (field = ANY (ARRAY['launcher'::text, 'condition_sql'::text, 'gauge_sql'::text, 'gauge_lower'::text, 'gauge_upper'::text])) THEN 'condition'::text ELSE field END;
+
+CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current jsonb, overwrite boolean) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN (WITH field AS (SELECT name.name, mainspring.part_of(name.name) AS part FROM jsonb_object_keys(((declared_changes.wanted || declared_changes.known) || declared_changes.current)) name(name)), touched AS (SELECT field_1.part FROM field field_1 WHERE ((declared_changes.current -> field_1.name) IS DISTINCT FROM (declared_changes.known -> field_1.name))) SELECT jsonb_object_agg(field.name, (declared_changes.wanted -> field.name)) AS jsonb_object_agg FROM field WHERE (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.current -> field.name)) AND (declared_changes.overwrite OR (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.known -> field.name)) AND (NOT (field.part IN (SELECT touched.part FROM touched))))) AND ((field.name <> 'condition_role'::text) OR (declared_changes.wanted ? field.name))));
 
 CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -908,6 +1237,19 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.is_zone(name text) RETURNS boolean
+    LANGUAGE plpgsql STRICT
+    SET "TimeZone" TO 'UTC'
+    AS $$
+begin
+    return name = 'UTC' or (set_config('timezone', name, true) = name and (
+        name !~ '[0-9]'
+        or exists (select from pg_timezone_names as known where known.name = is_zone.name)));
+exception when invalid_parameter_value then
+    return false;
+end
+$$;
+
 CREATE SEQUENCE mainspring.job_ids
     START WITH 1
     INCREMENT BY 1
@@ -970,11 +1312,21 @@ CREATE FUNCTION mainspring.message_for(queue text, due_at timestamp with time zo
     RETURN CASE WHEN (due_at <= now()) THEN ('q:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'd:'::text ELSE NULL::text END;
 
 CREATE FUNCTION mainspring.move_schedule() RETURNS trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
+    if new.next_run_at > '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse_schedule('next_run_at', 'must be in the years 1 to 9999');
+    end if;
     new.turn := old.turn + 1;
-    new.next_slot_at := new.next_run_at;
+    if new.next_run_at < 'epoch' then
+        new.next_run_at := 'epoch';
+    end if;
+    new.next_slot_at := nullif(new.next_run_at, 'epoch');
+    new.changed_at := now();
+    new.checking_until := null;
+    new.checking_by := null;
     perform pg_notify('mainspring', 's:');
     return new;
 end
@@ -1043,7 +1395,10 @@ begin
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
     end if;
-    perform mainspring.check_schedule(new);
+    -- What has gone wrong since it was written can still be stopped.
+    if tg_op = 'INSERT' or new.enabled or not old.enabled then
+        perform mainspring.check_schedule(new);
+    end if;
     new.updated_at := now();
     new.is_templated := new.payload::text like '%{{%';
     if tg_op = 'UPDATE' and (
@@ -1056,7 +1411,9 @@ begin
     end if;
     if tg_op = 'UPDATE' then
         new.turn := old.turn + 1;
-        new.next_run_at := 'epoch';
+        if new.next_run_at is not distinct from old.next_run_at then
+            new.next_run_at := 'epoch';
+        end if;
         if new.enabled and not old.enabled then
             new.retry_count := 0;
             new.disabled_reason := null;
@@ -1065,6 +1422,7 @@ begin
     new.changed_at := now();
     new.checking_until := null;
     new.checking_by := null;
+    new.next_run_at := coalesce(new.next_run_at, 'epoch');
     -- An instant given by hand is the first slot.
     new.next_slot_at := case when new.next_run_at > 'epoch' then new.next_run_at end;
     if not new.enabled then
@@ -1193,13 +1551,14 @@ begin
         insert into mainspring.jobs (
             job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
             definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error,
-            schedule_id, slot_at, origin)
+            schedule_id, slot_at, origin, waits_for)
         values (
             ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
             ended.priority, ended.tenant_id, ended.queue, ended.definition,
             coalesce(retry.payload, ended.payload), ended.dedupe_key, ended.correlation_id,
             ended.tags, ended.checkpoint, ended.last_error, ended.schedule_id, ended.slot_at,
-            ended.origin)
+            ended.origin,
+            case when ended.slot_at is not null then 'turn'::mainspring.waits_for end)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
         exit when found;
         select job.job_id into holder from mainspring.jobs as job
@@ -1213,6 +1572,9 @@ begin
     update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
      where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
        and slot.job_id = ended.job_id;
+    if ended.slot_at is not null then
+        perform mainspring.release_turn(ended.schedule_id);
+    end if;
     perform mainspring.wake(ended.queue);
     return ended.job_id;
 end
@@ -1226,7 +1588,9 @@ CREATE FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with t
 
 CREATE FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) RETURNS jsonb
     LANGUAGE sql STABLE
-    RETURN jsonb_strip_nulls((to_jsonb(schedule) - ARRAY['schedule_id'::text, 'turn'::text, 'next_run_at'::text, 'next_slot_at'::text, 'checking_until'::text, 'checking_by'::text, 'changed_at'::text, 'created_at'::text, 'updated_at'::text, 'anchor_at'::text, 'last_slot_at'::text, 'last_enqueued_at'::text, 'last_skipped_at'::text, 'last_failed_at'::text, 'enqueued_count'::text, 'skipped_count'::text, 'failed_count'::text, 'missed_count'::text, 'lateness_total'::text, 'lateness_worst'::text, 'retry_count'::text, 'gauge_is_high'::text, 'last_error'::text, 'disabled_reason'::text, 'declared'::text, 'is_templated'::text]));
+    SET "TimeZone" TO 'UTC'
+    SET "IntervalStyle" TO 'postgres'
+    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(schedule_facts.schedule) - ARRAY['schedule_id'::text, 'turn'::text, 'next_run_at'::text, 'next_slot_at'::text, 'checking_until'::text, 'checking_by'::text, 'changed_at'::text, 'created_at'::text, 'updated_at'::text, 'anchor_at'::text, 'last_slot_at'::text, 'last_enqueued_at'::text, 'last_skipped_at'::text, 'last_failed_at'::text, 'enqueued_count'::text, 'skipped_count'::text, 'failed_count'::text, 'missed_count'::text, 'lateness_total'::text, 'lateness_worst'::text, 'retry_count'::text, 'gauge_is_high'::text, 'last_error'::text, 'disabled_reason'::text, 'declared'::text, 'is_templated'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
 
 CREATE FUNCTION mainspring.settle_cancel(job_id bigint) RETURNS boolean
     LANGUAGE plpgsql
@@ -1260,8 +1624,7 @@ begin
     update mainspring.slots as slot
        set run_state = new.state::text, started_at = new.started_at,
            finished_at = new.finished_at,
-           reason = case when new.state = 'succeeded' then slot.reason
-                         else left(new.last_error, 2000) end
+           reason = case when new.state <> 'succeeded' then left(new.last_error, 2000) end
      where slot.schedule_id = new.schedule_id and slot.scheduled_for = new.slot_at
        and slot.job_id = new.job_id;
     perform mainspring.release_turn(new.schedule_id);
@@ -1276,20 +1639,20 @@ CREATE FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timest
 declare
     defined mainspring.definitions;
     live bigint := mainspring.live_runs(schedule.schedule_id);
-    key text := coalesce(start_slot.definition, schedule.definition);
+    wanted text := coalesce(start_slot.definition, schedule.definition);
 begin
-    select * into defined from mainspring.definitions as d where d.key = key and d.is_active;
+    select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
         outcome := 'failed';
-        reason := 'no active definition has the key ' || quote_literal(key);
+        reason := 'no active definition has the key ' || quote_literal(wanted);
         return;
     end if;
-    if live >= schedule.max_running and schedule.overlap = 'skip' and not in_line then
+    if live >= schedule.max_running and schedule.overlap = 'skip' and in_line is not true then
         outcome := 'skipped';
         reason := 'an earlier run is still live (overlap = skip)';
         return;
     end if;
-    if live >= schedule.max_running and schedule.overlap = 'replace' then
+    if live >= schedule.max_running and schedule.overlap = 'replace' and in_line is not true then
         perform mainspring.cancel(job.job_id, 'replaced by a newer slot of its schedule',
                                   job.tenant_id)
            from mainspring.jobs as job
@@ -1300,7 +1663,7 @@ begin
         tenant_id, queue, definition, priority, payload, max_attempts, waits_for, schedule_id,
         slot_at, origin)
     values (
-        schedule.tenant_id, coalesce(schedule.queue, defined.queue), key,
+        schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted,
         coalesce(schedule.priority, defined.priority),
         coalesce(start_slot.payload, schedule.payload),
         coalesce(schedule.max_attempts, defined.max_attempts),
@@ -1386,7 +1749,7 @@ CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 
 declare
     schedule mainspring.schedules;
     started record;
-    slot timestamptz := clock_timestamp();
+    slot timestamptz;
 begin
     select * into schedule from mainspring.schedules as s
      where s.name = trigger_scheduled_job.name and s.tenant_id = trigger_scheduled_job.tenant
@@ -1396,6 +1759,8 @@ begin
             || coalesce(quote_literal(trigger_scheduled_job.name), 'null'),
             jsonb_build_object('name', trigger_scheduled_job.name));
     end if;
+    -- Only now, with the schedule's row held, can no other call have the same instant.
+    slot := clock_timestamp();
     if schedule.launcher is not null or schedule.is_templated
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
@@ -1409,13 +1774,15 @@ begin
                                   jsonb_build_object('key', schedule.definition));
     end if;
     insert into mainspring.slots
-        (schedule_id, scheduled_for, outcome, trigger, job_id, reason, is_forced)
-    values (schedule.schedule_id, slot, started.outcome, 'manual', started.job_id,
+        (schedule_id, scheduled_for, fired_at, outcome, trigger, job_id, reason, is_forced)
+    values (schedule.schedule_id, slot, slot, started.outcome, 'manual', started.job_id,
             started.reason, force);
     update mainspring.schedules as s
-       set turn = s.turn + 1,
+       set turn = s.turn + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when started.outcome = 'enqueued' then now()
                                    else s.last_enqueued_at end,
+           last_skipped_at = case when started.outcome = 'skipped' then now()
+                                  else s.last_skipped_at end,
            enqueued_count = s.enqueued_count + (started.outcome = 'enqueued')::integer,
            skipped_count = s.skipped_count + (started.outcome = 'skipped')::integer
      where s.schedule_id = schedule.schedule_id;
@@ -1453,6 +1820,110 @@ begin
        and mainspring.message_for(queue, due_at) is not null then
         perform pg_notify('mainspring', mainspring.message_for(queue, due_at));
     end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    return case
+        when num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql) > 1
+        then '{condition,"give at most one of launcher, condition_sql and gauge_sql"}'
+        when num_nonnulls(schedule.gauge_sql, schedule.gauge_lower, schedule.gauge_upper)
+             not in (0, 3) or schedule.gauge_lower > schedule.gauge_upper
+        then array['gauge',
+                   'needs gauge_sql, gauge_lower and gauge_upper, the lower not above the upper']
+    end;
+end
+$$;
+
+CREATE FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    return case
+        when schedule.every not between '1 second' and '1000 years'
+        then '{every,must be from 1 second to 1000 years}'
+        when schedule.jitter not between '0' and '1000 years'
+        then '{jitter,must be from 0 to 1000 years}'
+        when schedule.misfire_grace not between '0' and '1000 years'
+        then '{misfire_grace,must be from 0 to 1000 years}'
+        when schedule.catch_up_max_age <= '0' or schedule.catch_up_max_age > '1000 years'
+        then '{catch_up_max_age,must be more than 0 and 1000 years at most}'
+        when schedule.run_timeout <= '0' or schedule.run_timeout > '1000 years'
+        then '{run_timeout,must be more than 0 and 1000 years at most}'
+        when schedule.condition_timeout not between '1 millisecond' and '1 day'
+        then '{condition_timeout,must be from 1 millisecond to 1 day}'
+    end;
+end
+$$;
+
+CREATE FUNCTION mainspring.wrong_instant(schedule mainspring.schedules) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    first timestamptz := '0001-01-02T00:00:00Z';
+    last timestamptz := '9999-12-30T00:00:00Z';
+    field text := case
+        when schedule.at not between first and last then 'at'
+        when schedule.starts_at not between first and last then 'starts_at'
+        when schedule.ends_at not between first and last then 'ends_at'
+        when schedule.paused_until not between first and last then 'paused_until'
+        when schedule.anchor_at not between first and last then 'anchor_at'
+        when schedule.next_run_at not between first and last then 'next_run_at'
+    end;
+begin
+    return case
+        when field = 'paused_until'
+        then '{paused_until,"must be in the years 1 to 9999; to stop it for good, disable it"}'
+        when field is not null then array[field, 'must be in the years 1 to 9999']
+        when schedule.ends_at <= schedule.starts_at then '{ends_at,must be after starts_at}'
+    end;
+end
+$$;
+
+CREATE FUNCTION mainspring.wrong_number(schedule mainspring.schedules) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    return case
+        when schedule.max_retries not between 1 and 1000
+        then '{max_retries,must be from 1 to 1000}'
+        when schedule.max_running not between 1 and 1000
+        then '{max_running,must be from 1 to 1000}'
+        when schedule.max_attempts not between 1 and 1000
+        then '{max_attempts,must be from 1 to 1000}'
+        when schedule.catch_up_limit not between 1 and 10000
+        then '{catch_up_limit,must be from 1 to 10000}'
+        when schedule.priority not between 0 and 1000
+        then '{priority,must be from 0 to 1000}'
+    end;
+end
+$$;
+
+CREATE FUNCTION mainspring.wrong_word(schedule mainspring.schedules) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    return case
+        when coalesce(schedule.name, '') !~ '\S' or length(schedule.name) > 200
+        then '{name,must have 1 to 200 characters}'
+        when schedule.definition = ''
+        then '{definition,must name what is to run}'
+        when schedule.dst_gap not in ('run_after', 'skip')
+        then '{dst_gap,must be run_after or skip}'
+        when schedule.dst_fold not in ('once', 'both')
+        then '{dst_fold,must be once or both}'
+        when schedule.overlap not in ('skip', 'queue', 'replace')
+        then '{overlap,"must be skip, queue or replace"}'
+        when schedule.catch_up not in ('none', 'latest', 'all')
+        then '{catch_up,"must be none, latest or all"}'
+        when jsonb_typeof(schedule.payload) <> 'object'
+        then '{payload,must be a JSON object}'
+        when jsonb_typeof(schedule.calendar) <> 'object'
+        then '{calendar,must be a JSON object}'
+    end;
 end
 $$;
 
@@ -1787,6 +2258,7 @@ CREATE TABLE mainspring.slots (
     trigger mainspring.slot_trigger DEFAULT 'scheduler'::mainspring.slot_trigger NOT NULL,
     is_forced boolean DEFAULT false NOT NULL,
     reason text,
+    checking_by text,
     payload jsonb,
     run_state text,
     counted_as text,
@@ -1987,11 +2459,11 @@ CREATE TRIGGER jobs_history_settle_slot AFTER INSERT ON mainspring.jobs_history 
 
 CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_schedule();
 
-CREATE TRIGGER schedules_check_role BEFORE INSERT OR UPDATE OF condition_role ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.check_condition_role();
+CREATE TRIGGER schedules_check_role BEFORE INSERT OR UPDATE OF condition_role, condition_sql, gauge_sql ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.check_condition_role();
 
 CREATE TRIGGER schedules_forget AFTER DELETE ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.forget_schedule();
 
-CREATE TRIGGER schedules_move BEFORE UPDATE OF next_run_at ON mainspring.schedules FOR EACH ROW WHEN (((new.turn = old.turn) AND (new.next_run_at > '1970-01-01 00:00:00+00'::timestamp with time zone) AND (new.next_run_at IS DISTINCT FROM old.next_run_at) AND (NOT (new.next_slot_at IS DISTINCT FROM old.next_slot_at)))) EXECUTE FUNCTION mainspring.move_schedule();
+CREATE TRIGGER schedules_move BEFORE UPDATE OF next_run_at ON mainspring.schedules FOR EACH ROW WHEN (((new.turn = old.turn) AND (new.next_run_at IS DISTINCT FROM old.next_run_at) AND (NOT (new.next_slot_at IS DISTINCT FROM old.next_slot_at)))) EXECUTE FUNCTION mainspring.move_schedule();
 
 CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
 
@@ -2006,13 +2478,13 @@ REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_schedule() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_condition_role() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.check_cron(expression text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.check_cron(expression text, spread_key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) FROM PUBLIC;
 
@@ -2024,7 +2496,41 @@ REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.create_schedule(spec jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.cron_check_count(words text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_check_every(words text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_check_name(words text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_check_text(expression text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_field(place integer, field text, key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_has_date(days integer[], months integer[], weekdays integer[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_item(place integer, item text, key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_limits(place integer, OUT low integer, OUT high integer, OUT spread_high integer, OUT size integer, OUT names text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_range(place integer, item text, range text, OUT first integer, OUT last integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_refuse(place integer, problem text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_span(place integer, item text, base text, step integer, key text, OUT first integer, OUT last integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_spread(place integer, key text, size integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_step(place integer, item text, step text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_value(place integer, item text, value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cron_weekday(item text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.declare_schedule(spec jsonb, overwrite boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.part_of(field text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current jsonb, overwrite boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
 
@@ -2041,6 +2547,8 @@ REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUB
 REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
 
@@ -2085,3 +2593,13 @@ REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wake(queue text, due_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_instant(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_number(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_word(schedule mainspring.schedules) FROM PUBLIC;

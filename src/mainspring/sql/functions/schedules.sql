@@ -432,8 +432,7 @@ begin
     update mainspring.slots as slot
        set run_state = new.state::text, started_at = new.started_at,
            finished_at = new.finished_at,
-           reason = case when new.state = 'succeeded' then slot.reason
-                         else left(new.last_error, 2000) end
+           reason = case when new.state <> 'succeeded' then left(new.last_error, 2000) end
      where slot.schedule_id = new.schedule_id and slot.scheduled_for = new.slot_at
        and slot.job_id = new.job_id;
     perform mainspring.release_turn(new.schedule_id);

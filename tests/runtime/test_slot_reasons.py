@@ -1,0 +1,66 @@
+"""What a slot and the log say about runs and checks that did not go well."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from structlog.testing import capture_logs
+
+from mainspring.testing import drain
+from tests.support.schedules import (
+    SECOND,
+    insert_due,
+    insert_schedule,
+    is_planned,
+    make_due,
+    scheduling,
+    slots,
+)
+from tests.support.waiting import await_until
+
+
+def said(logs: Sequence[Mapping[str, Any]], event: str) -> list[Mapping[str, Any]]:
+    return [log for log in logs if log["event"] == event]
+
+
+async def test_a_run_that_succeeds_at_last_no_longer_says_why_it_failed(app, connection):
+    broken = [True]
+
+    @app.job
+    async def work() -> None:
+        if broken:
+            raise RuntimeError("not yet")
+
+    insert_schedule(connection, max_attempts=1)
+    done = await app.schedules.atrigger("tick")
+    await drain(app, with_errors="collect")
+    (failed,) = slots(connection)
+    broken.clear()
+    await app.aretry(done.job_id)
+    await drain(app)
+    (mended,) = slots(connection)
+
+    assert failed["run_state"] == "dead_letter"
+    assert failed["reason"].startswith("RuntimeError: not yet")
+    assert (mended["run_state"], mended["reason"]) == ("succeeded", None)
+
+
+async def test_only_a_failure_that_disables_a_schedule_is_logged_as_that(app, connection):
+    insert_schedule(connection, condition_sql="select 1 / 0", max_retries=1)
+    with capture_logs() as logs:
+        async with scheduling(app):
+            await await_until(lambda: is_planned(connection))
+            await app.schedules.atrigger("tick", wait=10 * SECOND)
+            make_due(connection)
+            await await_until(lambda: said(logs, "schedule_disabled"))
+
+    assert len(said(logs, "schedule_failed")) == 2
+    assert len(said(logs, "schedule_disabled")) == 1
+
+
+async def test_the_log_says_that_a_definition_is_unknown(app, connection):
+    insert_due(connection, definition="gone")
+    with capture_logs() as logs:
+        async with scheduling(app):
+            (failed,) = await await_until(lambda: said(logs, "schedule_failed"))
+
+    assert failed["error"] == "no active definition has its key"
