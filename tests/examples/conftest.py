@@ -1,5 +1,6 @@
 """An example as its readers run it: its tables, then `mainspring up`."""
 
+import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import psycopg
 import pytest
 
 from examples.install import install
+from mainspring.testing import bind
 from tests.support.commands import clean_environment
 from tests.support.processes import ROOT, WorkerProcess
 from tests.support.schedules import Row, is_planned, slots
@@ -20,11 +22,13 @@ Trigger = Callable[[str], Row]
 def start(
     database_url: str, connection: psycopg.Connection, tmp_path: Path
 ) -> Iterator[StartExample]:
-    """A function that installs an example and starts it."""
+    """A function that installs an example and starts it; nothing fires by itself."""
     started: list[WorkerProcess] = []
 
     def start(example: str) -> None:
         install(database_url, example)
+        declare(f"examples.{example}.jobs", database_url)
+        connection.execute("update mainspring.schedules set paused_until = now() + interval '1 d'")
         environment = clean_environment(MAINSPRING_DATABASE_URL=database_url)
         words = ["up", "--app", f"examples.{example}.jobs:app"]
         up = WorkerProcess(words, environment, tmp_path / "up.log", ROOT)
@@ -37,6 +41,13 @@ def start(
     finally:
         for up in started:
             up.end()
+
+
+def declare(module: str, url: str) -> None:
+    """Store the schedules of an example before it starts, so that they can be paused."""
+    app = importlib.import_module(module).app
+    with bind(app, url):
+        app.blocking(app.schedules.aprepare())
 
 
 def are_planned(connection: psycopg.Connection) -> bool:

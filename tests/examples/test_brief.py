@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from examples.brief.feeds import Article, parse
-from tests.support.schedules import make_due, scheduler_processes, slots
+from tests.support.schedules import is_planned, make_due, scheduler_processes, slots
 from tests.support.waiting import wait_until
 
 ITEM = "<item><link>https://news.example/{}</link><title>{}</title></item>"
@@ -89,6 +89,8 @@ def test_three_schedulers_write_one_brief_for_a_slot(brief, database_url, tmp_pa
     with scheduler_processes(database_url, tmp_path) as start_scheduler:
         for scheduler in [start_scheduler("examples.brief.jobs:app") for _ in range(2)]:
             scheduler.started()
+        brief.execute("update mainspring.schedules set paused_until = null where name ~ 'brief'")
+        wait_until(lambda: is_planned(brief, "daily_brief"))
         make_due(brief, "daily_brief")
         wait_until(lambda: brief.execute("select from briefs").fetchone() is not None, 20)
 

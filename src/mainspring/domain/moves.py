@@ -164,7 +164,7 @@ class _Search:
         if gap is None:
             return times
         is_open = calendars.why_closed(self.calendar, midnight + gap[1]) is None
-        return sorted(_without(times, *gap) + (_common([gap], _WHOLE_DAY) if is_open else []))
+        return sorted(_without(times, *gap) + ([gap] if is_open else []))
 
     def _gap(self, midnight: datetime) -> tuple[timedelta, timedelta] | None:
         """What the clock skips on or around this day, counted from its midnight."""

@@ -258,13 +258,15 @@ class Scheduler:
     async def _fire(self, connection: AsyncConnection[Any], firings: list[Firing]) -> None:
         """Many at once go over several connections, since each set keeps one backend busy."""
         first, *others = _shared_out(firings, 1 + len(self._more_fires))
-        counts = await asyncio.gather(
+        answers = await asyncio.gather(
             self._fire_set(connection, first),
             *(
                 more.try_once(partial(self._fire_set, firings=share))
                 for more, share in zip(self._more_fires, others, strict=False)
             ),
+            return_exceptions=True,  # The next pass must find no transaction open.
         )
+        counts = [_ensure_fired(answer) for answer in answers]
         asked = {key for firing in firings for key in firing.pairs()}
         # Someone else fired them, or their slot was claimed before: the next pass looks closely.
         self._unfired = asked if sum(fired.slots for fired in counts) < len(asked) else set()
@@ -343,6 +345,12 @@ def _first(group: DueGroup, timing: Timing) -> Firing:
     base = group.base_at or group.now
     first = timing.at if timing.at is not None else next_slot(timing, base)
     return Firing(group.schedule_ids, group.turns, None, first)
+
+
+def _ensure_fired(answer: Fired | BaseException) -> Fired:
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
 def _shared_out(firings: list[Firing], shares: int) -> list[list[Firing]]:
