@@ -1,6 +1,7 @@
 """Slots of schedules on the real database: triggered by hand, filled in later, looked back at."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -159,6 +160,19 @@ async def test_a_template_is_filled_in_for_every_slot(app, connection):
     for job_id, day in ((1, LAST_NOON - DAY), (2, LAST_NOON)):
         filled = {"day": f"{day:%Y-%m-%d}", "by": "x backfill 0 default"}
         assert reading.job(connection, job_id)["payload"] == filled
+
+
+async def test_a_template_knows_the_day_in_the_schedules_zone(app, connection):
+    payload = {"utc": "{{slot_at|date}}", "day": "{{local_at|date}}"}
+    spec = {"cron": "0 1 * * *", "zone": "Asia/Tokyo", "payload": payload}
+    await app.schedules.acreate("x", "send", **spec)
+
+    ((slot_at, job_id),) = await app.schedules.abackfill("x", LAST_NOON - DAY, LAST_NOON)
+
+    local = slot_at.astimezone(ZoneInfo("Asia/Tokyo"))
+    filled = {"utc": f"{slot_at:%Y-%m-%d}", "day": f"{local:%Y-%m-%d}"}
+    assert reading.job(connection, job_id)["payload"] == filled
+    assert filled["utc"] != filled["day"]
 
 
 async def test_a_launcher_makes_its_payloads_itself_so_nobody_else_can(app):

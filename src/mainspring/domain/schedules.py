@@ -11,15 +11,15 @@ from math import isfinite
 from typing import Any
 
 from mainspring.domain import calendars, templates, timings
-from mainspring.domain.cron import DstFold, DstGap
+from mainspring.domain.cron import DstFold, DstGap, find_zone
 from mainspring.domain.errors import InvalidOption, InvalidSchedule
 from mainspring.domain.jobs import ensure_queue
-from mainspring.domain.slots import CatchUp, Misfires, Overlap
+from mainspring.domain.slots import CatchUp, Misfires, Overlap, SlotTrigger
 from mainspring.domain.timings import Timing
 from mainspring.domain.types import DEFAULT_QUEUE, DEFAULT_TENANT, LONGEST_DELAY, TenantId
 
 # What a payload template may refer to.
-TEMPLATE_NAMES = frozenset({"slot_at", "schedule", "trigger", "missed", "tenant"})
+TEMPLATE_NAMES = frozenset({"slot_at", "local_at", "schedule", "trigger", "missed", "tenant"})
 _LONGEST_NAME = 200
 
 
@@ -153,6 +153,20 @@ def _ensure_texts(spec: ScheduleSpec) -> None:
         ensure_queue(spec.queue or DEFAULT_QUEUE)
     except InvalidOption as error:
         raise InvalidSchedule("queue", error.problem) from error
+
+
+def template_values(
+    spec: ScheduleSpec, slot_at: datetime, trigger: SlotTrigger, *, missed: int
+) -> dict[str, Any]:
+    """What the names of a payload template stand for in one slot."""
+    return {
+        "slot_at": slot_at,
+        "local_at": slot_at.astimezone(find_zone(spec.zone)).isoformat(),
+        "schedule": spec.name,
+        "trigger": str(trigger),
+        "missed": missed,
+        "tenant": spec.tenant_id,
+    }
 
 
 def _ensure_words(spec: ScheduleSpec) -> None:

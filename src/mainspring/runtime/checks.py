@@ -21,7 +21,7 @@ from mainspring.domain.conditions import Failed, Run, Skip, Verdict
 from mainspring.domain.errors import InputError
 from mainspring.domain.jobs import MAX_PAYLOAD_BYTES, ensure_text
 from mainspring.domain.outcomes import clean
-from mainspring.domain.schedules import ScheduleSpec
+from mainspring.domain.schedules import ScheduleSpec, template_values
 from mainspring.domain.slots import Plan, PlannedSlot, SlotOutcome, SlotTrigger
 from mainspring.runtime.launchers import Launch, Launcher, Launchers
 from mainspring.services.jobs import encode_payload
@@ -99,7 +99,7 @@ class Checker:
         payload = due.spec.payload if verdict.payload is None else verdict.payload
         try:
             if verdict.payload is None and templates.has_template(payload):
-                payload = templates.render(payload, _names(launch))
+                payload = templates.render(payload, _values(launch))
             encode_payload(payload, self._payload_limit)
             ensure_text("job_type", verdict.definition or due.spec.definition)
         except InputError as error:
@@ -176,7 +176,7 @@ def _payloads(spec: ScheduleSpec, firing: Sequence[PlannedSlot]) -> dict[datetim
     if len(firing) < 2 or spec.launcher is not None or not templates.has_template(spec.payload):
         return {}
     launches = [Launch(spec, slot.at, slot.trigger, slot.missed) for slot in firing]
-    return {each.slot_at: templates.render(spec.payload, _names(each)) for each in launches}
+    return {each.slot_at: templates.render(spec.payload, _values(each)) for each in launches}
 
 
 def _run_parts(verdict: Verdict) -> dict[str, Any]:
@@ -216,14 +216,8 @@ def _read(due: DueSchedule, answer: object) -> Verdict:
     return Run() if conditions.is_met(answer) else Skip()
 
 
-def _names(launch: Launch) -> dict[str, Any]:
-    return {
-        "slot_at": launch.slot_at,
-        "schedule": launch.schedule.name,
-        "trigger": str(launch.trigger),
-        "missed": launch.missed,
-        "tenant": launch.schedule.tenant_id,
-    }
+def _values(launch: Launch) -> dict[str, Any]:
+    return template_values(launch.schedule, launch.slot_at, launch.trigger, missed=launch.missed)
 
 
 def _unknown(name: str, registered: Mapping[str, Any]) -> str:

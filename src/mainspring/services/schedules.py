@@ -25,7 +25,13 @@ from mainspring.domain.errors import (
     UnknownDefinition,
 )
 from mainspring.domain.schedule_kinds import ensure_kinds
-from mainspring.domain.schedules import FIELD_NAMES, ScheduleSpec, ScheduleState, ensure_spec
+from mainspring.domain.schedules import (
+    FIELD_NAMES,
+    ScheduleSpec,
+    ScheduleState,
+    ensure_spec,
+    template_values,
+)
 from mainspring.domain.slots import SlotOutcome, SlotTrigger
 from mainspring.domain.timings import Fire, Timing
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
@@ -267,13 +273,10 @@ def _payloads(spec: ScheduleSpec, slots: list[datetime]) -> list[Mapping[str, An
     """The payload of each slot where it is a template."""
     if not templates.has_template(spec.payload):
         return None
-    names = {
-        "schedule": spec.name,
-        "trigger": str(SlotTrigger.BACKFILL),
-        "missed": 0,
-        "tenant": spec.tenant_id,
-    }
-    return [templates.render(spec.payload, {**names, "slot_at": slot}) for slot in slots]
+    return [
+        templates.render(spec.payload, template_values(spec, slot, SlotTrigger.BACKFILL, missed=0))
+        for slot in slots
+    ]
 
 
 # Reading

@@ -883,7 +883,7 @@ $$;
 
 CREATE FUNCTION mainspring.part_of(field text) RETURNS text
     LANGUAGE sql IMMUTABLE
-    RETURN CASE WHEN (field = ANY (ARRAY['cron'::text, 'every'::text, 'at'::text])) THEN 'timing'::text WHEN (field = ANY (ARRAY['starts_at'::text, 'ends_at'::text])) THEN 'period'::text WHEN (field = ANY (ARRAY['launcher'::text, 'condition_sql'::text, 'gauge_sql'::text, 'gauge_lower'::text, 'gauge_upper'::text])) THEN 'condition'::text ELSE field END;
+    RETURN CASE WHEN (field = ANY (ARRAY['cron'::text, 'every'::text, 'at'::text, 'zone'::text])) THEN 'timing'::text WHEN (field = ANY (ARRAY['starts_at'::text, 'ends_at'::text])) THEN 'period'::text WHEN (field = ANY (ARRAY['launcher'::text, 'condition_sql'::text, 'gauge_sql'::text, 'gauge_lower'::text, 'gauge_upper'::text])) THEN 'condition'::text ELSE field END;
 
 CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current jsonb, overwrite boolean) RETURNS jsonb
     LANGUAGE sql IMMUTABLE

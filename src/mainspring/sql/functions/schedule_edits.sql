@@ -111,7 +111,7 @@ $$;
 create or replace function mainspring.part_of(field text)
 returns text
 language sql immutable
-return case when field in ('cron', 'every', 'at') then 'timing'
+return case when field in ('cron', 'every', 'at', 'zone') then 'timing'
             when field in ('starts_at', 'ends_at') then 'period'
             when field in ('launcher', 'condition_sql', 'gauge_sql', 'gauge_lower', 'gauge_upper')
             then 'condition' else field end;
