@@ -44,12 +44,17 @@ def main() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="four cases, three systems, smaller")
+    parser.add_argument("--quick", action="store_true", help="five cases, three systems, smaller")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
     parser.add_argument("--systems", type=_names(SYSTEMS), help="comma-separated; default all")
     parser.add_argument("--cases", type=_names(CASES), help="comma-separated; default all")
     parser.add_argument("--jobs", type=float, help="scale of all numbers of jobs; default 1")
-    parser.add_argument("--samples", type=int, default=300, help="jobs for latency")
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=300,
+        help="jobs for latency; a fifth as many slots for lateness",
+    )
     parser.add_argument("--seconds", type=float, default=10, help="how long sustained is measured")
     parser.add_argument("--database-url", help="a server to use instead of the embedded one")
     parser.add_argument("--data-dir", type=Path, help="where the embedded server lives")

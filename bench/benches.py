@@ -12,6 +12,8 @@ from bench.catalogue import System
 from bench.servers import Server
 
 _FILL_BATCH: Final = 50_000
+# They check and audit what a person writes, which takes far longer than the rows themselves.
+_WITHOUT_TRIGGERS: Final = "-c session_replication_role=replica"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,10 @@ class Bench:
         return max(int(count * self.scale), 100)
 
     @contextmanager
-    def database(self, system: System, *, queued: int = 0, finished: int = 0) -> Iterator[str]:
-        """The DSN of a fresh database with the system's schema and so many jobs."""
+    def database(
+        self, system: System, *, queued: int = 0, finished: int = 0, scheduled: int = 0
+    ) -> Iterator[str]:
+        """The DSN of a fresh database with the system's schema and so many jobs or schedules."""
 
         def fill(dsn: str) -> None:
             processes.call(system, "install", dsn)
@@ -34,8 +38,11 @@ class Bench:
                 _seed(dsn, system.seed_finished, finished)
             if queued:
                 _queue(system, dsn, queued)
+            if scheduled and system.schedules:
+                _seed(dsn, system.schedules.seed, scheduled, options=_WITHOUT_TRIGGERS)
 
-        with self.server.database(f"{system.name}_{queued}_{finished}", fill) as dsn:
+        template = f"{system.name}_{queued}_{finished}_{scheduled}"
+        with self.server.database(template, fill) as dsn:
             yield dsn
 
 
@@ -47,8 +54,8 @@ def _queue(system: System, dsn: str, count: int) -> None:
         processes.call(system, "bulk", dsn, count=min(_FILL_BATCH, count - start))
 
 
-def _seed(dsn: str, statement: str | None, count: int) -> None:
+def _seed(dsn: str, statement: str | None, count: int, *, options: str = "") -> None:
     if statement is None:
         raise NotImplementedError("this system cannot be seeded")
-    with psycopg.connect(dsn) as connection:
+    with psycopg.connect(dsn, options=options) as connection:
         connection.execute(statement, {"count": count})

@@ -25,12 +25,27 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
+class Schedules:
+    """What the schedules of a system have come to, read from outside.
+
+    `fired` counts the committed jobs they made. `lateness` lists, oldest first, how many
+    milliseconds after its slot each was begun. `seed` inserts schedules that are not due `from
+    generate_series(1, %(count)s)`; without it the system's scheduler stores its own.
+    """
+
+    fired: str
+    lateness: str
+    seed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """One system to measure; `name` is what the results call it.
 
     `finished` and `unfinished` count committed rows. Where there is no `unfinished`, progress is
     told by `finished` alone. `seed_finished` and `seed_queued` insert rows `from
     generate_series(1, %(count)s)`; without `seed_queued` the system's own bulk enqueue fills it.
+    A system without a queue is measured by its schedules alone.
     """
 
     name: str
@@ -43,6 +58,8 @@ class System:
     seed_queued: str | None = None
     concurrency: int = 500
     setup: str = ""
+    schedules: Schedules | None = None
+    is_queue: bool = True
     omitted: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -78,6 +95,22 @@ insert into mainspring.attempts (job_id, fence, worker_id, started_at, finished_
 select job_id, fence, 1, now(), now(), 1, 'succeeded' from job
 """
 
+# Of ten schedules nine are nightly, at a time of their own; the tenth, which a case makes due,
+# takes turns among 24 timings, as they are planned together when they are alike.
+_SEED_SCHEDULES_OURS: Final = """
+insert into mainspring.schedules (name, definition, payload, cron, zone, next_slot_at, next_run_at)
+select 'schedule ' || n, 'noop', jsonb_build_object('n', n),
+       case when n %% 10 > 0 then 'H H * * *'
+            else (array['0 3 * * *', '30 6 * * 1-5', '15 12 * * 0', '0 0 1 * *'])[n / 10 %% 4 + 1]
+       end,
+       case when n %% 10 > 0 then 'UTC'
+            else (array['UTC', 'Europe/London', 'Europe/Berlin', 'America/New_York',
+                        'Asia/Kolkata', 'Australia/Sydney'])[n / 40 %% 6 + 1] end,
+       later, later
+  from generate_series(1, %(count)s) as n,
+       lateral (select now() + interval '1 day' + n %% 86400 * interval '1 second') as t (later)
+"""
+
 MAINSPRING: Final = System(
     name=OURS,
     module="mainspring_",
@@ -87,6 +120,14 @@ MAINSPRING: Final = System(
     unfinished=_UNFINISHED_OURS,
     seed_finished=_SEED_FINISHED_OURS,
     setup="concurrency 500",
+    schedules=Schedules(
+        fired="""
+select count(*) from mainspring.slots as slot
+  join mainspring.jobs as job using (job_id) where slot.outcome = 'enqueued'
+""",
+        lateness="select lateness_seconds * 1000 from mainspring.slot_status order by fired_at",
+        seed=_SEED_SCHEDULES_OURS,
+    ),
 )
 
 SYSTEM_RAW: Final = System(
@@ -111,7 +152,17 @@ PGQUEUER: Final = System(
 insert into pgqueuer_log (job_id, status, priority, entrypoint, aggregated)
 select -n, 'successful', 0, 'bench', true from generate_series(1, %(count)s) as n
 """,
-    setup="asyncpg pool, uvloop, batch size 500; keeps a log row a job, not its payload",
+    setup="asyncpg pool, uvloop, batch size 500; keeps a log row a job, not its payload; "
+    "schedules are functions that enqueue a job, declared in code: only those that are due",
+    schedules=Schedules(
+        fired="select count(*) from pgqueuer",
+        # A run tells when the next is due; its own slot is what the run before it told.
+        lateness="""
+select (extract(epoch from created)::float
+        - lag(convert_from(payload, 'UTF8')::float) over (order by id)) * 1000
+  from pgqueuer order by id offset 1
+""",
+    ),
 )
 
 AWA: Final = System(
@@ -170,8 +221,18 @@ insert into procrastinate_events (job_id, type)
 select id, type::procrastinate_job_event_type
   from job, unnest(array['deferred', 'started', 'succeeded']) as type
 """,
-    setup="8 connections, concurrency 30",
+    setup="8 connections, concurrency 30; periodic tasks are declared in code: only those that "
+    "are due",
     concurrency=30,
+    schedules=Schedules(
+        fired="select count(*) from procrastinate_jobs",
+        lateness="""
+select (extract(epoch from event.at)::float - (job.args ->> 'timestamp')::bigint) * 1000
+  from procrastinate_jobs as job
+  join procrastinate_events as event on event.job_id = job.id and event.type = 'deferred'
+ order by event.at
+""",
+    ),
 )
 
 OBAN: Final = System(
@@ -196,7 +257,32 @@ select 'bench', 'bench.systems.oban_.Noop', jsonb_build_object('n', n)
     concurrency=1_000,
 )
 
+APSCHEDULER: Final = System(
+    name="apscheduler",
+    module="apscheduler_",
+    package="apscheduler",
+    sizes=Sizes(single=0, bulk=0, drain=0),
+    finished="select count(*) from bench_fired",
+    setup="SQLAlchemy job store on psycopg, 10 threads, no misfire grace; it has no queue, so a "
+    "schedule's function inserts one row",
+    schedules=Schedules(
+        fired="select count(*) from bench_fired",
+        # Due on every whole second, and not run at all if more than one second late.
+        lateness="select extract(epoch from at)::numeric % 1 * 1000 from bench_fired order by at",
+    ),
+    is_queue=False,
+)
+
 SYSTEMS: Final[Mapping[str, System]] = {
     system.name: system
-    for system in (MAINSPRING, PGQUEUER, AWA, CHANCY, PROCRASTINATE, OBAN, SYSTEM_RAW)
+    for system in (
+        MAINSPRING,
+        PGQUEUER,
+        AWA,
+        CHANCY,
+        PROCRASTINATE,
+        OBAN,
+        APSCHEDULER,
+        SYSTEM_RAW,
+    )
 }

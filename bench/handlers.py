@@ -25,11 +25,11 @@ async def noop(n: int) -> None:
 
 
 async def stamp(n: int) -> None:
-    _report(time.time())
+    report()
 
 
 async def hold(n: int) -> None:
-    _report(time.time())
+    report()
     await asyncio.sleep(_HOLD_SECONDS)
 
 
@@ -37,8 +37,9 @@ def chosen() -> Handler:
     return {"noop": noop, "stamp": stamp, "hold": hold}[os.environ.get(HANDLER_VARIABLE, "noop")]
 
 
-def _report(began_at: float) -> None:
-    os.write(_pipe(), STAMP.pack(began_at))
+def report() -> None:
+    """Say that something begins now."""
+    os.write(_pipe(), STAMP.pack(time.time()))
 
 
 @cache

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 JOBS_PER_SECOND: Final = "jobs/s"
+SLOTS_PER_SECOND: Final = "slots/s"
 MILLISECONDS: Final = "ms"
 MEBIBYTES: Final = "MiB"
 _STEADY: Final = 1.5

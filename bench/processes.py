@@ -60,7 +60,24 @@ def working(
 ) -> Iterator[Workers]:
     """Workers that are killed when the block ends."""
     command = _worker_command(system, dsn, concurrency or system.concurrency)
-    environment = _environment(dsn, handler, stamps)
+    with _running(command, _environment(dsn, handler, stamps), count) as workers:
+        yield workers
+
+
+@contextmanager
+def scheduling(
+    system: System, dsn: str, command: str, *, count: int = 0, stamps: Path | None = None
+) -> Iterator[Workers]:
+    """One scheduler, with the schedules the command says, that is killed when the block ends."""
+    line = _scheduler_command(system, dsn, command, count=count)
+    with _running(line, _environment(dsn, stamps=stamps)) as workers:
+        yield workers
+
+
+@contextmanager
+def _running(
+    command: list[str], environment: Mapping[str, str], count: int = 1
+) -> Iterator[Workers]:
     with tempfile.TemporaryFile() as log:
         processes = [_start(command, environment, log) for _ in range(count)]
         try:
@@ -112,6 +129,14 @@ def _worker_command(system: System, dsn: str, concurrency: int) -> list[str]:
         return [*program, *application, "--concurrency", str(concurrency)]
     program = [sys.executable, "-m", "bench.systems", system.module, "worker"]
     return [*program, "--dsn", dsn, "--concurrency", str(concurrency)]
+
+
+def _scheduler_command(system: System, dsn: str, command: str, *, count: int) -> list[str]:
+    if system.name == OURS:
+        application = f"bench.systems.mainspring_:{command}"
+        return [sys.executable, "-m", "mainspring", "scheduler", "--app", application]
+    program = [sys.executable, "-m", "bench.systems", system.module, command]
+    return [*program, "--dsn", dsn, "--count", str(count)]
 
 
 def _environment(dsn: str, handler: str = "noop", stamps: Path | None = None) -> Mapping[str, str]:

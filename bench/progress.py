@@ -67,7 +67,7 @@ def watcher(dsn: str, system: System, queued: int) -> Iterator[Watcher]:
 def rate(watched: Watcher, workers: Workers, window: Window) -> float:
     """Jobs a second from the first sample that shows a finished job to the window's end."""
     first = last = _reach(watched, workers, 1)
-    for sample in _samples(watched, workers):
+    for sample in samples(watched, workers):
         last = sample
         if sample.done >= window.end or sample.at - first.at >= window.seconds:
             break
@@ -79,10 +79,11 @@ def rate(watched: Watcher, workers: Workers, window: Window) -> float:
 
 
 def _reach(watched: Watcher, workers: Workers, done: int) -> Sample:
-    return next(sample for sample in _samples(watched, workers) if sample.done >= done)
+    return next(sample for sample in samples(watched, workers) if sample.done >= done)
 
 
-def _samples(watched: Watcher, workers: Workers) -> Iterator[Sample]:
+def samples(watched: Watcher, workers: Workers) -> Iterator[Sample]:
+    """Without end; raises ProcessFailed when the workers die or nothing moves."""
     moved = watched.sample()
     while True:
         sample = watched.sample()

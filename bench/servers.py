@@ -5,7 +5,7 @@ from; each template is built once and kept until the run ends.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -124,6 +124,8 @@ def _home_data_dir() -> Path:
     return Path.home() / ".local" / "share" / "mainspring-bench"
 
 
-def count(connection: Connection[Any], query: str) -> int:
-    row = connection.execute(query).fetchone()
+def count(
+    connection: Connection[Any], query: str, params: Mapping[str, object] | None = None
+) -> int:
+    row = connection.execute(query, params).fetchone()
     return int(row[0]) if row else 0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from bench.benches import Bench
-from bench.cases import drain, enqueue, latency, memory, sustained
+from bench.cases import drain, enqueue, latency, memory, schedules, sustained
 from bench.catalogue import System
 from bench.measurements import Measurement
 
@@ -13,6 +13,8 @@ Case = Callable[[Bench, System], list[Measurement]]
 CASES: Final[Mapping[str, Case]] = {
     "single_enqueue": enqueue.single,
     "bulk_enqueue": enqueue.bulk,
+    # Judged by the one before it.
+    "fire_due": schedules.fire_due,
     # Next to each other, as the second and third are judged by the first.
     "drain_1": drain.one_worker,
     "drain_history": drain.with_history,
@@ -21,6 +23,10 @@ CASES: Final[Mapping[str, Case]] = {
     "latency": latency.measure,
     "sustained": sustained.measure,
     "drain_snapshot": drain.with_snapshot,
+    "schedule_lateness": schedules.lateness,
+    "tick_million": schedules.tick,
     "memory": memory.measure,
 }
-QUICK: Final = ("single_enqueue", "bulk_enqueue", "drain_1", "latency")
+ONLY_OURS: Final = frozenset({"memory", "tick_million"})
+SCHEDULED: Final = frozenset({"fire_due", "schedule_lateness", "tick_million"})
+QUICK: Final = ("single_enqueue", "bulk_enqueue", "fire_due", "drain_1", "latency")

@@ -3,13 +3,15 @@
 import importlib
 import sys
 
-from bench.systems.driver import Driver, run
+from bench.systems import driver, scheduler
 
 
 def main() -> None:
     module = importlib.import_module(f"bench.systems.{sys.argv.pop(1)}")
-    driver: Driver = module.Driver()
-    run(driver)
+    if sys.argv[1] in scheduler.COMMANDS:
+        scheduler.run(module.Scheduler())
+    else:
+        driver.run(module.Driver())
 
 
 if __name__ == "__main__":

@@ -328,9 +328,14 @@ class Schedules:
         await self.aprepare()
         scheduler = self.scheduler()
         task = asyncio.create_task(scheduler.run(), name="mainspring scheduler")
+        started = asyncio.create_task(scheduler.started.wait())
         try:
+            await asyncio.wait((task, started), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                await task
             yield scheduler
         finally:
+            started.cancel()
             scheduler.stop()
             await task
 

@@ -52,6 +52,10 @@ class Settings(BaseSettings):
     condition_concurrency: int = Field(
         default=10, ge=1, le=100, description="conditions one scheduler checks at a time"
     )
+    condition_database_url: str | None = Field(
+        default=None,
+        description="a login of its own for conditions written in SQL, which may do less",
+    )
     slot_retention_days: float = Field(
         default=90, ge=1, le=36_500, description="how long the slots of schedules are kept"
     )

@@ -152,7 +152,7 @@ def test_all_slots_fire_up_to_the_limit_the_newest_first(limit, missed):
     planned = plan(HOURLY, Misfires(catch_up=ALL, limit=limit), DUE, now=late_by(5))
 
     assert outcomes(planned) == [*[MISSED] * missed, *[ENQUEUED] * (6 - missed)]
-    assert planned.slots[-1].missed == missed
+    assert [slot.missed for slot in planned.slots] == [0, 0, 0, 0, 0, missed]
     assert all("catch_up_limit" in (slot.reason or "") for slot in planned.slots[:missed])
 
 
@@ -185,6 +185,16 @@ def test_where_every_slot_is_too_old_all_are_missed(catch_up, lateness, expected
     assert expected is ENQUEUED or "catch_up_max_age" in (planned.slots[-1].reason or "")
 
 
+@pytest.mark.parametrize("catch_up", [LATEST, ALL])
+@pytest.mark.parametrize(("lateness", "expected"), [(HOUR, ENQUEUED), (HOUR + TICK, MISSED)])
+def test_the_grace_goes_beyond_a_maximum_age_that_is_shorter(catch_up, lateness, expected):
+    misfires = Misfires(grace=HOUR, catch_up=catch_up, max_age=MINUTE)
+
+    planned = plan(Timing(cron="0 12 * * *"), misfires, DUE, now=DUE + lateness)
+
+    assert outcomes(planned) == [expected]
+
+
 def test_a_slot_that_no_timing_names_is_planned_like_any_other():
     """After a failure the next try is at an instant of its own."""
     retry = DUE + 17 * MINUTE
@@ -206,8 +216,13 @@ def test_slots_that_fire_together_run_in_line(catch_up, count, in_line):
     assert planned.is_plain is (count == 0)
 
 
-def test_several_slots_are_not_plain_though_one_of_them_is():
-    assert not plan(HOURLY, Misfires(catch_up=NONE), DUE, now=late_by(1)).is_plain
+def test_two_slots_on_time_are_not_plain():
+    patient = Misfires(catch_up=ALL, grace=DAY)
+
+    planned = plan(HOURLY, patient, DUE, now=late_by(1))
+
+    assert {(slot.outcome, slot.trigger) for slot in planned.slots} == {(ENQUEUED, ON_TIME)}
+    assert not planned.is_plain
 
 
 # Long outages
@@ -242,6 +257,12 @@ def test_the_limit_is_kept_to_however_long_the_outage_was(limit, minutes):
     planned = plan(MINUTELY, misfires, DUE, now=DUE + minutes * MINUTE)
 
     assert len(fired(planned)) == min(limit, minutes + 1)
+
+
+def test_a_long_outage_of_an_interval_without_an_anchor_keeps_the_rhythm_of_what_was_due():
+    planned = plan(Timing(every=7 * MINUTE), Misfires(), DUE, now=DUE + 100 * DAY)
+
+    assert {(slot.at - DUE) % (7 * MINUTE) for slot in planned.slots} == {timedelta(0)}
 
 
 @pytest.mark.parametrize("hours", [0, 30, 60, 90, 120])

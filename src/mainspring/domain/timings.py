@@ -95,7 +95,6 @@ def first_slot(timing: Timing, base: datetime) -> datetime | None:
 
 def slots_after(timing: Timing, after: datetime) -> Iterator[datetime]:
     """All slots later than `after`, in order."""
-    after = after.astimezone(UTC)
     rhythm = _rhythm(timing, after)
     if timing.starts_at is not None and after < timing.starts_at:
         after = timing.starts_at - _TICK

@@ -44,8 +44,10 @@ class Checker:
         job_queue: Any,
         *,
         payload_limit: int = MAX_PAYLOAD_BYTES,
+        condition_spares: AsyncSpares | None = None,
     ) -> None:
         self._spares = spares
+        self._condition_spares = condition_spares
         self._payload_limit = payload_limit
         self._registered = launchers
         self._job_queue = job_queue
@@ -66,7 +68,7 @@ class Checker:
         payloads = _payloads(due.spec, firing) if isinstance(verdict, Run) else {}
         facts = plan_facts(plan, verdict, payloads)
         async with self._spares.connection() as connection:
-            whose = {"schedule_id": due.schedule_id, "turn": due.turn}
+            whose = {"schedule_id": due.schedule_id, "turn": due.turn, "waits": True}
             (outcome,) = await store.apply_plans(connection, [{**whose, **facts}])
         if firing:
             _tell(due, outcome, _reason(verdict))
@@ -127,13 +129,12 @@ class Checker:
         try:
             async with (
                 asyncio.timeout(limit + _NETWORK_SECONDS),
-                self._spares.connection() as connection,
+                (self._condition_spares or self._spares).connection() as connection,
             ):
+                # A login made for conditions is their role.
+                role = None if self._condition_spares else due.spec.condition_role
                 answer = await condition_store.first_value(
-                    connection,
-                    sql,
-                    role=due.spec.condition_role or "none",
-                    limit=due.spec.condition_timeout,
+                    connection, sql, role=role or "none", limit=due.spec.condition_timeout
                 )
             return _read(due, answer)
         except (psycopg.errors.QueryCanceled, TimeoutError):

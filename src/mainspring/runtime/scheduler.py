@@ -29,8 +29,8 @@ from mainspring.db.spares import AsyncSpares
 from mainspring.domain import slots
 from mainspring.domain.conditions import Run
 from mainspring.domain.errors import InputError
-from mainspring.domain.timings import Timing, next_slot
 from mainspring.runtime.checks import Checker, plan_facts
+from mainspring.runtime.fires import ensure_fired, first_firing, shared_out
 from mainspring.runtime.launchers import Launcher
 from mainspring.runtime.leases import is_gone, process_identity
 from mainspring.runtime.loop import Loop
@@ -45,19 +45,31 @@ _STANDBY = timedelta(seconds=1)
 _LONGEST_REST = 15.0
 _LONGEST_STANDBY = 5.0
 _BATCH = 10_000
-_SET = 1000
 _MORE_CONNECTIONS = 2
 _PLANS_AT_ONCE = 200
 _CHORES_EVERY = 1.0
 _PRUNE_EVERY = 3600.0
+_LOCKED_REST = 0.25
 _OPTIONS = " ".join(
     (
         "-c mainspring.actor=scheduler",
         # One that is paused in the middle of a transaction must not keep its schedules locked.
         "-c idle_in_transaction_session_timeout=1s",
+    )
+)
+_OWN_OPTIONS = " ".join(
+    (
+        # Someone who edits a schedule in a long transaction must not hold up all the others.
+        "-c lock_timeout=200ms",
         # A bitmap visits the dead jobs of a schedule each time anew; an index scan marks them.
         "-c enable_bitmapscan=off",
     )
+)
+# The set is then looked at one by one.
+_NOT_AS_A_SET = (
+    psycopg.errors.UniqueViolation,
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.DeadlockDetected,
 )
 
 
@@ -91,11 +103,17 @@ class Scheduler:
         self._spares = AsyncSpares(
             self._url, size=settings.condition_concurrency + 2, use_pooler=settings.use_pooler
         )
+        self._condition_spares = self._login_for_conditions()
         self._checker = Checker(
-            self._spares, launchers, job_queue, payload_limit=settings.max_payload_bytes
+            self._spares,
+            launchers,
+            job_queue,
+            payload_limit=settings.max_payload_bytes,
+            condition_spares=self._condition_spares,
         )
         self._checks: set[asyncio.Task[None]] = set()
         self._unfired: set[tuple[int, int]] = set()
+        self._is_stuck = False
         self._leading: AsyncConnection[Any] | None = None
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -129,12 +147,20 @@ class Scheduler:
             raise self._failure
 
     def _dedicated(self, name: str) -> DedicatedConnection:
+        own = "" if self._settings.use_pooler else _OWN_OPTIONS
         return DedicatedConnection(
-            self._url,
+            with_options(self._url, own),
             name=f"mainspring {name}",
             use_pooler=self._settings.use_pooler,
             pins_plans=True,
         )
+
+    def _login_for_conditions(self) -> AsyncSpares | None:
+        url, use_pooler = self._settings.condition_database_url, self._settings.use_pooler
+        if url is None:
+            return None
+        size = self._settings.condition_concurrency
+        return AsyncSpares(url, size=size, use_pooler=use_pooler)
 
     def _spawn(self, duty: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(duty, name=getattr(duty, "__qualname__", "duty"))
@@ -167,11 +193,14 @@ class Scheduler:
         for task in (*self._tasks, *checks):
             task.cancel()
         await asyncio.gather(*self._tasks, *checks, return_exceptions=True)
+        self._tasks.clear()  # One canceled while it connected keeps its socket as long as it lives.
         if checks:
             await self._give_back_checks()
         for connection in (self._fires, *self._more_fires, self._chores_connection):
             await connection.close()
         await self._spares.close()
+        if self._condition_spares is not None:
+            await self._condition_spares.close()
         telemetry.event("scheduler_stopped")
 
     async def _give_back_checks(self) -> None:
@@ -210,12 +239,12 @@ class Scheduler:
         if due_in is None:
             return longest
         has_room = len(self._checks) < self._settings.condition_concurrency
-        # What is due and stays so, since another fires it or there is no room to check it.
-        shortest = 0.0 if self.leads and has_room else 0.05
+        # What is due and stays so: another fires or edits it, or there is no room to check it.
+        shortest = _LOCKED_REST if self._is_stuck else 0.0 if self.leads and has_room else 0.05
         return min(longest, max(due_in + late.total_seconds(), shortest))
 
     async def _fire_due(self, connection: AsyncConnection[Any], late: timedelta) -> bool:
-        """Whether there may be more."""
+        """Whether there may be more that can be fired now."""
         groups = await store.due(connection, late=late, limit=_BATCH)
         batch = _Batch()
         for group in groups:
@@ -223,19 +252,20 @@ class Scheduler:
                 self._sort(group, batch)
             except Exception as error:  # noqa: BLE001 - one schedule must not hold up the others
                 await self._refuse(connection, group, error)
-        if batch.firsts:
-            await store.advance(connection, batch.firsts)
-        if batch.plain:
-            await self._fire(connection, batch.plain)
+        moved = await store.advance(connection, batch.firsts) if batch.firsts else 0
+        fired = await self._fire(connection, batch.plain) if batch.plain else 0
         for start in range(0, len(batch.special), _PLANS_AT_ONCE):
-            await store.apply_plans(connection, batch.special[start : start + _PLANS_AT_ONCE])
+            some = batch.special[start : start + _PLANS_AT_ONCE]
+            fired += sum(map(bool, await store.apply_plans(connection, some)))
+        self._is_stuck = bool(groups) and not moved and not fired
         is_full = sum(len(group.schedule_ids) for group in groups) == _BATCH
-        return is_full or bool(batch.firsts)
+        is_unfinished = bool(batch.plain and self._unfired)
+        return is_unfinished or (not self._is_stuck and (is_full or bool(moved)))
 
     def _sort(self, group: DueGroup, batch: _Batch) -> None:
         timing = group.timing()
         if group.slot_at is None:
-            batch.firsts.append(_first(group, timing))
+            batch.firsts.append(first_firing(group, timing))
             return
         plan = slots.plan(timing, group.misfires, group.slot_at, now=group.now)
         keys = list(zip(group.schedule_ids, group.turns, strict=True))
@@ -255,9 +285,10 @@ class Scheduler:
         await store.refuse_timing(connection, group.schedule_ids, group.turns, reason=reason)
         telemetry.event("schedule_disabled", schedules=len(group.schedule_ids), error=reason)
 
-    async def _fire(self, connection: AsyncConnection[Any], firings: list[Firing]) -> None:
-        """Many at once go over several connections, since each set keeps one backend busy."""
-        first, *others = _shared_out(firings, 1 + len(self._more_fires))
+    async def _fire(self, connection: AsyncConnection[Any], firings: list[Firing]) -> int:
+        """How many slots were written. Many at once go over several connections, since each set
+        keeps one backend busy."""
+        first, *others = shared_out(firings, 1 + len(self._more_fires))
         answers = await asyncio.gather(
             self._fire_set(connection, first),
             *(
@@ -266,13 +297,14 @@ class Scheduler:
             ),
             return_exceptions=True,  # The next pass must find no transaction open.
         )
-        counts = [_ensure_fired(answer) for answer in answers]
+        counts = [ensure_fired(answer) for answer in answers]
         asked = {key for firing in firings for key in firing.pairs()}
         # Someone else fired them, or their slot was claimed before: the next pass looks closely.
         self._unfired = asked if sum(fired.slots for fired in counts) < len(asked) else set()
         if slots_fired := sum(fired.slots for fired in counts):
             jobs = sum(fired.jobs for fired in counts)
             telemetry.event("slots_fired", slots=slots_fired, jobs=jobs)
+        return slots_fired
 
     async def _fire_set(self, connection: AsyncConnection[Any], firings: list[Firing]) -> Fired:
         try:
@@ -282,7 +314,7 @@ class Scheduler:
                     await store.replace_runs(connection, fired.replaced)
                 if fired.queues:
                     await workers.wake(connection, fired.queues)
-        except psycopg.errors.UniqueViolation:
+        except _NOT_AS_A_SET:
             return Fired(0, 0, [], set())
         return fired
 
@@ -338,35 +370,3 @@ class Scheduler:
         ):
             pass
         return _PRUNE_EVERY
-
-
-def _first(group: DueGroup, timing: Timing) -> Firing:
-    """The first slot of schedules that have none; a date that has passed is due at once."""
-    base = group.base_at or group.now
-    first = timing.at if timing.at is not None else next_slot(timing, base)
-    return Firing(group.schedule_ids, group.turns, None, first)
-
-
-def _ensure_fired(answer: Fired | BaseException) -> Fired:
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
-
-
-def _shared_out(firings: list[Firing], shares: int) -> list[list[Firing]]:
-    """About equal parts, fewer when there is little to do."""
-    total = sum(len(firing.schedule_ids) for firing in firings)
-    size = max(_SET, -(-total // shares))
-    parts: list[list[Firing]] = [[]]
-    room = size
-    for firing in firings:
-        start = 0
-        while start < len(firing.schedule_ids):
-            if not room:
-                parts.append([])
-                room = size
-            piece = firing.part(start, start + room)
-            parts[-1].append(piece)
-            start += len(piece.schedule_ids)
-            room -= len(piece.schedule_ids)
-    return parts

@@ -66,10 +66,14 @@ declare
     newest mainspring.slot_outcome := 'coalesced';
     newest_at timestamptz;
 begin
+    if plan ->> 'waits' = 'true' then
+        perform from mainspring.schedules as s
+          where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+    end if;
     select * into schedule from mainspring.schedules as s
      where s.schedule_id = (plan ->> 'schedule_id')::bigint
        and s.turn = (plan ->> 'turn')::bigint and s.enabled
-       for update;
+       for update skip locked;
     if not found then
         return null;
     end if;

@@ -2,8 +2,8 @@
 
 -- Carries out what the scheduler decided for one schedule: writes its slots, enqueues their
 -- jobs, and moves the schedule on or, after a failure, back. Answers what came of the newest
--- slot; null if the schedule was fired or changed by someone else since it was read, and then
--- nothing is written.
+-- slot; null if the schedule was fired or changed by someone else since it was read, or is being
+-- changed right now, and then nothing is written. A plan that waits waits for that change.
 create or replace function mainspring.apply_plan(plan jsonb)
 returns mainspring.slot_outcome
 language plpgsql
@@ -23,10 +23,14 @@ declare
     newest mainspring.slot_outcome := 'coalesced';
     newest_at timestamptz;
 begin
+    if plan ->> 'waits' = 'true' then
+        perform from mainspring.schedules as s
+          where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+    end if;
     select * into schedule from mainspring.schedules as s
      where s.schedule_id = (plan ->> 'schedule_id')::bigint
        and s.turn = (plan ->> 'turn')::bigint and s.enabled
-       for update;
+       for update skip locked;
     if not found then
         return null;
     end if;

@@ -131,7 +131,8 @@ select mainspring.cancel(job.job_id, 'replaced by a newer slot of its schedule',
 
 -- name: advance
 -- scope: system
--- Sets the next slot of many schedules without firing any; infinity stands for none.
+-- Sets the next slot of many schedules without firing any; infinity stands for none. One that
+-- someone is changing is left for later.
 with given as materialized (
     select %(next_slots)s::text[]::timestamptz[] as next_slots
 )
@@ -143,7 +144,10 @@ update mainspring.schedules as schedule
   from (select planned.schedule_id, planned.turn, given.next_slots[planned.number] as next_slot_at
           from given,
                unnest(%(schedule_ids)s::bigint[], %(turns)s::bigint[], %(numbers)s::bigint[])
-               as planned (schedule_id, turn, number)) as due
+               as planned (schedule_id, turn, number),
+               mainspring.schedules as held
+         where held.schedule_id = planned.schedule_id
+           for update of held skip locked) as due
  where schedule.schedule_id = due.schedule_id and schedule.turn = due.turn and schedule.enabled;
 
 -- name: apply_plans
@@ -156,7 +160,11 @@ select mainspring.apply_plan(plan) from jsonb_array_elements(%(plans)s::jsonb) a
 -- Disables schedules whose timing cannot be understood, and says why.
 update mainspring.schedules as schedule
    set enabled = false, disabled_reason = %(reason)s
-  from unnest(%(schedule_ids)s::bigint[], %(turns)s::bigint[]) as wrong (schedule_id, turn)
+  from (select given.schedule_id, given.turn
+          from unnest(%(schedule_ids)s::bigint[], %(turns)s::bigint[]) as given (schedule_id, turn),
+               mainspring.schedules as held
+         where held.schedule_id = given.schedule_id
+           for update of held skip locked) as wrong
  where schedule.schedule_id = wrong.schedule_id and schedule.turn = wrong.turn;
 
 -- name: drop_checks
