@@ -15,7 +15,6 @@ from mainspring.domain.calendars import (
     Blackout,
     Calendar,
     WhenClosed,
-    ensure_usable,
     from_json,
     place,
     to_json,
@@ -277,47 +276,6 @@ def test_a_moment_is_placed_in_open_time_or_not_at_all(moment, weekends, when_cl
         assert why_closed(calendar, placed) is None
         assert placed.time() == moment.time()
         assert abs(placed - moment) <= timedelta(days=6)
-
-
-def test_a_calendar_must_leave_a_day_open_within_two_years():
-    ensure_usable(closed_for(FIRST_DAY, 730), FIRST_DAY)
-
-    with pytest.raises(InvalidSchedule, match="no day open in the two years from 2026-01-01"):
-        ensure_usable(closed_for(FIRST_DAY, 731), FIRST_DAY)
-
-
-def test_a_week_of_free_days_is_unusable_until_a_workday_is_named():
-    every_day = frozenset(range(1, 8))
-    ensure_usable(Calendar(weekends=every_day, workdays=frozenset({FIRST_DAY})), FIRST_DAY)
-
-    with pytest.raises(InvalidSchedule, match="leaves no day open"):
-        ensure_usable(Calendar(weekends=every_day), FIRST_DAY)
-
-
-@pytest.mark.parametrize(
-    ("gap_ends", "is_usable"), [("2027-01-01T12:00", False), ("2027-01-01T12:01", True)]
-)
-def test_blackouts_that_touch_leave_no_day_and_those_with_a_gap_do(gap_ends, is_usable):
-    calendar = Calendar(
-        blackouts=(
-            Blackout(at(gap_ends), at("2030-01-01")),
-            Blackout(at("2026-06-01"), at("2026-07-01")),
-            Blackout(at("2026-01-01"), at("2027-01-01T12:00")),
-        )
-    )
-
-    if is_usable:
-        ensure_usable(calendar, FIRST_DAY)
-    else:
-        with pytest.raises(InvalidSchedule, match="leaves no day open"):
-            ensure_usable(calendar, FIRST_DAY)
-
-
-def test_a_calendar_is_usable_on_the_last_day_there_is():
-    ensure_usable(Calendar(), date.max)
-
-    with pytest.raises(InvalidSchedule, match="leaves no day open"):
-        ensure_usable(Calendar(dates=frozenset({date.max})), date.max)
 
 
 def test_a_calendar_is_read_from_json_key_by_key():

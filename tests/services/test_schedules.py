@@ -179,7 +179,9 @@ async def test_an_update_is_checked_together_with_what_is_there(app):
 
 
 async def test_none_empties_what_may_be_empty(app):
-    await app.schedules.acreate("x", "send", every=MINUTE, queue="mail", ends_at=LAST_NOON)
+    await app.schedules.acreate(
+        "x", "send", every=MINUTE, queue="mail", ends_at=LAST_NOON + 400 * DAY
+    )
     spec = (await app.schedules.aupdate("x", queue=None, ends_at=None)).spec
 
     assert (spec.queue, spec.ends_at) == (None, None)
@@ -337,3 +339,19 @@ async def test_none_and_too_many_fires_are_refused(app, nightly, count):
 async def test_a_preview_after_an_instant_without_a_zone_is_refused(app, nightly):
     with pytest.raises(InvalidOption, match="after needs a time zone"):
         await app.schedules.apreview(nightly, after=LAST_NOON.replace(tzinfo=None))
+
+
+NEVER = {
+    "that has ended": {"ends_at": datetime(2020, 1, 1, tzinfo=UTC)},
+    "whose calendar is never open": {
+        "calendar": {"weekends": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}
+    },
+}
+
+
+@pytest.mark.parametrize("fields", NEVER.values(), ids=NEVER)
+async def test_a_schedule_that_would_never_fire_is_refused(app, fields):
+    with pytest.raises(InvalidSchedule, match="leaves no slot from now on"):
+        await app.schedules.acreate("never", "send", cron="@daily", **fields)
+
+    assert await app.schedules.alist() == []

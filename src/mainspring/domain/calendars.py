@@ -8,9 +8,9 @@ moved at the same wall time to the nearest open day after or before it.
 
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
@@ -24,12 +24,10 @@ _SHORT_WEEKDAYS = tuple(name[:3].lower() for name in _WEEKDAYS)
 _SATURDAY_AND_SUNDAY = frozenset({6, 7})
 _KEYS = ("weekends", "country", "subdivision", "dates", "workdays", "blackouts", "when_closed")
 _BLACKOUT_KEYS = ("from", "to", "label")
-_ONE_DAY = timedelta(days=1)
 _MOST_DATES = 1000
 _MOST_BLACKOUTS = 200
 _LONGEST_LABEL = 200
 _FARTHEST_MOVE = 366
-_USABLE_WITHIN = 731
 _SUBDIVISIONS_SHOWN = 60
 
 
@@ -101,15 +99,6 @@ def place(calendar: Calendar, moment: datetime) -> datetime | None:
     return next((each for each in moved if why_closed(calendar, each) is None), None)
 
 
-def ensure_usable(calendar: Calendar, first_day: date) -> None:
-    """Refuse a calendar that leaves no day open in the two years from the given day."""
-    closed = list(_merged(calendar.blackouts))
-    for day in _days(first_day, 1, _USABLE_WITHIN):
-        if _why_free(calendar, day) is None and not _is_covered(day, closed):
-            return
-    raise _wrong(f"leaves no day open in the two years from {first_day}")
-
-
 def _why_free(calendar: Calendar, day: date) -> str | None:
     if day in calendar.workdays:
         return None
@@ -125,25 +114,6 @@ def _days(first: date, step: int, count: int) -> Iterator[date]:
     begin, last = first.toordinal(), date.max.toordinal()
     ordinals = range(begin, begin + step * count, step)
     return (date.fromordinal(each) for each in ordinals if 1 <= each <= last)
-
-
-def _merged(blackouts: Iterable[Blackout]) -> Iterator[tuple[datetime, datetime]]:
-    """The same closed time in stretches that neither overlap nor touch."""
-    ordered = sorted((each.start, each.end) for each in blackouts)
-    if not ordered:
-        return
-    start, end = ordered[0]
-    for next_start, next_end in ordered[1:]:
-        if next_start > end:
-            yield start, end
-            start, end = next_start, next_end
-        end = max(end, next_end)
-    yield start, end
-
-
-def _is_covered(day: date, closed: Iterable[tuple[datetime, datetime]]) -> bool:
-    midnight = datetime.combine(day, datetime.min.time())
-    return any(start <= midnight and end - midnight >= _ONE_DAY for start, end in closed)
 
 
 def _holiday(country: str, subdivision: str | None, day: date) -> str | None:

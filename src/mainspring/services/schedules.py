@@ -150,6 +150,10 @@ async def ensure_definition(scope: Scope, key: str) -> None:
 
 
 async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
+    if timings.first_slot(spec.timing, datetime.now(UTC)) is None:
+        raise InvalidSchedule(
+            "timing", "leaves no slot from now on; look at ends_at and at the calendar"
+        )
     limit = scope.database.settings.max_payload_bytes
     await scope.run(store.create(scope.tenant_id, _spec_facts(spec, limit)))
     return await get(scope, spec.name)
