@@ -352,7 +352,7 @@ def test_history_shows_slots_and_figures(each_command, database_url):
     )
 
     header, second, first, figures = shown.stdout.splitlines()
-    assert header.split() == ["SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB", "REASON"]
+    assert header.split() == ["SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB"]
     assert second.split()[3:] == ["enqueued", "0", "ms", "manual", "2"]
     assert first.split()[3:5] == ["enqueued", "succeeded"]
     wanted = (

@@ -138,9 +138,12 @@ def print_fires(fires: Sequence[Fire]) -> None:
 def print_slots(state: ScheduleState, slots: Sequence[Slot]) -> None:
     if slots:
         zone = find_zone(state.spec.zone)
-        names = ("SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB", "REASON")
+        names = ["SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB"]
+        if has_reasons := any(slot.reason for slot in slots):
+            names.append("REASON")
         table = _table(*names, wraps=("REASON",))
         for slot in slots:
+            reason = [Text((slot.reason or "").partition("\n")[0])] if has_reasons else []
             table.add_row(
                 f"{slot.scheduled_for.astimezone(zone):%Y-%m-%d %H:%M:%S %z}",
                 Text(slot.outcome, style=OUTCOME_STYLES[slot.outcome]),
@@ -149,7 +152,7 @@ def print_slots(state: ScheduleState, slots: Sequence[Slot]) -> None:
                 "" if slot.seconds is None else span(timedelta(seconds=slot.seconds)),
                 slot.trigger,
                 "" if slot.job_id is None else str(slot.job_id),
-                Text((slot.reason or "").partition("\n")[0]),
+                *reason,
             )
         console.print(table, highlight=False)
     else:
