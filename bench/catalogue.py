@@ -98,17 +98,25 @@ select job_id, fence, 1, now(), now(), 1, 'succeeded' from job
 # Of ten schedules nine are nightly, at a time of their own; the tenth, which a case makes due,
 # takes turns among 24 timings, as they are planned together when they are alike.
 _SEED_SCHEDULES_OURS: Final = """
-insert into mainspring.schedules (name, definition, payload, cron, zone, next_slot_at, next_run_at)
-select 'schedule ' || n, 'noop', jsonb_build_object('n', n),
+with added as (
+insert into mainspring.schedules (name, origin, definition, payload, cron, zone)
+select 'schedule ' || n, jsonb_build_object('schedule', 'schedule ' || n), 'noop',
+       jsonb_build_object('n', n),
        case when n %% 10 > 0 then 'H H * * *'
             else (array['0 3 * * *', '30 6 * * 1-5', '15 12 * * 0', '0 0 1 * *'])[n / 10 %% 4 + 1]
        end,
        case when n %% 10 > 0 then 'UTC'
             else (array['UTC', 'Europe/London', 'Europe/Berlin', 'America/New_York',
-                        'Asia/Kolkata', 'Australia/Sydney'])[n / 40 %% 6 + 1] end,
-       later, later
-  from generate_series(1, %(count)s) as n,
-       lateral (select now() + interval '1 day' + n %% 86400 * interval '1 second') as t (later)
+                        'Asia/Kolkata', 'Australia/Sydney'])[n / 40 %% 6 + 1] end
+  from generate_series(1, %(count)s) as n
+returning *
+)
+insert into mainspring.clocks
+    (schedule_id, next_run_at, next_slot_at, plan_key, is_plain, definition)
+select schedule_id, later, later, mainspring.plan_key(added), true, definition
+  from added,
+       lateral (select now() + interval '1 day' + schedule_id %% 86400 * interval '1 second')
+       as t (later)
 """
 
 MAINSPRING: Final = System(

@@ -25,7 +25,7 @@ GUIDES = ROOT / "docs" / "guides"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 TABLE_ROW = re.compile(r"^\| `(catch_up=.*?)`[^|]*\|(.*)\|$", re.MULTILINE)
 DUE = """
-select from mainspring.schedules where next_run_at <= now()
+select from mainspring.clocks where next_run_at <= now()
 union all
 select from mainspring.slots where outcome = 'pending'
 """

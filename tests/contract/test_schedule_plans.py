@@ -18,10 +18,15 @@ SEED = [
     "insert into mainspring.definitions (key) values ('work')",
     # Ten are due, of them five with a condition.
     """
-    insert into mainspring.schedules (name, definition, cron, next_slot_at, next_run_at,
-                                      condition_sql, run_timeout, checking_until, checking_by)
-    select 'schedule ' || n, 'work', '* * * * *', due, due,
-           case when n % 2 = 0 then 'select true' end, case when n <= 20 then interval '1 hour' end,
+    insert into mainspring.schedules (name, definition, cron, condition_sql, run_timeout)
+    select 'schedule ' || n, 'work', '* * * * *',
+           case when n % 2 = 0 then 'select true' end, case when n <= 20 then interval '1 hour' end
+      from generate_series(1, 100000) as n
+    """,
+    """
+    insert into mainspring.clocks (schedule_id, definition, plan_key, is_plain, next_slot_at,
+                                   next_run_at, checking_until, checking_by)
+    select n, 'work', gen_random_uuid(), n % 2 = 1, due, due,
            case when n between 900 and 910 then now() + interval '1 minute' end,
            case when n between 900 and 910 then 'someone' end
       from generate_series(1, 100000) as n,
@@ -51,28 +56,29 @@ SEED = [
 SETS: dict[str, Any] = {
     "schedule_ids": [1, 3, 5],
     "turns": [0, 0, 0],
-    "numbers": [1, 1, 1],
+    "firsts": [1],
+    "lasts": [3],
     "next_slots": ["2999-01-01T00:00:00Z"],
 }
 # By statement: parameters, indexes among those it uses, the pages it may touch.
 STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
-    "schedules.due": ({"now": None, "late": "0", "limit": 1000}, {"schedules_due"}, 200),
-    "schedules.due_checks": (
+    "clocks.due": ({"now": None, "late": "0", "limit": 1000, "skip": 0}, {"clocks_due"}, 200),
+    "clocks.due_checks": (
         {"now": None, "late": "0", "limit": 10, "identity": "me"},
-        {"schedules_due"},
+        {"clocks_due"},
         400,
     ),
-    "schedules.next_fire": ({}, {"schedules_due"}, 20),
-    "schedules.fire": (
-        {**SETS, "slots": ["2999-01-01T00:00:00Z"]},
-        {"schedules_pkey", "definitions_pkey"},
+    "clocks.next_fire": ({}, {"clocks_due"}, 20),
+    "clocks.fire": (
+        {**SETS, "slots": ["2999-01-01T00:00:00Z"], "definitions": ["work"]},
+        {"clocks_pkey", "schedules_pkey", "definitions_pkey"},
         200,
     ),
-    "schedules.advance": (SETS, {"schedules_pkey"}, 200),
-    "schedules.checkers": ({}, {"schedules_checking"}, 60),
-    "schedules.drop_checks": ({"identities": ["nobody"]}, {"schedules_checking"}, 60),
-    "schedules.overdue_runs": ({"limit": 10}, {"schedules_watched", "jobs_schedule"}, 200),
-    "schedules.release_turns": ({}, {"jobs_turn"}, 60),
+    "clocks.advance": (SETS, {"clocks_pkey", "schedules_pkey"}, 200),
+    "clocks.checkers": ({}, {"clocks_checking"}, 60),
+    "clocks.drop_checks": ({"identities": ["nobody"]}, {"clocks_checking"}, 60),
+    "clocks.overdue_runs": ({"limit": 10}, {"schedules_watched", "jobs_schedule"}, 200),
+    "clocks.release_turns": ({}, {"jobs_turn"}, 60),
     "slots.pending_slots": (
         {"limit": 10, "identity": "me"},
         {"slots_pending", "schedules_pkey"},

@@ -20,13 +20,13 @@ KINDS = {
 
 @pytest.fixture
 def editor(database_url: str) -> Iterator[psycopg.Connection]:
-    """Holds the row of `locked`."""
+    """Someone with a transaction open."""
     with psycopg.connect(database_url) as connection:
         yield connection
 
 
 def lock(editor: psycopg.Connection) -> None:
-    editor.execute("update mainspring.schedules set description = 'mine' where name = 'locked'")
+    editor.execute("update mainspring.schedules set catch_up = 'all' where name = 'locked'")
 
 
 @pytest.mark.parametrize("columns", KINDS.values(), ids=KINDS)
@@ -59,3 +59,13 @@ async def test_a_new_schedule_that_is_locked_holds_up_no_other(
         assert schedules.outcomes(connection, "locked") == []
         editor.rollback()
         await await_until(lambda: schedules.outcomes(connection, "locked"))
+
+
+async def test_an_edit_that_does_not_concern_firing_holds_up_nothing(
+    app: Mainspring, connection: psycopg.Connection, editor: psycopg.Connection
+):
+    schedules.insert_schedule(connection, "edited", **EVERY_SECOND)
+    editor.execute("update mainspring.schedules set description = 'mine'")
+
+    async with scheduling(app):
+        await await_until(lambda: schedules.outcomes(connection, "edited"))

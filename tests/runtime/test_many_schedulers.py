@@ -41,14 +41,14 @@ select 'minutely ' || number, 'work', '* * * * *', 1000 from generate_series(1, 
 # Locked in the order in which schedulers lock them.
 DRIVE = """
 with driven as (
-    select schedule_id from mainspring.schedules
+    select schedule_id from mainspring.clocks
      where schedule_id %% %s = %s and next_slot_at = %s order by schedule_id for update
 )
-update mainspring.schedules as schedule set next_run_at = now() - interval '2 seconds'
-  from driven where driven.schedule_id = schedule.schedule_id
+update mainspring.clocks as clock set next_run_at = now() - interval '2 seconds'
+  from driven where driven.schedule_id = clock.schedule_id
 """
 COMMON_SLOT = """
-select max(next_slot_at) from mainspring.schedules
+select max(next_slot_at) from mainspring.clocks
 having count(next_slot_at) = %s and min(next_slot_at) = max(next_slot_at)
 """
 JOBS = """
@@ -141,7 +141,7 @@ def test_the_minutes_follow_each_other(story: Story):
 
 
 def test_every_schedule_was_moved_once_a_minute(story: Story, connection: psycopg.Connection):
-    query = "select distinct turn, enqueued_count, skipped_count from mainspring.schedules"
+    query = "select distinct turn, enqueued_count, skipped_count from mainspring.clocks"
     assert connection.execute(query).fetchall() == [(1 + MINUTES, MINUTES, 0)]
 
 

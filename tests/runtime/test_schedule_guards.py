@@ -9,8 +9,8 @@ import pytest
 from psycopg import AsyncConnection
 
 from mainspring.db.templates import fresh_database
-from mainspring.store import schedules as store
-from mainspring.store.schedules import Firing
+from mainspring.store import clocks as store
+from mainspring.store.clocks import Firing
 from tests.support import rows, schedules
 from tests.support.emptying import empty
 from tests.support.schedules import HOUR, MINUTE, fire_at, plan_at
@@ -20,7 +20,7 @@ INTRUSIONS = {
     "disabled": "update mainspring.schedules set enabled = false",
     "paused": "update mainspring.schedules set paused_until = now() + interval '1 hour'",
     "edited": "update mainspring.schedules set cron = '0 3 * * *', every = null",
-    "moved": "update mainspring.schedules set next_run_at = now() + interval '1 hour'",
+    "moved": "update mainspring.schedules set run_at = now() + interval '1 hour'",
     "deleted": "delete from mainspring.schedules",
 }
 
@@ -43,9 +43,7 @@ def database_url(shared_url: str) -> str:
 async def read(connection: AsyncConnection) -> list[Firing]:
     """What a scheduler is about to fire."""
     groups = await store.due(connection, limit=10)
-    return [
-        Firing(group.schedule_ids, group.turns, group.slot_at, group.now + HOUR) for group in groups
-    ]
+    return [group.firing(group.now + HOUR) for group in groups]
 
 
 @pytest.mark.parametrize("intrusion", INTRUSIONS.values(), ids=INTRUSIONS)

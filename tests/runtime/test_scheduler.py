@@ -69,7 +69,7 @@ async def test_a_run_instant_set_by_plain_sql_is_a_slot_of_its_own(
         await await_until(lambda: schedules.is_planned(connection))
         planned = schedules.schedule(connection)["next_slot_at"]
         await await_until(lambda: schedules.is_resting(connection))
-        connection.execute("update mainspring.schedules set next_run_at = now()")
+        connection.execute("update mainspring.schedules set run_at = now()")
         slot = await await_until(lambda: schedules.decided(connection), SOON)
 
     assert slot["outcome"] == "enqueued"

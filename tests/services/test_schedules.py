@@ -216,7 +216,7 @@ async def test_a_deleted_schedule_is_gone_and_its_jobs_stay(app, nightly, connec
 
 
 async def test_a_disabled_schedule_says_why_until_it_is_enabled(app, nightly, connection):
-    connection.execute("update mainspring.schedules set retry_count = 3")
+    connection.execute("update mainspring.clocks set retry_count = 3")
     off = await app.schedules.adisable(nightly, "end of season")
     on = await app.schedules.aenable(nightly)
 

@@ -69,7 +69,6 @@ def test_another_timing_has_its_next_slot_computed_anew(planned, assignments):
         """payload = '{"a": 2}'""",
         "description = 'b'",
         "overlap = 'queue'",
-        "condition_sql = 'select true'",
         "max_retries = 9",
         "name = name",
         "cron = '@daily'",
@@ -82,6 +81,27 @@ def test_anything_else_leaves_the_next_slot(planned, assignments):
 
     kept = ("next_run_at", "next_slot_at", "turn", "changed_at")
     assert [row[name] for name in kept] == [before[name] for name in kept]
+
+
+@pytest.mark.parametrize(
+    "assignments",
+    [
+        "condition_sql = 'select true'",
+        """payload = '{"a": "{{slot_at}}"}'""",
+        "definition = 'other'",
+        "misfire_grace = '1 hour'",
+        "catch_up = 'all'",
+    ],
+)
+def test_what_becomes_of_a_slot_is_decided_anew_and_the_slot_stays(planned, assignments):
+    arrange(planned, checking_until="now() + interval '1 minute'", checking_by="'someone'")
+    before = schedule(planned)
+
+    row = change(planned, assignments)
+
+    kept = ("next_run_at", "next_slot_at", "changed_at")
+    assert [row[name] for name in kept] == [before[name] for name in kept]
+    assert (row["turn"], row["checking_by"]) == (before["turn"] + 1, None)
 
 
 def test_a_timing_is_looked_at_anew_even_while_a_condition_is_being_checked(planned):
@@ -136,20 +156,31 @@ def test_a_change_of_a_disabled_schedule_does_not_start_it(planned):
 
 
 def test_a_run_set_by_hand_is_a_slot_of_its_own(planned):
-    row = change(planned, "next_run_at = '2030-01-01Z'")
+    row = change(planned, "run_at = '2030-01-01Z'")
 
     assert (row["next_run_at"], row["next_slot_at"], row["turn"]) == (INSTANT, INSTANT, 8)
 
 
 @pytest.mark.parametrize("instant", ["epoch", "-infinity"])
 def test_the_epoch_set_by_hand_has_the_next_slot_computed_anew(planned, instant):
-    row = change(planned, f"next_run_at = '{instant}'")
+    row = change(planned, f"run_at = '{instant}'")
 
     assert (row["next_run_at"], row["next_slot_at"], row["turn"]) == (EPOCH, None, 8)
 
 
+def test_a_run_set_by_hand_is_taken_out_of_the_hand(planned):
+    assert change(planned, "run_at = '2030-01-01Z'")["run_at"] is None
+
+
+def test_a_run_set_by_hand_may_be_set_to_the_same_again(planned):
+    change(planned, "run_at = '2030-01-01Z'")
+    arrange(planned, next_run_at="now()", next_slot_at="now()")
+
+    assert change(planned, "run_at = '2030-01-01Z'")["next_slot_at"] == INSTANT
+
+
 def test_a_run_set_together_with_another_timing_comes_first(planned):
-    row = change(planned, "cron = '@hourly', next_run_at = '2030-01-01Z'")
+    row = change(planned, "cron = '@hourly', run_at = '2030-01-01Z'")
 
     assert (row["next_run_at"], row["next_slot_at"], row["turn"]) == (INSTANT, INSTANT, 8)
 
@@ -157,7 +188,7 @@ def test_a_run_set_together_with_another_timing_comes_first(planned):
 def test_a_run_set_while_enabling_comes_first(planned):
     change(planned, "enabled = false")
 
-    row = change(planned, "enabled = true, next_run_at = '2030-01-01Z'")
+    row = change(planned, "enabled = true, run_at = '2030-01-01Z'")
 
     assert (row["next_run_at"], row["next_slot_at"]) == (INSTANT, INSTANT)
 
@@ -165,15 +196,16 @@ def test_a_run_set_while_enabling_comes_first(planned):
 def test_a_run_beyond_every_calendar_is_refused(planned):
     problem = "must be in the years 1 to 9999"
 
-    with refused(planned, "MS041", problem, field="next_run_at", problem=problem):
-        change(planned, "next_run_at = 'infinity'")
+    with refused(planned, "MS041", problem, field="run_at", problem=problem):
+        change(planned, "run_at = 'infinity'")
 
 
 def test_a_disabled_schedule_cannot_be_given_a_run(planned):
     change(planned, "enabled = false")
 
-    with pytest.raises(psycopg.errors.CheckViolation, match="schedules_disabled_never_run"):
-        change(planned, "next_run_at = '2030-01-01Z'")
+    problem = "the schedule is disabled; enable it first"
+    with refused(planned, "MS041", problem, field="run_at", problem=problem):
+        change(planned, "run_at = '2030-01-01Z'")
 
 
 # Deleting
@@ -228,7 +260,7 @@ def test_what_is_given_or_taken_away_is_on_one_side(planned):
     assert (told["before"], told["after"]) == ({"cron": "@daily"}, {"every": "01:00:00"})
 
 
-@pytest.mark.parametrize("assignments", ["max_retries = 5", "cron = '@daily'", "turn = 9"])
+@pytest.mark.parametrize("assignments", ["max_retries = 5", "cron = '@daily'", "run_at = now()"])
 def test_what_changes_nothing_leaves_no_trace(planned, assignments):
     change(planned, assignments)
 
@@ -291,7 +323,7 @@ def messages(listener: psycopg.Connection, connection: psycopg.Connection) -> li
         "update mainspring.schedules set cron = '@hourly'",
         "update mainspring.schedules set enabled = false",
         "update mainspring.schedules set paused_until = '2030-01-01Z'",
-        "update mainspring.schedules set next_run_at = '2030-01-01Z'",
+        "update mainspring.schedules set run_at = '2030-01-01Z'",
     ],
 )
 def test_schedulers_hear_of_a_change_that_may_fire_sooner(heard, connection, statement):

@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from mainspring.store import schedules as store
+from mainspring.store import clocks as store
 from tests.support.calls import call
 from tests.support.databases import role
 from tests.support.rows import insert, refused
@@ -60,7 +60,7 @@ async def test_an_interval_in_any_spelling_counts_from_when_it_was_written(
 
 
 def test_an_instant_given_with_a_new_schedule_is_its_first_slot(tx):
-    insert_schedule(tx, next_run_at="2030-01-01T00:00:30Z")
+    insert_schedule(tx, run_at="2030-01-01T00:00:30Z")
 
     row = schedule(tx)
     assert row["next_run_at"].isoformat() == "2030-01-01T00:00:30+00:00"
@@ -68,13 +68,13 @@ def test_an_instant_given_with_a_new_schedule_is_its_first_slot(tx):
 
 
 def test_a_null_instant_is_no_instant(tx):
-    insert_schedule(tx, next_run_at=None)
+    insert_schedule(tx, run_at=None)
 
     assert schedule(tx)["next_run_at"].timestamp() == 0
 
 
 def test_a_schedule_may_be_written_disabled(tx):
-    insert_schedule(tx, enabled=False, next_run_at="2030-01-01T00:00:30Z")
+    insert_schedule(tx, enabled=False)
 
     row = schedule(tx)
     assert (row["next_run_at"], row["next_slot_at"]) == (None, None)
@@ -121,7 +121,7 @@ def test_a_schedule_may_be_written_disabled(tx):
         ({"at": "infinity"}, "at", YEARS),
         ({"starts_at": "-infinity"}, "starts_at", YEARS),
         ({"ends_at": "10000-01-01Z"}, "ends_at", YEARS),
-        ({"next_run_at": "infinity"}, "next_run_at", YEARS),
+        ({"run_at": "infinity"}, "run_at", YEARS),
         (
             {"paused_until": "infinity"},
             "paused_until",
@@ -295,6 +295,7 @@ def test_the_grants_let_a_role_write_schedules(guest, caller):
     insert(guest, "schedules", name="mine", definition="work", cron="@daily")
     guest.execute("update mainspring.schedules set cron = '@hourly' where name = 'mine'")
 
+    guest.execute("reset role")
     row = schedule(guest, "mine")
     assert (row["cron"], row["turn"], row["condition_role"]) == ("@hourly", 1, caller)
 
@@ -309,8 +310,9 @@ def test_the_grants_let_a_role_trigger_and_watch(guest):
 
 
 def test_the_grants_let_a_role_move_the_next_run(guest):
-    guest.execute("update mainspring.schedules set next_run_at = '2030-01-01Z'")
+    guest.execute("update mainspring.schedules set run_at = '2030-01-01Z'")
 
+    guest.execute("reset role")
     assert schedule(guest, "owned")["next_slot_at"].year == 2030
 
 
@@ -368,6 +370,7 @@ def test_a_schedule_whose_condition_stays_may_be_changed_by_anyone_with_the_gran
         " condition_sql = condition_sql, condition_role = condition_role"
     )
 
+    guest.execute("reset role")
     row = schedule(guest, "owned")
     assert (row["cron"], row["condition_role"]) == ("@hourly", guest.info.user)
 
@@ -393,4 +396,5 @@ def test_a_member_of_a_role_may_have_conditions_run_under_it(guest, caller):
     row = _whole({"condition_role": f"{caller}_group", "condition_sql": "select true"})
     insert(guest, "schedules", **row)
 
+    guest.execute("reset role")
     assert schedule(guest)["condition_role"] == f"{caller}_group"

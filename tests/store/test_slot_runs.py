@@ -8,7 +8,7 @@ import pytest
 
 from mainspring.domain.types import DEFAULT_TENANT, AttemptStatus, JobId, JobState
 from mainspring.store import attempts, jobs, slots, waits, workers
-from mainspring.store import schedules as schedule_store
+from mainspring.store import clocks as clock_store
 from mainspring.store.attempts import Ending, Report, Return, Successes
 from tests.support import schedules as support
 from tests.support.queue_driver import QueueDriver
@@ -201,7 +201,7 @@ def test_a_schedule_that_may_run_more_lets_more_go(runs):
         runs.fire()
     runs.connection.execute("update mainspring.schedules set max_running = 3")
 
-    runs.driver.run(schedule_store.release_turns(runs.driver.connection))
+    runs.driver.run(clock_store.release_turns(runs.driver.connection))
 
     assert runs.waits() == [None, None, None, "turn"]
 
@@ -277,7 +277,7 @@ def test_a_retried_run_is_counted_as_it_ends_in_the_end(runs, is_counted):
 
 def close(runs: Runs) -> int:
     terms: Row = {"limit": 10}
-    return runs.driver.run(schedule_store.overdue_runs(runs.driver.connection, **terms))
+    return runs.driver.run(clock_store.overdue_runs(runs.driver.connection, **terms))
 
 
 @pytest.fixture
@@ -417,7 +417,7 @@ def test_durations_are_told_in_seconds(runs):
 def test_a_next_run_that_is_not_computed_yet_is_not_shown(runs):
     assert runs.status()["next_run_at"] is None
 
-    runs.connection.execute("update mainspring.schedules set next_run_at = '2030-01-01Z'")
+    runs.connection.execute("update mainspring.schedules set run_at = '2030-01-01Z'")
 
     assert runs.status()["next_run_at"].year == 2030
 

@@ -89,7 +89,7 @@ def test_a_trigger_answers_with_an_object(tx):
 
 
 def test_a_trigger_leaves_what_the_schedule_does_next(tx):
-    insert_schedule(tx, next_run_at=NEXT)
+    insert_schedule(tx, run_at=NEXT)
 
     trigger(tx)
 
@@ -290,7 +290,7 @@ def fail(connection: psycopg.Connection) -> None:
 
 
 def test_a_plan_writes_slot_and_job_and_moves_on(tx):
-    insert_schedule(tx, next_run_at=SLOT)
+    insert_schedule(tx, run_at=SLOT)
 
     assert apply(tx, slot(source="catchup", missed=2)) == "enqueued"
 
@@ -302,7 +302,9 @@ def test_a_plan_writes_slot_and_job_and_moves_on(tx):
     assert (row["last_slot_at"], row["enqueued_count"]) == (SLOT, 1)
 
 
-@pytest.mark.parametrize("steal", ["max_retries = 9, cron = null, every = '2 hours'", "turn = 1"])
+@pytest.mark.parametrize(
+    "steal", ["max_retries = 9, cron = null, every = '2 hours'", "run_at = now()"]
+)
 def test_a_plan_for_a_schedule_that_has_changed_writes_nothing(tx, steal):
     insert_schedule(tx, cron="@daily")
     tx.execute(f"update mainspring.schedules set {steal}")
@@ -504,7 +506,7 @@ def test_a_slot_without_a_job_is_filled(tx, outcome):
 
 
 def test_a_backfill_counts_as_a_run_and_moves_nothing(tx):
-    insert_schedule(tx, next_run_at=NEXT)
+    insert_schedule(tx, run_at=NEXT)
     backfill(tx, SLOT)
 
     row = schedule(tx)

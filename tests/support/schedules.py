@@ -21,8 +21,8 @@ from mainspring.domain import slots as slot_rules
 from mainspring.domain.conditions import Run
 from mainspring.runtime.checks import plan_facts
 from mainspring.runtime.scheduler import Scheduler
-from mainspring.store import schedules as store
-from mainspring.store.schedules import DueGroup
+from mainspring.store import clocks as store
+from mainspring.store.clocks import DueGroup
 from tests.support.processes import ROOT, WorkerProcess
 from tests.support.waiting import wait_until
 
@@ -33,6 +33,7 @@ HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
 _TIMINGS = {"cron", "every", "at"}
+_CLOCK = "select column_name from information_schema.columns where table_name = 'clocks'"
 _WAKE = "notify mainspring, 's:'"
 
 
@@ -67,14 +68,29 @@ def insert_due(connection: psycopg.Connection, name: str = "tick", **columns: An
 
 def update(connection: psycopg.Connection, name: str | None = None, **columns: object) -> None:
     """Columns set behind the back of our triggers, each to a SQL expression."""
+    kept_by_clock = {column for (column,) in connection.execute(_CLOCK)}
+    of_clock = {column: value for column, value in columns.items() if column in kept_by_clock}
+    of_schedule = {column: columns[column] for column in columns.keys() - of_clock.keys()}
+    with connection.transaction():
+        connection.execute("set local session_replication_role = replica")
+        _set(connection, "schedules", of_schedule, name)
+        _set(connection, "clocks", of_clock, name)
+
+
+def _set(
+    connection: psycopg.Connection, table: str, columns: dict[str, object], name: str | None
+) -> None:
+    if not columns:
+        return
     parts = [
         sql.SQL("{} = {}").format(sql.Identifier(column), sql.SQL(str(value)))
         for column, value in columns.items()
     ]
-    statement = sql.SQL("update mainspring.schedules set {} where name = coalesce(%s, name)")
-    with connection.transaction():
-        connection.execute("set local session_replication_role = replica")
-        connection.execute(statement.format(sql.SQL(", ").join(parts)), (name,))
+    statement = sql.SQL(
+        "update mainspring.{} set {} where schedule_id in ("
+        "select schedule_id from mainspring.schedules where name = coalesce(%s, name))"
+    )
+    connection.execute(statement.format(sql.Identifier(table), sql.SQL(", ").join(parts)), (name,))
 
 
 def make_due(connection: psycopg.Connection, name: str | None = None) -> None:
@@ -90,8 +106,9 @@ def miss(connection: psycopg.Connection, name: str, missed: timedelta) -> None:
 
 
 def schedule(connection: psycopg.Connection, name: str = "tick") -> Row:
-    """Its row in the table."""
-    (row,) = _rows(connection, "select * from mainspring.schedules where name = %s", name)
+    """Its row in the table, with its clock."""
+    query = "select * from mainspring.clocks join mainspring.schedules using (schedule_id)"
+    (row,) = _rows(connection, query + " where name = %s", name)
     return row
 
 

@@ -25,10 +25,10 @@ from mainspring.domain.schedules import ScheduleSpec, template_values
 from mainspring.domain.slots import Plan, PlannedSlot, SlotOutcome, SlotTrigger
 from mainspring.runtime.launchers import Launch, Launcher, Launchers
 from mainspring.services.jobs import encode_payload
+from mainspring.store import clocks as store
 from mainspring.store import conditions as condition_store
-from mainspring.store import schedules as store
 from mainspring.store import slots as slot_store
-from mainspring.store.schedules import DueSchedule
+from mainspring.store.clocks import DueSchedule
 
 # Beyond the server's own timeout, in case it cannot be heard any more.
 _NETWORK_SECONDS = 5

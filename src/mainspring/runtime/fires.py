@@ -1,37 +1,132 @@
-"""Sets of schedules that fire together: their first slots, and how a large set is shared out."""
+"""What is due: read and planned a batch at a time, and written as sets where that can be.
 
-from mainspring.domain.timings import Timing, first_slot
-from mainspring.store.schedules import DueGroup, Fired, Firing
+A schedule of a set that was not fired is asked for by itself the next time: someone else fired or
+changed it, its slot was claimed before, or its row is locked and held up the others.
+"""
 
-_SET = 1000
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg import AsyncConnection
+
+from mainspring import telemetry
+from mainspring.domain import slots
+from mainspring.domain.conditions import Run
+from mainspring.domain.errors import InputError
+from mainspring.domain.timings import first_slot
+from mainspring.runtime.checks import plan_facts
+from mainspring.store import clocks, workers
+from mainspring.store.clocks import DueGroup, Fired, Firing
+
+Key: TypeAlias = tuple[int, int]  # A schedule and its turn.
+
+_BATCH = 5000
+_PLANS_AT_ONCE = 200
+_NOT_AS_A_SET = (
+    psycopg.errors.UniqueViolation,
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.DeadlockDetected,
+)
 
 
-def first_firing(group: DueGroup, timing: Timing) -> Firing:
-    """The first slot of schedules that have none; a date that has passed is due at once."""
-    base = group.base_at or group.now
-    return Firing(group.schedule_ids, group.turns, None, first_slot(timing, base))
+@dataclass(slots=True)
+class Batch:
+    """What is to be written for schedules that are due."""
+
+    size: int = 0
+    firsts: list[Firing] = field(default_factory=list)
+    plain: list[Firing] = field(default_factory=list)
+    special: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there may be more that is due."""
+        return self.size == _BATCH
 
 
-def ensure_fired(answer: Fired | BaseException) -> Fired:
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How many schedules got their first slot and how many were fired; whom a set left out."""
+
+    moved: int
+    fired: int
+    unfired: AbstractSet[Key]
+
+
+async def read(
+    connection: AsyncConnection[Any], *, late: timedelta, skip: int = 0, alone: AbstractSet[Key]
+) -> Batch:
+    """What is due, after some that are being written, and what is to become of it."""
+    groups = await clocks.due(connection, late=late, limit=_BATCH, skip=skip)
+    batch = Batch(sum(len(group.schedule_ids) for group in groups))
+    for group in groups:
+        try:
+            _plan(group, batch, alone)
+        except Exception as error:  # noqa: BLE001 - one schedule must not hold up the others
+            await _refuse(connection, group, error)
+    return batch
+
+
+async def write(connection: AsyncConnection[Any], batch: Batch) -> Written:
+    moved = await clocks.advance(connection, batch.firsts) if batch.firsts else 0
+    asked = sum(len(firing.schedule_ids) for firing in batch.plain)
+    fired = await _fire_set(connection, batch.plain) if asked else 0
+    unfired = {key for firing in batch.plain for key in firing.pairs()} if fired < asked else set()
+    for start in range(0, len(batch.special), _PLANS_AT_ONCE):
+        some = batch.special[start : start + _PLANS_AT_ONCE]
+        fired += sum(map(bool, await clocks.apply_plans(connection, some)))
+    return Written(moved, fired, unfired)
+
+
+def ensure_written(answer: Written | BaseException) -> Written:
     if isinstance(answer, BaseException):
         raise answer
     return answer
 
 
-def shared_out(firings: list[Firing], shares: int) -> list[list[Firing]]:
-    """About equal parts, fewer when there is little to do."""
-    total = sum(len(firing.schedule_ids) for firing in firings)
-    size = max(_SET, -(-total // shares))
-    parts: list[list[Firing]] = [[]]
-    room = size
-    for firing in firings:
-        start = 0
-        while start < len(firing.schedule_ids):
-            if not room:
-                parts.append([])
-                room = size
-            piece = firing.part(start, start + room)
-            parts[-1].append(piece)
-            start += len(piece.schedule_ids)
-            room -= len(piece.schedule_ids)
-    return parts
+def _plan(group: DueGroup, batch: Batch, alone: AbstractSet[Key]) -> None:
+    timing = group.timing()
+    if group.slot_at is None:
+        # A date that has passed is due at once.
+        first = first_slot(timing, group.base_at or group.now)
+        batch.firsts.append(group.firing(first))
+        return
+    plan = slots.plan(timing, group.misfires, group.slot_at, now=group.now)
+    firing = group.firing(plan.next_slot_at)
+    if plan.is_plain and alone.isdisjoint(firing.pairs()):
+        batch.plain.append(firing)
+        return
+    facts = plan_facts(plan, Run())
+    batch.special += [
+        {**facts, "schedule_id": schedule_id, "turn": turn} for schedule_id, turn in firing.pairs()
+    ]
+
+
+async def _refuse(connection: AsyncConnection[Any], group: DueGroup, error: Exception) -> None:
+    """A timing that only the program can read, and cannot: it was written by plain SQL."""
+    reason = str(error) if isinstance(error, InputError) else repr(error)
+    await clocks.refuse_timing(connection, group.schedule_ids, group.turns, reason=reason)
+    telemetry.event("schedule_disabled", schedules=len(group.schedule_ids), error=reason)
+
+
+async def _fire_set(connection: AsyncConnection[Any], firings: list[Firing]) -> int:
+    """How many slots were written."""
+    try:
+        async with connection.transaction():
+            fired = await clocks.fire(connection, firings)
+            await _after_fire(connection, fired)
+    except _NOT_AS_A_SET:
+        return 0
+    if fired.slots:
+        telemetry.event("slots_fired", slots=fired.slots, jobs=fired.jobs)
+    return fired.slots
+
+
+async def _after_fire(connection: AsyncConnection[Any], fired: Fired) -> None:
+    if fired.replaced:
+        await clocks.replace_runs(connection, fired.replaced)
+    if fired.queues:
+        await workers.wake(connection, fired.queues)

@@ -13,12 +13,10 @@ So a holder that died, or sleeps, costs that second and no more.
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
-import psycopg
 from psycopg import AsyncConnection
 
 from mainspring import telemetry
@@ -26,27 +24,21 @@ from mainspring.db.dedicated import DedicatedConnection
 from mainspring.db.listen import listen
 from mainspring.db.pool import with_options
 from mainspring.db.spares import AsyncSpares
-from mainspring.domain import slots
-from mainspring.domain.conditions import Run
-from mainspring.domain.errors import InputError
-from mainspring.runtime.checks import Checker, plan_facts
-from mainspring.runtime.fires import ensure_fired, first_firing, shared_out
+from mainspring.runtime import fires
+from mainspring.runtime.checks import Checker
+from mainspring.runtime.fires import Key, Written, ensure_written
 from mainspring.runtime.launchers import Launcher
 from mainspring.runtime.leases import is_gone, process_identity
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance import recover
 from mainspring.settings import Settings
-from mainspring.store import schedules as store
+from mainspring.store import clocks as store
 from mainspring.store import slots as slot_store
-from mainspring.store import workers
-from mainspring.store.schedules import DueGroup, DueSchedule, Fired, Firing
+from mainspring.store.clocks import DueSchedule
 
 _STANDBY = timedelta(seconds=1)
 _LONGEST_REST = 15.0
 _LONGEST_STANDBY = 5.0
-_BATCH = 10_000
-_MORE_CONNECTIONS = 2
-_PLANS_AT_ONCE = 200
 _CHORES_EVERY = 1.0
 _PRUNE_EVERY = 3600.0
 _LOCKED_REST = 0.25
@@ -65,21 +57,6 @@ _OWN_OPTIONS = " ".join(
         "-c enable_bitmapscan=off",
     )
 )
-# The set is then looked at one by one.
-_NOT_AS_A_SET = (
-    psycopg.errors.UniqueViolation,
-    psycopg.errors.LockNotAvailable,
-    psycopg.errors.DeadlockDetected,
-)
-
-
-@dataclass(slots=True)
-class _Batch:
-    """What is to be written for the schedules that are due."""
-
-    firsts: list[Firing] = field(default_factory=list)
-    plain: list[Firing] = field(default_factory=list)
-    special: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Scheduler:
@@ -98,7 +75,7 @@ class Scheduler:
         self._url = url if settings.use_pooler else with_options(url, _OPTIONS)
         self._identity = process_identity()
         self._fires = self._dedicated("fire")
-        self._more_fires = [self._dedicated("fire more") for _ in range(_MORE_CONNECTIONS)]
+        self._beside = self._dedicated("fire beside")
         self._chores_connection = self._dedicated("schedule chores")
         self._spares = AsyncSpares(
             self._url, size=settings.condition_concurrency + 2, use_pooler=settings.use_pooler
@@ -112,7 +89,7 @@ class Scheduler:
             condition_spares=self._condition_spares,
         )
         self._checks: set[asyncio.Task[None]] = set()
-        self._unfired: set[tuple[int, int]] = set()
+        self._unfired: set[Key] = set()
         self._is_stuck = False
         self._leading: AsyncConnection[Any] | None = None
         self._stopping = asyncio.Event()
@@ -136,6 +113,7 @@ class Scheduler:
             await self._fires.run(self._recover)
             for loop in (self.loop, self.chores, self.pruning):
                 self._spawn(loop.run())
+            self._spawn(self._warm_up())
             if not self._settings.use_pooler:
                 self._spawn(listen(self._url, on_message=self._hear, on_connect=self.loop.wake))
             telemetry.event("scheduler_started", leads=self.leads)
@@ -177,6 +155,11 @@ class Scheduler:
         if message.startswith("s:"):
             self.loop.wake()
 
+    async def _warm_up(self) -> None:
+        """Connect and plan before there is something to fire."""
+        for connection in (self._fires, self._beside):
+            await connection.run(partial(store.fire, firings=[]))
+
     async def _recover(self, connection: AsyncConnection[Any]) -> None:
         """Close at once what dead processes left behind on this host."""
         await self._take_over(connection)
@@ -196,7 +179,7 @@ class Scheduler:
         self._tasks.clear()  # One canceled while it connected keeps its socket as long as it lives.
         if checks:
             await self._give_back_checks()
-        for connection in (self._fires, *self._more_fires, self._chores_connection):
+        for connection in (self._fires, self._beside, self._chores_connection):
             await connection.close()
         await self._spares.close()
         if self._condition_spares is not None:
@@ -245,78 +228,31 @@ class Scheduler:
 
     async def _fire_due(self, connection: AsyncConnection[Any], late: timedelta) -> bool:
         """Whether there may be more that can be fired now."""
-        groups = await store.due(connection, late=late, limit=_BATCH)
-        batch = _Batch()
-        for group in groups:
-            try:
-                self._sort(group, batch)
-            except Exception as error:  # noqa: BLE001 - one schedule must not hold up the others
-                await self._refuse(connection, group, error)
-        moved = await store.advance(connection, batch.firsts) if batch.firsts else 0
-        fired = await self._fire(connection, batch.plain) if batch.plain else 0
-        for start in range(0, len(batch.special), _PLANS_AT_ONCE):
-            some = batch.special[start : start + _PLANS_AT_ONCE]
-            fired += sum(map(bool, await store.apply_plans(connection, some)))
-        self._is_stuck = bool(groups) and not moved and not fired
-        is_full = sum(len(group.schedule_ids) for group in groups) == _BATCH
-        is_unfinished = bool(batch.plain and self._unfired)
-        return is_unfinished or (not self._is_stuck and (is_full or bool(moved)))
+        batch = await fires.read(connection, late=late, alone=self._unfired)
+        if batch.is_full:
+            # A set keeps one backend busy, so the rest is read and written beside it.
+            writing = [
+                self._beside.try_once(partial(fires.write, batch=batch)),
+                self._fire_more(connection, late, skip=batch.size),
+            ]
+        else:
+            writing = [fires.write(connection, batch)]
+        # All are waited for: the next pass must find no transaction open.
+        answers = await asyncio.gather(*writing, return_exceptions=True)
+        written = [ensure_written(answer) for answer in answers]
+        moved = any(each.moved for each in written)
+        self._is_stuck = batch.size > 0 and not moved and not any(each.fired for each in written)
+        if batch.plain:
+            self._unfired = set().union(*(each.unfired for each in written))
+            if self._unfired:
+                return True
+        return not self._is_stuck and (batch.is_full or moved)
 
-    def _sort(self, group: DueGroup, batch: _Batch) -> None:
-        timing = group.timing()
-        if group.slot_at is None:
-            batch.firsts.append(first_firing(group, timing))
-            return
-        plan = slots.plan(timing, group.misfires, group.slot_at, now=group.now)
-        keys = list(zip(group.schedule_ids, group.turns, strict=True))
-        if plan.is_plain and self._unfired.isdisjoint(keys):
-            batch.plain.append(
-                Firing(group.schedule_ids, group.turns, group.slot_at, plan.next_slot_at)
-            )
-            return
-        facts = plan_facts(plan, Run())
-        batch.special += [{**facts, "schedule_id": key, "turn": turn} for key, turn in keys]
-
-    async def _refuse(
-        self, connection: AsyncConnection[Any], group: DueGroup, error: Exception
-    ) -> None:
-        """A timing that only the program can read, and cannot: it was written by plain SQL."""
-        reason = str(error) if isinstance(error, InputError) else repr(error)
-        await store.refuse_timing(connection, group.schedule_ids, group.turns, reason=reason)
-        telemetry.event("schedule_disabled", schedules=len(group.schedule_ids), error=reason)
-
-    async def _fire(self, connection: AsyncConnection[Any], firings: list[Firing]) -> int:
-        """How many slots were written. Many at once go over several connections, since each set
-        keeps one backend busy."""
-        first, *others = shared_out(firings, 1 + len(self._more_fires))
-        answers = await asyncio.gather(
-            self._fire_set(connection, first),
-            *(
-                more.try_once(partial(self._fire_set, firings=share))
-                for more, share in zip(self._more_fires, others, strict=False)
-            ),
-            return_exceptions=True,  # The next pass must find no transaction open.
-        )
-        counts = [ensure_fired(answer) for answer in answers]
-        asked = {key for firing in firings for key in firing.pairs()}
-        # Someone else fired them, or their slot was claimed before: the next pass looks closely.
-        self._unfired = asked if sum(fired.slots for fired in counts) < len(asked) else set()
-        if slots_fired := sum(fired.slots for fired in counts):
-            jobs = sum(fired.jobs for fired in counts)
-            telemetry.event("slots_fired", slots=slots_fired, jobs=jobs)
-        return slots_fired
-
-    async def _fire_set(self, connection: AsyncConnection[Any], firings: list[Firing]) -> Fired:
-        try:
-            async with connection.transaction():
-                fired = await store.fire(connection, firings)
-                if fired.replaced:
-                    await store.replace_runs(connection, fired.replaced)
-                if fired.queues:
-                    await workers.wake(connection, fired.queues)
-        except _NOT_AS_A_SET:
-            return Fired(0, 0, [], set())
-        return fired
+    async def _fire_more(
+        self, connection: AsyncConnection[Any], late: timedelta, *, skip: int
+    ) -> Written:
+        batch = await fires.read(connection, late=late, skip=skip, alone=self._unfired)
+        return await fires.write(connection, batch)
 
     # Checks
 

@@ -48,12 +48,34 @@ CREATE TYPE mainspring.waits_for AS ENUM (
     'turn'
 );
 
+CREATE FUNCTION mainspring.add_clock() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    due_at timestamptz := case when new.enabled then
+        coalesce(mainspring.given_instant(new), 'epoch') end;
+begin
+    insert into mainspring.clocks
+        (schedule_id, next_run_at, next_slot_at, plan_key, is_plain, definition)
+    values (new.schedule_id, due_at, nullif(due_at, 'epoch'), mainspring.plan_key(new),
+            mainspring.is_plain(new), new.definition);
+    if new.run_at is not null then
+        update mainspring.schedules as schedule set run_at = null
+         where schedule.schedule_id = new.schedule_id;
+    end if;
+    perform pg_notify('mainspring', 's:');
+    return null;
+end
+$$;
+
 CREATE FUNCTION mainspring.apply_plan(plan jsonb) RETURNS mainspring.slot_outcome
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
 declare
     schedule mainspring.schedules;
+    clock mainspring.clocks;
     planned record;
     started record;
     failure text := plan ->> 'failure';
@@ -69,10 +91,14 @@ begin
     if plan ->> 'waits' = 'true' then
         perform from mainspring.schedules as s
           where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+        perform from mainspring.clocks as c
+          where c.schedule_id = (plan ->> 'schedule_id')::bigint for update;
     end if;
     select * into schedule from mainspring.schedules as s
-     where s.schedule_id = (plan ->> 'schedule_id')::bigint
-       and s.turn = (plan ->> 'turn')::bigint and s.enabled
+     where s.schedule_id = (plan ->> 'schedule_id')::bigint and s.enabled
+       for update skip locked;
+    select * into clock from mainspring.clocks as c
+     where c.schedule_id = schedule.schedule_id and c.turn = (plan ->> 'turn')::bigint
        for update skip locked;
     if not found then
         return null;
@@ -113,24 +139,24 @@ begin
             failure := started.reason;
         end if;
     end loop;
-    update mainspring.schedules as s
-       set turn = s.turn + 1, checking_until = null, checking_by = null,
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
            next_slot_at = (plan ->> 'next_slot_at')::timestamptz,
            next_run_at = mainspring.run_instant(
-               s.schedule_id, (plan ->> 'next_slot_at')::timestamptz, s.jitter),
-           last_slot_at = coalesce(newest_at, s.last_slot_at),
-           last_enqueued_at = case when enqueued > 0 then now() else s.last_enqueued_at end,
-           last_skipped_at = case when skipped > 0 then now() else s.last_skipped_at end,
-           enqueued_count = s.enqueued_count + enqueued,
-           skipped_count = s.skipped_count + skipped,
-           missed_count = s.missed_count + missed,
-           lateness_total = s.lateness_total + late,
-           lateness_worst = greatest(s.lateness_worst, latest),
-           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
+               c.schedule_id, (plan ->> 'next_slot_at')::timestamptz, schedule.jitter),
+           last_slot_at = coalesce(newest_at, c.last_slot_at),
+           last_enqueued_at = case when enqueued > 0 then now() else c.last_enqueued_at end,
+           last_skipped_at = case when skipped > 0 then now() else c.last_skipped_at end,
+           enqueued_count = c.enqueued_count + enqueued,
+           skipped_count = c.skipped_count + skipped,
+           missed_count = c.missed_count + missed,
+           lateness_total = c.lateness_total + late,
+           lateness_worst = greatest(c.lateness_worst, latest),
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
            retry_count = 0
-     where s.schedule_id = schedule.schedule_id;
+     where c.schedule_id = schedule.schedule_id;
     if failure is not null then
-        perform mainspring.note_failure(schedule, failure);
+        perform mainspring.note_failure(schedule, clock.retry_count + 1, failure);
     end if;
     return newest;
 end
@@ -147,6 +173,7 @@ declare
 begin
     select * into schedule from mainspring.schedules as s
      where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+    perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
     if not found or not exists (
         select from mainspring.slots as s where s.schedule_id = schedule.schedule_id
            and s.scheduled_for = slot and s.outcome = 'pending') then
@@ -162,21 +189,21 @@ begin
        set outcome = decided.outcome, job_id = decided.job_id, reason = decided.reason,
            fired_at = now(), checking_until = null, checking_by = null
      where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
-    update mainspring.schedules as s
-       set turn = s.turn + 1, checking_until = null, checking_by = null,
-           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
            last_enqueued_at = case when decided.outcome = 'enqueued' then now()
-                                   else s.last_enqueued_at end,
+                                   else c.last_enqueued_at end,
            last_skipped_at = case when decided.outcome = 'skipped' then now()
-                                  else s.last_skipped_at end,
+                                  else c.last_skipped_at end,
            last_failed_at = case when decided.outcome = 'failed' then now()
-                                 else s.last_failed_at end,
+                                 else c.last_failed_at end,
            last_error = case when decided.outcome = 'failed' then left(decided.reason, 2000)
-                             else s.last_error end,
-           enqueued_count = s.enqueued_count + (decided.outcome = 'enqueued')::integer,
-           skipped_count = s.skipped_count + (decided.outcome = 'skipped')::integer,
-           failed_count = s.failed_count + (decided.outcome = 'failed')::integer
-     where s.schedule_id = schedule.schedule_id;
+                             else c.last_error end,
+           enqueued_count = c.enqueued_count + (decided.outcome = 'enqueued')::integer,
+           skipped_count = c.skipped_count + (decided.outcome = 'skipped')::integer,
+           failed_count = c.failed_count + (decided.outcome = 'failed')::integer
+     where c.schedule_id = schedule.schedule_id;
     return decided.outcome;
 end
 $$;
@@ -219,6 +246,7 @@ declare
 begin
     select * into schedule from mainspring.schedules as s
      where s.schedule_id = backfill.schedule_id for update;
+    perform from mainspring.clocks as c where c.schedule_id = backfill.schedule_id for update;
     for slot_at, payload in
         select slot.at, slot.payload from unnest(slots, payloads) as slot (at, payload)
          order by slot.at
@@ -243,10 +271,10 @@ begin
         job_id := started.job_id;
         return next;
     end loop;
-    update mainspring.schedules as s
-       set turn = s.turn + 1, checking_until = null, checking_by = null,
-           last_enqueued_at = case when job_id is null then s.last_enqueued_at else now() end
-     where s.schedule_id = backfill.schedule_id;
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
+           last_enqueued_at = case when job_id is null then c.last_enqueued_at else now() end
+     where c.schedule_id = backfill.schedule_id;
 end
 $$;
 
@@ -414,35 +442,19 @@ $$;
 
 CREATE TABLE mainspring.schedules (
     schedule_id bigint NOT NULL,
-    turn bigint DEFAULT 0 NOT NULL,
-    next_run_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone,
-    next_slot_at timestamp with time zone,
-    checking_until timestamp with time zone,
+    run_at timestamp with time zone,
     paused_until timestamp with time zone,
     starts_at timestamp with time zone,
     ends_at timestamp with time zone,
     anchor_at timestamp with time zone DEFAULT date_trunc('second'::text, now()) NOT NULL,
-    changed_at timestamp with time zone DEFAULT now() NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_slot_at timestamp with time zone,
-    last_enqueued_at timestamp with time zone,
-    last_skipped_at timestamp with time zone,
-    last_failed_at timestamp with time zone,
-    enqueued_count bigint DEFAULT 0 NOT NULL,
-    skipped_count bigint DEFAULT 0 NOT NULL,
-    failed_count bigint DEFAULT 0 NOT NULL,
-    missed_count bigint DEFAULT 0 NOT NULL,
-    lateness_total interval DEFAULT '00:00:00'::interval NOT NULL,
-    lateness_worst interval DEFAULT '00:00:00'::interval NOT NULL,
-    retry_count integer DEFAULT 0 NOT NULL,
     max_retries integer DEFAULT 5 NOT NULL,
     max_running integer DEFAULT 1 NOT NULL,
     catch_up_limit integer DEFAULT 100 NOT NULL,
     max_attempts integer,
     priority smallint,
     enabled boolean DEFAULT true NOT NULL,
-    gauge_is_high boolean DEFAULT false NOT NULL,
     tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
     name text NOT NULL COLLATE pg_catalog."C",
     description text DEFAULT ''::text NOT NULL,
@@ -469,18 +481,15 @@ CREATE TABLE mainspring.schedules (
     gauge_upper double precision,
     condition_role text DEFAULT CURRENT_USER NOT NULL,
     condition_timeout interval DEFAULT '00:00:10'::interval NOT NULL,
-    checking_by text,
     disabled_reason text,
-    last_error text,
     declared jsonb,
+    origin jsonb DEFAULT '{}'::jsonb NOT NULL,
     is_templated boolean DEFAULT false NOT NULL,
-    CONSTRAINT schedules_disabled_never_run CHECK ((enabled OR (next_run_at IS NULL))),
     CONSTRAINT schedules_have_one_timing CHECK ((num_nonnulls(cron, every, at) = 1)),
     CONSTRAINT schedules_numbers CHECK (((every >= '00:00:01'::interval) AND (jitter >= '00:00:00'::interval) AND (misfire_grace >= '00:00:00'::interval) AND (catch_up_max_age > '00:00:00'::interval) AND (run_timeout > '00:00:00'::interval) AND (condition_timeout > '00:00:00'::interval) AND ((max_retries >= 1) AND (max_retries <= 1000)) AND ((max_running >= 1) AND (max_running <= 1000)) AND ((catch_up_limit >= 1) AND (catch_up_limit <= 10000)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND ((priority >= 0) AND (priority <= 1000)))),
     CONSTRAINT schedules_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
     CONSTRAINT schedules_words CHECK (((dst_gap = ANY (ARRAY['run_after'::text, 'skip'::text])) AND (dst_fold = ANY (ARRAY['once'::text, 'both'::text])) AND (catch_up = ANY (ARRAY['none'::text, 'latest'::text, 'all'::text])) AND (overlap = ANY (ARRAY['skip'::text, 'queue'::text, 'replace'::text]))))
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
+);
 
 CREATE FUNCTION mainspring.check_schedule(schedule mainspring.schedules) RETURNS void
     LANGUAGE plpgsql
@@ -551,6 +560,10 @@ begin
     return true;
 end
 $$;
+
+CREATE FUNCTION mainspring.counted_from(schedule mainspring.schedules) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (((schedule).cron ~* '^\s*@every'::text) OR ((schedule).every IS NOT NULL)) THEN (schedule).anchor_at ELSE NULL::timestamp with time zone END;
 
 CREATE FUNCTION mainspring.create_schedule(spec jsonb) RETURNS bigint
     LANGUAGE plpgsql
@@ -1235,11 +1248,31 @@ CREATE FUNCTION mainspring.forget_schedule() RETURNS trigger
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
+    -- First of all: whoever fires it right now holds this row.
+    delete from mainspring.clocks where schedule_id = old.schedule_id;
     delete from mainspring.slots where schedule_id = old.schedule_id;
     delete from mainspring.schedule_figures where schedule_id = old.schedule_id;
     return null;
 end
 $$;
+
+CREATE FUNCTION mainspring.given_instant(schedule mainspring.schedules) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if schedule.run_at is not null and not schedule.enabled then
+        perform mainspring.refuse_schedule('run_at', 'the schedule is disabled; enable it first');
+    end if;
+    if schedule.run_at > '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse_schedule('run_at', 'must be in the years 1 to 9999');
+    end if;
+    return case when schedule.run_at is not null then greatest(schedule.run_at, 'epoch') end;
+end
+$$;
+
+CREATE FUNCTION mainspring.is_plain(schedule mainspring.schedules) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN ((num_nonnulls((schedule).launcher, (schedule).condition_sql, (schedule).gauge_sql) = 0) AND (NOT (schedule).is_templated));
 
 CREATE FUNCTION mainspring.is_zone(name text) RETURNS boolean
     LANGUAGE plpgsql STRICT
@@ -1315,38 +1348,16 @@ CREATE FUNCTION mainspring.message_for(queue text, due_at timestamp with time zo
     LANGUAGE sql STABLE
     RETURN CASE WHEN (due_at <= now()) THEN ('q:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'd:'::text ELSE NULL::text END;
 
-CREATE FUNCTION mainspring.move_schedule() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-begin
-    if new.next_run_at > '9999-12-30T00:00:00Z' then
-        perform mainspring.refuse_schedule('next_run_at', 'must be in the years 1 to 9999');
-    end if;
-    new.turn := old.turn + 1;
-    if new.next_run_at < 'epoch' then
-        new.next_run_at := 'epoch';
-    end if;
-    new.next_slot_at := nullif(new.next_run_at, 'epoch');
-    new.changed_at := now();
-    new.checking_until := null;
-    new.checking_by := null;
-    perform pg_notify('mainspring', 's:');
-    return new;
-end
-$$;
-
-CREATE FUNCTION mainspring.note_failure(schedule mainspring.schedules, problem text) RETURNS void
+CREATE FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) RETURNS void
     LANGUAGE plpgsql
     AS $$
 declare
-    failures integer := schedule.retry_count + 1;
     again_at timestamptz := now() + least(2 ^ least(failures, 6), 60) * interval '1 minute';
 begin
-    update mainspring.schedules as s
-       set retry_count = failures, failed_count = s.failed_count + 1, last_failed_at = now(),
+    update mainspring.clocks as c
+       set retry_count = failures, failed_count = c.failed_count + 1, last_failed_at = now(),
            last_error = left(problem, 2000), next_slot_at = again_at, next_run_at = again_at
-     where s.schedule_id = schedule.schedule_id;
+     where c.schedule_id = schedule.schedule_id;
     if failures >= schedule.max_retries then
         update mainspring.schedules as s
            set enabled = false,
@@ -1354,6 +1365,22 @@ begin
                                  || left(problem, 1000)
          where s.schedule_id = schedule.schedule_id;
     end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.plan_key(schedule mainspring.schedules) RETURNS uuid
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    facts record := row(
+        schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
+        schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
+        schedule.paused_until, schedule.misfire_grace, schedule.catch_up, schedule.catch_up_limit,
+        schedule.catch_up_max_age, schedule.definition,
+        mainspring.counted_from(schedule), mainspring.spread_by(schedule));
+begin
+    return (lpad(to_hex(hash_record_extended(facts, 0)), 16, '0')
+            || lpad(to_hex(hash_record_extended(facts, 1)), 16, '0'))::uuid;
 end
 $$;
 
@@ -1405,33 +1432,9 @@ begin
     end if;
     new.updated_at := now();
     new.is_templated := new.payload::text like '%{{%';
-    if tg_op = 'UPDATE' and (
-        new.cron, new.every, new.at, new.zone, new.dst_gap, new.dst_fold, new.starts_at,
-        new.ends_at, new.calendar, new.enabled, new.paused_until, new.jitter, new.anchor_at)
-        is not distinct from (
-        old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
-        old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at) then
-        return new;
-    end if;
-    if tg_op = 'UPDATE' then
-        new.turn := old.turn + 1;
-        if new.next_run_at is not distinct from old.next_run_at then
-            new.next_run_at := 'epoch';
-        end if;
-        if new.enabled and not old.enabled then
-            new.retry_count := 0;
-            new.disabled_reason := null;
-        end if;
-    end if;
-    new.changed_at := now();
-    new.checking_until := null;
-    new.checking_by := null;
-    new.next_run_at := coalesce(new.next_run_at, 'epoch');
-    -- An instant given by hand is the first slot.
-    new.next_slot_at := case when new.next_run_at > 'epoch' then new.next_run_at end;
-    if not new.enabled then
-        new.next_run_at := null;
-        new.next_slot_at := null;
+    new.origin := jsonb_build_object('schedule', new.name);
+    if tg_op = 'UPDATE' and new.enabled and not old.enabled then
+        new.disabled_reason := null;
     end if;
     return new;
 end
@@ -1587,14 +1590,49 @@ $$;
 COMMENT ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) IS 'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
 
 CREATE FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) RETURNS timestamp with time zone
-    LANGUAGE sql IMMUTABLE
+    LANGUAGE sql STABLE
     RETURN CASE WHEN (jitter = '00:00:00'::interval) THEN slot ELSE (slot + (jitter * ((((hashint8extended(schedule_id, (EXTRACT(epoch FROM slot))::bigint) & (65535)::bigint))::numeric / 65536.0))::double precision)) END;
 
 CREATE FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) RETURNS jsonb
     LANGUAGE sql STABLE
     SET "TimeZone" TO 'UTC'
     SET "IntervalStyle" TO 'postgres'
-    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(schedule_facts.schedule) - ARRAY['schedule_id'::text, 'turn'::text, 'next_run_at'::text, 'next_slot_at'::text, 'checking_until'::text, 'checking_by'::text, 'changed_at'::text, 'created_at'::text, 'updated_at'::text, 'anchor_at'::text, 'last_slot_at'::text, 'last_enqueued_at'::text, 'last_skipped_at'::text, 'last_failed_at'::text, 'enqueued_count'::text, 'skipped_count'::text, 'failed_count'::text, 'missed_count'::text, 'lateness_total'::text, 'lateness_worst'::text, 'retry_count'::text, 'gauge_is_high'::text, 'last_error'::text, 'disabled_reason'::text, 'declared'::text, 'is_templated'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
+    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(schedule_facts.schedule) - ARRAY['schedule_id'::text, 'run_at'::text, 'created_at'::text, 'updated_at'::text, 'anchor_at'::text, 'disabled_reason'::text, 'declared'::text, 'origin'::text, 'is_templated'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
+
+CREATE FUNCTION mainspring.set_clock() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    given timestamptz := mainspring.given_instant(new);
+    is_moved boolean := given is not null or (
+        new.cron, new.every, new.at, new.zone, new.dst_gap, new.dst_fold, new.starts_at,
+        new.ends_at, new.calendar, new.enabled, new.paused_until, new.jitter, new.anchor_at)
+        is distinct from (
+        old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
+        old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at);
+    due_at timestamptz := case when new.enabled then coalesce(given, 'epoch') end;
+    key uuid := mainspring.plan_key(new);
+    plain boolean := mainspring.is_plain(new);
+begin
+    update mainspring.clocks as clock
+       set turn = clock.turn + 1, plan_key = key, is_plain = plain, definition = new.definition,
+           checking_until = null, checking_by = null,
+           next_run_at = case when is_moved then due_at else clock.next_run_at end,
+           next_slot_at = case when is_moved then nullif(due_at, 'epoch')
+                               else clock.next_slot_at end,
+           changed_at = case when is_moved then now() else clock.changed_at end,
+           retry_count = case when new.enabled and not old.enabled then 0
+                              else clock.retry_count end
+     where clock.schedule_id = new.schedule_id
+       and (is_moved or (clock.plan_key, clock.is_plain) <> (key, plain));
+    if found then
+        perform pg_notify('mainspring', 's:');
+    end if;
+    new.run_at := null;
+    return new;
+end
+$$;
 
 CREATE FUNCTION mainspring.settle_cancel(job_id bigint) RETURNS boolean
     LANGUAGE plpgsql
@@ -1636,6 +1674,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.spread_by(schedule mainspring.schedules) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN ((schedule).cron ~* '(^|[\s,])h'::text) THEN (schedule).name ELSE NULL::text END;
+
 CREATE FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb DEFAULT NULL::jsonb, definition text DEFAULT NULL::text, in_line boolean DEFAULT false, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) RETURNS record
     LANGUAGE plpgsql
     AS $$
@@ -1673,7 +1715,7 @@ begin
         coalesce(schedule.max_attempts, defined.max_attempts),
         case when live >= schedule.max_running then 'turn'::mainspring.waits_for end,
         schedule.schedule_id, slot,
-        jsonb_build_object('schedule', schedule.name, 'trigger', source, 'missed', missed))
+        schedule.origin || jsonb_build_object('trigger', source, 'missed', missed))
     returning job.job_id into job_id;
     outcome := 'enqueued';
     if live < schedule.max_running then
@@ -1736,15 +1778,6 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.tell_schedulers() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-    perform pg_notify('mainspring', 's:');
-    return null;
-end
-$$;
-
 CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1763,7 +1796,8 @@ begin
             || coalesce(quote_literal(trigger_scheduled_job.name), 'null'),
             jsonb_build_object('name', trigger_scheduled_job.name));
     end if;
-    -- Only now, with the schedule's row held, can no other call have the same instant.
+    perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
+    -- Only now, with the schedule's rows held, can no other call have the same instant.
     slot := clock_timestamp();
     if schedule.launcher is not null or schedule.is_templated
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
@@ -1781,15 +1815,15 @@ begin
         (schedule_id, scheduled_for, fired_at, outcome, trigger, job_id, reason, is_forced)
     values (schedule.schedule_id, slot, slot, started.outcome, 'manual', started.job_id,
             started.reason, force);
-    update mainspring.schedules as s
-       set turn = s.turn + 1, checking_until = null, checking_by = null,
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when started.outcome = 'enqueued' then now()
-                                   else s.last_enqueued_at end,
+                                   else c.last_enqueued_at end,
            last_skipped_at = case when started.outcome = 'skipped' then now()
-                                  else s.last_skipped_at end,
-           enqueued_count = s.enqueued_count + (started.outcome = 'enqueued')::integer,
-           skipped_count = s.skipped_count + (started.outcome = 'skipped')::integer
-     where s.schedule_id = schedule.schedule_id;
+                                  else c.last_skipped_at end,
+           enqueued_count = c.enqueued_count + (started.outcome = 'enqueued')::integer,
+           skipped_count = c.skipped_count + (started.outcome = 'skipped')::integer
+     where c.schedule_id = schedule.schedule_id;
     return jsonb_build_object(
         'success', started.outcome in ('enqueued', 'pending'), 'job_name', schedule.name,
         'outcome', started.outcome, 'slot_at', slot, 'job_id', started.job_id,
@@ -1875,7 +1909,6 @@ declare
         when schedule.ends_at not between first and last then 'ends_at'
         when schedule.paused_until not between first and last then 'paused_until'
         when schedule.anchor_at not between first and last then 'anchor_at'
-        when schedule.next_run_at not between first and last then 'next_run_at'
     end;
 begin
     return case
@@ -2047,6 +2080,33 @@ ALTER TABLE mainspring.audit ALTER COLUMN audit_id ADD GENERATED ALWAYS AS IDENT
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE mainspring.clocks (
+    schedule_id bigint NOT NULL,
+    turn bigint DEFAULT 0 NOT NULL,
+    next_run_at timestamp with time zone,
+    next_slot_at timestamp with time zone,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    checking_until timestamp with time zone,
+    last_slot_at timestamp with time zone,
+    last_enqueued_at timestamp with time zone,
+    last_skipped_at timestamp with time zone,
+    last_failed_at timestamp with time zone,
+    enqueued_count bigint DEFAULT 0 NOT NULL,
+    skipped_count bigint DEFAULT 0 NOT NULL,
+    failed_count bigint DEFAULT 0 NOT NULL,
+    missed_count bigint DEFAULT 0 NOT NULL,
+    lateness_total interval DEFAULT '00:00:00'::interval NOT NULL,
+    lateness_worst interval DEFAULT '00:00:00'::interval NOT NULL,
+    plan_key uuid NOT NULL,
+    retry_count integer DEFAULT 0 NOT NULL,
+    is_plain boolean NOT NULL,
+    gauge_is_high boolean DEFAULT false NOT NULL,
+    definition text NOT NULL COLLATE pg_catalog."C",
+    checking_by text,
+    last_error text
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
 
 CREATE TABLE mainspring.definitions (
     key text NOT NULL COLLATE pg_catalog."C",
@@ -2289,29 +2349,30 @@ CREATE VIEW mainspring.schedule_status AS
     schedule.overlap,
     schedule.catch_up,
         CASE
-            WHEN (schedule.next_run_at > '1970-01-01 00:00:00+00'::timestamp with time zone) THEN schedule.next_run_at
+            WHEN (clock.next_run_at > '1970-01-01 00:00:00+00'::timestamp with time zone) THEN clock.next_run_at
             ELSE NULL::timestamp with time zone
         END AS next_run_at,
-    schedule.last_enqueued_at AS last_run_at,
+    clock.last_enqueued_at AS last_run_at,
     (COALESCE(fresh.last_run_state, figures.last_run_state) = 'succeeded'::text) AS last_run_success,
     (runs.succeeded + runs.unsuccessful) AS total_runs,
     runs.succeeded AS successful_runs,
     runs.unsuccessful AS failed_runs,
-    schedule.skipped_count AS skipped_slots,
-    schedule.missed_count AS missed_slots,
-    schedule.failed_count AS failed_launches,
+    clock.skipped_count AS skipped_slots,
+    clock.missed_count AS missed_slots,
+    clock.failed_count AS failed_launches,
     round(((100.0 * (runs.succeeded)::numeric) / (NULLIF((runs.succeeded + runs.unsuccessful), 0))::numeric), 1) AS success_rate_percent,
     (runs.seconds / (NULLIF((runs.succeeded + runs.unsuccessful), 0))::double precision) AS average_seconds,
     GREATEST(figures.seconds_worst, fresh.seconds_worst) AS worst_seconds,
-    ((EXTRACT(epoch FROM schedule.lateness_total))::double precision / (NULLIF((schedule.enqueued_count + schedule.skipped_count), 0))::double precision) AS average_lateness_seconds,
-    (EXTRACT(epoch FROM schedule.lateness_worst))::double precision AS worst_lateness_seconds,
-    schedule.retry_count,
+    ((EXTRACT(epoch FROM clock.lateness_total))::double precision / (NULLIF((clock.enqueued_count + clock.skipped_count), 0))::double precision) AS average_lateness_seconds,
+    (EXTRACT(epoch FROM clock.lateness_worst))::double precision AS worst_lateness_seconds,
+    clock.retry_count,
     schedule.max_retries,
-    schedule.last_error,
-    schedule.last_failed_at,
+    clock.last_error,
+    clock.last_failed_at,
     schedule.created_at,
     schedule.updated_at
-   FROM (mainspring.schedules schedule
+   FROM ((mainspring.schedules schedule
+     JOIN mainspring.clocks clock USING (schedule_id))
      LEFT JOIN mainspring.schedule_figures figures USING (schedule_id)),
     LATERAL ( SELECT (count(*) FILTER (WHERE (slot.run_state = 'succeeded'::text)) - count(*) FILTER (WHERE (slot.counted_as = 'succeeded'::text))) AS succeeded,
             (count(*) FILTER (WHERE (slot.run_state <> 'succeeded'::text)) - count(*) FILTER (WHERE (slot.counted_as <> 'succeeded'::text))) AS unsuccessful,
@@ -2380,6 +2441,9 @@ ALTER TABLE ONLY mainspring.jobs_history ATTACH PARTITION mainspring.jobs_histor
 ALTER TABLE ONLY mainspring.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (audit_id);
 
+ALTER TABLE ONLY mainspring.clocks
+    ADD CONSTRAINT clocks_pkey PRIMARY KEY (schedule_id);
+
 ALTER TABLE ONLY mainspring.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (key);
 
@@ -2419,6 +2483,10 @@ CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING bt
 
 CREATE INDEX audit_subject ON mainspring.audit USING btree (noun, subject, audit_id);
 
+CREATE INDEX clocks_checking ON mainspring.clocks USING btree (schedule_id) WHERE (checking_until IS NOT NULL);
+
+CREATE INDEX clocks_due ON mainspring.clocks USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
+
 CREATE INDEX enqueue_keys_expiry ON mainspring.enqueue_keys USING btree (expires_at);
 
 CREATE INDEX jobs_cancel_requested ON mainspring.jobs USING btree (worker_id) WHERE (cancel_requested_at IS NOT NULL);
@@ -2443,10 +2511,6 @@ CREATE INDEX jobs_turn ON mainspring.jobs USING btree (schedule_id) WHERE (waits
 
 CREATE INDEX jobs_unhandled ON mainspring.jobs USING btree (definition) WHERE (waits_for = 'handler'::mainspring.waits_for);
 
-CREATE INDEX schedules_checking ON mainspring.schedules USING btree (schedule_id) WHERE (checking_until IS NOT NULL);
-
-CREATE INDEX schedules_due ON mainspring.schedules USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
-
 CREATE INDEX schedules_watched ON mainspring.schedules USING btree (schedule_id) WHERE (run_timeout IS NOT NULL);
 
 CREATE INDEX slots_age ON mainspring.slots USING brin (scheduled_for) WITH (pages_per_range='16', autosummarize='on');
@@ -2461,20 +2525,22 @@ ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history
 
 CREATE TRIGGER jobs_history_settle_slot AFTER INSERT ON mainspring.jobs_history FOR EACH ROW WHEN ((new.schedule_id IS NOT NULL)) EXECUTE FUNCTION mainspring.settle_slot();
 
+CREATE TRIGGER schedules_add_clock AFTER INSERT ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.add_clock();
+
 CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_schedule();
 
 CREATE TRIGGER schedules_check_role BEFORE INSERT OR UPDATE OF condition_role, condition_sql, gauge_sql ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.check_condition_role();
 
 CREATE TRIGGER schedules_forget AFTER DELETE ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.forget_schedule();
 
-CREATE TRIGGER schedules_move BEFORE UPDATE OF next_run_at ON mainspring.schedules FOR EACH ROW WHEN (((new.turn = old.turn) AND (new.next_run_at IS DISTINCT FROM old.next_run_at) AND (NOT (new.next_slot_at IS DISTINCT FROM old.next_slot_at)))) EXECUTE FUNCTION mainspring.move_schedule();
-
 CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
 
-CREATE TRIGGER schedules_tell AFTER INSERT OR UPDATE OF cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at ON mainspring.schedules FOR EACH STATEMENT EXECUTE FUNCTION mainspring.tell_schedulers();
+CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
 
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
+
+REVOKE ALL ON FUNCTION mainspring.add_clock() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.apply_plan(plan jsonb) FROM PUBLIC;
 
@@ -2497,6 +2563,8 @@ REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) 
 REVOKE ALL ON FUNCTION mainspring.check_text(option text, value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.counted_from(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.create_schedule(spec jsonb) FROM PUBLIC;
 
@@ -2552,6 +2620,10 @@ REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUB
 
 REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
@@ -2560,9 +2632,9 @@ REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.message_for(queue text, due_at timestamp with time zone) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.move_schedule() FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, problem text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.plan_key(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
 
@@ -2582,15 +2654,17 @@ REVOKE ALL ON FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp
 
 REVOKE ALL ON FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.set_clock() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.settle_cancel(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.settle_slot() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.spread_by(schedule mainspring.schedules) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.tell_schedulers() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
 

@@ -1,14 +1,16 @@
 -- Schedules: what is checked when one is written, and how slots become jobs.
 --
 -- A slot is claimed by its row, which is written in the transaction that inserts its job and
--- moves the schedule on. Everything that fires or edits a schedule adds one to its turn, and
--- whoever fires says which turn was read, so of any number of schedulers one gets through.
+-- moves the schedule's clock on. Everything that fires or edits a schedule adds one to the turn of
+-- its clock, and whoever fires says which turn was read, so of any number of schedulers one gets
+-- through. Whoever needs both rows locks the schedule first and then its clock.
 
 create or replace function mainspring.run_instant(
     schedule_id bigint, slot timestamptz, jitter interval
 )
 returns timestamptz
-language sql immutable
+-- Stable, as what it adds up is; only so is it a part of the statement that calls it.
+language sql stable
 return case when jitter = '0' then slot
             else slot + jitter * ((hashint8extended(schedule_id, extract(epoch from slot)::bigint)
                                    & 65535) / 65536.0) end;
@@ -132,7 +134,6 @@ declare
         when schedule.ends_at not between first and last then 'ends_at'
         when schedule.paused_until not between first and last then 'paused_until'
         when schedule.anchor_at not between first and last then 'anchor_at'
-        when schedule.next_run_at not between first and last then 'next_run_at'
     end;
 begin
     return case
@@ -236,33 +237,9 @@ begin
     end if;
     new.updated_at := now();
     new.is_templated := new.payload::text like '%{{%';
-    if tg_op = 'UPDATE' and (
-        new.cron, new.every, new.at, new.zone, new.dst_gap, new.dst_fold, new.starts_at,
-        new.ends_at, new.calendar, new.enabled, new.paused_until, new.jitter, new.anchor_at)
-        is not distinct from (
-        old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
-        old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at) then
-        return new;
-    end if;
-    if tg_op = 'UPDATE' then
-        new.turn := old.turn + 1;
-        if new.next_run_at is not distinct from old.next_run_at then
-            new.next_run_at := 'epoch';
-        end if;
-        if new.enabled and not old.enabled then
-            new.retry_count := 0;
-            new.disabled_reason := null;
-        end if;
-    end if;
-    new.changed_at := now();
-    new.checking_until := null;
-    new.checking_by := null;
-    new.next_run_at := coalesce(new.next_run_at, 'epoch');
-    -- An instant given by hand is the first slot.
-    new.next_slot_at := case when new.next_run_at > 'epoch' then new.next_run_at end;
-    if not new.enabled then
-        new.next_run_at := null;
-        new.next_slot_at := null;
+    new.origin := jsonb_build_object('schedule', new.name);
+    if tg_op = 'UPDATE' and new.enabled and not old.enabled then
+        new.disabled_reason := null;
     end if;
     return new;
 end
@@ -277,52 +254,130 @@ create or replace trigger schedules_prepare before insert or update of
     on mainspring.schedules
     for each row execute function mainspring.prepare_schedule();
 
--- A run instant that a person sets is a slot of its own, and epoch is the next one there is;
--- firing moves the turn as well.
-create or replace function mainspring.move_schedule()
+-- Where a rhythm begins to count, if it is one.
+create or replace function mainspring.counted_from(schedule mainspring.schedules)
+returns timestamptz
+language sql immutable
+return case when schedule.cron ~* '^\s*@every' or schedule.every is not null
+            then schedule.anchor_at end;
+
+-- What `H` is made of, if there is one.
+create or replace function mainspring.spread_by(schedule mainspring.schedules)
+returns text
+language sql immutable
+return case when schedule.cron ~* '(^|[\s,])h' then schedule.name end;
+
+-- All that decides which slots a schedule has and what becomes of them, in one word of 128 bits.
+create or replace function mainspring.plan_key(schedule mainspring.schedules)
+returns uuid
+language plpgsql immutable
+as $$
+declare
+    facts record := row(
+        schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
+        schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
+        schedule.paused_until, schedule.misfire_grace, schedule.catch_up, schedule.catch_up_limit,
+        schedule.catch_up_max_age, schedule.definition,
+        mainspring.counted_from(schedule), mainspring.spread_by(schedule));
+begin
+    return (lpad(to_hex(hash_record_extended(facts, 0)), 16, '0')
+            || lpad(to_hex(hash_record_extended(facts, 1)), 16, '0'))::uuid;
+end
+$$;
+
+create or replace function mainspring.is_plain(schedule mainspring.schedules)
+returns boolean
+language sql immutable
+return num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql) = 0
+       and not schedule.is_templated;
+
+-- An instant that a person gave is a slot of its own; with epoch the next one is computed.
+create or replace function mainspring.given_instant(schedule mainspring.schedules)
+returns timestamptz
+language plpgsql
+as $$
+begin
+    if schedule.run_at is not null and not schedule.enabled then
+        perform mainspring.refuse_schedule('run_at', 'the schedule is disabled; enable it first');
+    end if;
+    if schedule.run_at > '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse_schedule('run_at', 'must be in the years 1 to 9999');
+    end if;
+    return case when schedule.run_at is not null then greatest(schedule.run_at, 'epoch') end;
+end
+$$;
+
+create or replace function mainspring.add_clock()
 returns trigger
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    due_at timestamptz := case when new.enabled then
+        coalesce(mainspring.given_instant(new), 'epoch') end;
 begin
-    if new.next_run_at > '9999-12-30T00:00:00Z' then
-        perform mainspring.refuse_schedule('next_run_at', 'must be in the years 1 to 9999');
+    insert into mainspring.clocks
+        (schedule_id, next_run_at, next_slot_at, plan_key, is_plain, definition)
+    values (new.schedule_id, due_at, nullif(due_at, 'epoch'), mainspring.plan_key(new),
+            mainspring.is_plain(new), new.definition);
+    if new.run_at is not null then
+        update mainspring.schedules as schedule set run_at = null
+         where schedule.schedule_id = new.schedule_id;
     end if;
-    new.turn := old.turn + 1;
-    if new.next_run_at < 'epoch' then
-        new.next_run_at := 'epoch';
-    end if;
-    new.next_slot_at := nullif(new.next_run_at, 'epoch');
-    new.changed_at := now();
-    new.checking_until := null;
-    new.checking_by := null;
-    perform pg_notify('mainspring', 's:');
-    return new;
-end
-$$;
-
-create or replace trigger schedules_move before update of next_run_at on mainspring.schedules
-    for each row when (new.turn = old.turn
-                       and new.next_run_at is distinct from old.next_run_at
-                       and new.next_slot_at is not distinct from old.next_slot_at)
-    execute function mainspring.move_schedule();
-
-create or replace function mainspring.tell_schedulers()
-returns trigger
-language plpgsql
-as $$
-begin
     perform pg_notify('mainspring', 's:');
     return null;
 end
 $$;
 
-create or replace trigger schedules_tell after insert or update of
-    cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until,
-    jitter, anchor_at
+create or replace trigger schedules_add_clock after insert on mainspring.schedules
+    for each row execute function mainspring.add_clock();
+
+-- Sets the clock of a schedule that has changed, and tells the schedulers.
+create or replace function mainspring.set_clock()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    given timestamptz := mainspring.given_instant(new);
+    is_moved boolean := given is not null or (
+        new.cron, new.every, new.at, new.zone, new.dst_gap, new.dst_fold, new.starts_at,
+        new.ends_at, new.calendar, new.enabled, new.paused_until, new.jitter, new.anchor_at)
+        is distinct from (
+        old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
+        old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at);
+    due_at timestamptz := case when new.enabled then coalesce(given, 'epoch') end;
+    key uuid := mainspring.plan_key(new);
+    plain boolean := mainspring.is_plain(new);
+begin
+    update mainspring.clocks as clock
+       set turn = clock.turn + 1, plan_key = key, is_plain = plain, definition = new.definition,
+           checking_until = null, checking_by = null,
+           next_run_at = case when is_moved then due_at else clock.next_run_at end,
+           next_slot_at = case when is_moved then nullif(due_at, 'epoch')
+                               else clock.next_slot_at end,
+           changed_at = case when is_moved then now() else clock.changed_at end,
+           retry_count = case when new.enabled and not old.enabled then 0
+                              else clock.retry_count end
+     where clock.schedule_id = new.schedule_id
+       and (is_moved or (clock.plan_key, clock.is_plain) <> (key, plain));
+    if found then
+        perform pg_notify('mainspring', 's:');
+    end if;
+    new.run_at := null;
+    return new;
+end
+$$;
+
+-- By its name the last of those that prepare a row.
+create or replace trigger schedules_set_clock before update of
+    name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled,
+    paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age,
+    misfire_grace, launcher, condition_sql, gauge_sql, payload, definition
     on mainspring.schedules
-    for each statement execute function mainspring.tell_schedulers();
+    for each row execute function mainspring.set_clock();
 
 create or replace function mainspring.forget_schedule()
 returns trigger
@@ -331,6 +386,8 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+    -- First of all: whoever fires it right now holds this row.
+    delete from mainspring.clocks where schedule_id = old.schedule_id;
     delete from mainspring.slots where schedule_id = old.schedule_id;
     delete from mainspring.schedule_figures where schedule_id = old.schedule_id;
     return null;
@@ -378,12 +435,8 @@ language sql stable
 set timezone = 'UTC'
 set intervalstyle = 'postgres'
 return (select jsonb_object_agg(key, value) from jsonb_each(to_jsonb(schedule)
-    - array['schedule_id', 'turn', 'next_run_at', 'next_slot_at', 'checking_until', 'checking_by',
-            'changed_at', 'created_at', 'updated_at', 'anchor_at', 'last_slot_at',
-            'last_enqueued_at', 'last_skipped_at', 'last_failed_at', 'enqueued_count',
-            'skipped_count', 'failed_count', 'missed_count', 'lateness_total', 'lateness_worst',
-            'retry_count', 'gauge_is_high', 'last_error', 'disabled_reason', 'declared',
-            'is_templated']) where value <> 'null');
+    - array['schedule_id', 'run_at', 'created_at', 'updated_at', 'anchor_at', 'disabled_reason',
+            'declared', 'origin', 'is_templated']) where value <> 'null');
 
 create or replace trigger schedules_audit after insert or delete or update of
     name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled,
@@ -487,7 +540,7 @@ begin
         coalesce(schedule.max_attempts, defined.max_attempts),
         case when live >= schedule.max_running then 'turn'::mainspring.waits_for end,
         schedule.schedule_id, slot,
-        jsonb_build_object('schedule', schedule.name, 'trigger', source, 'missed', missed))
+        schedule.origin || jsonb_build_object('trigger', source, 'missed', missed))
     returning job.job_id into job_id;
     outcome := 'enqueued';
     if live < schedule.max_running then

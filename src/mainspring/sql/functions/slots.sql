@@ -11,6 +11,7 @@ as $$
 #variable_conflict use_column
 declare
     schedule mainspring.schedules;
+    clock mainspring.clocks;
     planned record;
     started record;
     failure text := plan ->> 'failure';
@@ -26,10 +27,14 @@ begin
     if plan ->> 'waits' = 'true' then
         perform from mainspring.schedules as s
           where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+        perform from mainspring.clocks as c
+          where c.schedule_id = (plan ->> 'schedule_id')::bigint for update;
     end if;
     select * into schedule from mainspring.schedules as s
-     where s.schedule_id = (plan ->> 'schedule_id')::bigint
-       and s.turn = (plan ->> 'turn')::bigint and s.enabled
+     where s.schedule_id = (plan ->> 'schedule_id')::bigint and s.enabled
+       for update skip locked;
+    select * into clock from mainspring.clocks as c
+     where c.schedule_id = schedule.schedule_id and c.turn = (plan ->> 'turn')::bigint
        for update skip locked;
     if not found then
         return null;
@@ -70,42 +75,43 @@ begin
             failure := started.reason;
         end if;
     end loop;
-    update mainspring.schedules as s
-       set turn = s.turn + 1, checking_until = null, checking_by = null,
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
            next_slot_at = (plan ->> 'next_slot_at')::timestamptz,
            next_run_at = mainspring.run_instant(
-               s.schedule_id, (plan ->> 'next_slot_at')::timestamptz, s.jitter),
-           last_slot_at = coalesce(newest_at, s.last_slot_at),
-           last_enqueued_at = case when enqueued > 0 then now() else s.last_enqueued_at end,
-           last_skipped_at = case when skipped > 0 then now() else s.last_skipped_at end,
-           enqueued_count = s.enqueued_count + enqueued,
-           skipped_count = s.skipped_count + skipped,
-           missed_count = s.missed_count + missed,
-           lateness_total = s.lateness_total + late,
-           lateness_worst = greatest(s.lateness_worst, latest),
-           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
+               c.schedule_id, (plan ->> 'next_slot_at')::timestamptz, schedule.jitter),
+           last_slot_at = coalesce(newest_at, c.last_slot_at),
+           last_enqueued_at = case when enqueued > 0 then now() else c.last_enqueued_at end,
+           last_skipped_at = case when skipped > 0 then now() else c.last_skipped_at end,
+           enqueued_count = c.enqueued_count + enqueued,
+           skipped_count = c.skipped_count + skipped,
+           missed_count = c.missed_count + missed,
+           lateness_total = c.lateness_total + late,
+           lateness_worst = greatest(c.lateness_worst, latest),
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
            retry_count = 0
-     where s.schedule_id = schedule.schedule_id;
+     where c.schedule_id = schedule.schedule_id;
     if failure is not null then
-        perform mainspring.note_failure(schedule, failure);
+        perform mainspring.note_failure(schedule, clock.retry_count + 1, failure);
     end if;
     return newest;
 end
 $$;
 
 -- A launch that failed: another try in 2, 4, 8 ... 60 minutes, and none after max_retries.
-create or replace function mainspring.note_failure(schedule mainspring.schedules, problem text)
+create or replace function mainspring.note_failure(
+    schedule mainspring.schedules, failures integer, problem text
+)
 returns void
 language plpgsql
 as $$
 declare
-    failures integer := schedule.retry_count + 1;
     again_at timestamptz := now() + least(2 ^ least(failures, 6), 60) * interval '1 minute';
 begin
-    update mainspring.schedules as s
-       set retry_count = failures, failed_count = s.failed_count + 1, last_failed_at = now(),
+    update mainspring.clocks as c
+       set retry_count = failures, failed_count = c.failed_count + 1, last_failed_at = now(),
            last_error = left(problem, 2000), next_slot_at = again_at, next_run_at = again_at
-     where s.schedule_id = schedule.schedule_id;
+     where c.schedule_id = schedule.schedule_id;
     if failures >= schedule.max_retries then
         update mainspring.schedules as s
            set enabled = false,
@@ -138,7 +144,8 @@ begin
             || coalesce(quote_literal(trigger_scheduled_job.name), 'null'),
             jsonb_build_object('name', trigger_scheduled_job.name));
     end if;
-    -- Only now, with the schedule's row held, can no other call have the same instant.
+    perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
+    -- Only now, with the schedule's rows held, can no other call have the same instant.
     slot := clock_timestamp();
     if schedule.launcher is not null or schedule.is_templated
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
@@ -156,15 +163,15 @@ begin
         (schedule_id, scheduled_for, fired_at, outcome, trigger, job_id, reason, is_forced)
     values (schedule.schedule_id, slot, slot, started.outcome, 'manual', started.job_id,
             started.reason, force);
-    update mainspring.schedules as s
-       set turn = s.turn + 1, checking_until = null, checking_by = null,
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when started.outcome = 'enqueued' then now()
-                                   else s.last_enqueued_at end,
+                                   else c.last_enqueued_at end,
            last_skipped_at = case when started.outcome = 'skipped' then now()
-                                  else s.last_skipped_at end,
-           enqueued_count = s.enqueued_count + (started.outcome = 'enqueued')::integer,
-           skipped_count = s.skipped_count + (started.outcome = 'skipped')::integer
-     where s.schedule_id = schedule.schedule_id;
+                                  else c.last_skipped_at end,
+           enqueued_count = c.enqueued_count + (started.outcome = 'enqueued')::integer,
+           skipped_count = c.skipped_count + (started.outcome = 'skipped')::integer
+     where c.schedule_id = schedule.schedule_id;
     return jsonb_build_object(
         'success', started.outcome in ('enqueued', 'pending'), 'job_name', schedule.name,
         'outcome', started.outcome, 'slot_at', slot, 'job_id', started.job_id,
@@ -189,6 +196,7 @@ declare
 begin
     select * into schedule from mainspring.schedules as s
      where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+    perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
     if not found or not exists (
         select from mainspring.slots as s where s.schedule_id = schedule.schedule_id
            and s.scheduled_for = slot and s.outcome = 'pending') then
@@ -204,21 +212,21 @@ begin
        set outcome = decided.outcome, job_id = decided.job_id, reason = decided.reason,
            fired_at = now(), checking_until = null, checking_by = null
      where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
-    update mainspring.schedules as s
-       set turn = s.turn + 1, checking_until = null, checking_by = null,
-           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, s.gauge_is_high),
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
            last_enqueued_at = case when decided.outcome = 'enqueued' then now()
-                                   else s.last_enqueued_at end,
+                                   else c.last_enqueued_at end,
            last_skipped_at = case when decided.outcome = 'skipped' then now()
-                                  else s.last_skipped_at end,
+                                  else c.last_skipped_at end,
            last_failed_at = case when decided.outcome = 'failed' then now()
-                                 else s.last_failed_at end,
+                                 else c.last_failed_at end,
            last_error = case when decided.outcome = 'failed' then left(decided.reason, 2000)
-                             else s.last_error end,
-           enqueued_count = s.enqueued_count + (decided.outcome = 'enqueued')::integer,
-           skipped_count = s.skipped_count + (decided.outcome = 'skipped')::integer,
-           failed_count = s.failed_count + (decided.outcome = 'failed')::integer
-     where s.schedule_id = schedule.schedule_id;
+                             else c.last_error end,
+           enqueued_count = c.enqueued_count + (decided.outcome = 'enqueued')::integer,
+           skipped_count = c.skipped_count + (decided.outcome = 'skipped')::integer,
+           failed_count = c.failed_count + (decided.outcome = 'failed')::integer
+     where c.schedule_id = schedule.schedule_id;
     return decided.outcome;
 end
 $$;
@@ -240,6 +248,7 @@ declare
 begin
     select * into schedule from mainspring.schedules as s
      where s.schedule_id = backfill.schedule_id for update;
+    perform from mainspring.clocks as c where c.schedule_id = backfill.schedule_id for update;
     for slot_at, payload in
         select slot.at, slot.payload from unnest(slots, payloads) as slot (at, payload)
          order by slot.at
@@ -264,10 +273,10 @@ begin
         job_id := started.job_id;
         return next;
     end loop;
-    update mainspring.schedules as s
-       set turn = s.turn + 1, checking_until = null, checking_by = null,
-           last_enqueued_at = case when job_id is null then s.last_enqueued_at else now() end
-     where s.schedule_id = backfill.schedule_id;
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
+           last_enqueued_at = case when job_id is null then c.last_enqueued_at else now() end
+     where c.schedule_id = backfill.schedule_id;
 end
 $$;
 

@@ -15,8 +15,11 @@ with taken as (
          order by asked.scheduled_for limit %(limit)s for update skip locked))
     returning slot.schedule_id, slot.scheduled_for, slot.is_forced
 )
-select schedule.*, taken.scheduled_for, taken.is_forced, now() as now
-  from taken join mainspring.schedules as schedule using (schedule_id);
+select schedule.*, clock.turn, clock.gauge_is_high, clock.retry_count, taken.scheduled_for,
+       taken.is_forced, now() as now
+  from taken
+  join mainspring.schedules as schedule using (schedule_id)
+  join mainspring.clocks as clock using (schedule_id);
 
 -- name: apply_trigger
 -- scope: system

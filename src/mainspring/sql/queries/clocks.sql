@@ -1,0 +1,228 @@
+-- name: due
+-- scope: system
+-- The plain schedules that are due, grouped by what decides their next slot, so that a thousand
+-- of one kind are planned once. Those without a condition, a template or a missing definition
+-- are plain. :late is how long a slot must have been due, :skip how many are being fired already.
+select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
+       schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
+       schedule.paused_until, mainspring.counted_from(schedule), mainspring.spread_by(schedule),
+       schedule.misfire_grace, schedule.catch_up, schedule.catch_up_limit,
+       schedule.catch_up_max_age, schedule.definition, alike.next_slot_at, alike.base_at,
+       coalesce(%(now)s::timestamptz, now()), alike.schedule_ids, alike.turns
+  from (select plan_key, next_slot_at, base_at, min(schedule_id) as schedule_id,
+               array_agg(schedule_id) as schedule_ids, array_agg(turn) as turns
+          from (select plan_key, next_slot_at, schedule_id, turn,
+                       case when next_slot_at is null then changed_at end as base_at
+                  from mainspring.clocks
+                 where next_run_at <= coalesce(%(now)s::timestamptz, now()) - %(late)s::interval
+                   and (next_slot_at is null
+                        or (is_plain and definition in (select key from mainspring.definitions
+                                                         where is_active)))
+                 order by next_run_at limit %(limit)s offset %(skip)s) as due
+         group by plan_key, next_slot_at, base_at) as alike
+  join mainspring.schedules as schedule using (schedule_id);
+
+-- name: due_checks
+-- scope: system
+-- The schedules that are due and need a look of their own: a condition, a template, or a
+-- definition that is not there. Whoever reads them has them to itself for a while.
+update mainspring.clocks as clock
+   set checking_until = now() + schedule.condition_timeout + interval '5 seconds',
+       checking_by = %(identity)s
+  from mainspring.schedules as schedule
+ where clock.ctid = any (array(
+    select due.ctid from mainspring.clocks as due
+     where due.next_run_at <= coalesce(%(now)s::timestamptz, now()) - %(late)s::interval
+       and (due.checking_until is null or due.checking_until <= now())
+       and due.next_slot_at is not null
+       and (not due.is_plain or due.definition not in (select key from mainspring.definitions
+                                                        where is_active))
+     order by due.next_run_at limit %(limit)s for update skip locked))
+   and schedule.schedule_id = clock.schedule_id
+returning schedule.*, clock.turn, clock.next_slot_at, clock.gauge_is_high, clock.retry_count,
+          coalesce(%(now)s::timestamptz, now()) as now;
+
+-- name: next_fire
+-- scope: system
+-- Seconds until the next schedule is due that nobody looks at already; null when none is.
+select extract(epoch from greatest(next_run_at, now() - interval '1 day') - now())::float
+  from mainspring.clocks
+ where next_run_at is not null and (checking_until is null or checking_until <= now())
+ order by next_run_at limit 1;
+
+-- name: fire
+-- scope: system
+-- Fires one slot for each of many plain schedules: claims the slot, enqueues the job, moves on.
+-- A schedule that was fired, changed or disabled since it was read is left alone; a slot that
+-- was claimed before makes the whole statement fail. Groups have a slot, a next one, infinity for
+-- none, a definition, and the part of the schedules that are theirs.
+with due as materialized (
+    select alike.schedule_id, alike.turn, given.slot_at,
+           nullif(given.next_slot_at, 'infinity') as next_slot_at,
+           defined.key as definition, defined.queue, defined.priority, defined.max_attempts,
+           case when alike.schedule_id in (
+                    select run.schedule_id from mainspring.jobs as run
+                     where run.schedule_id = any (%(schedule_ids)s::bigint[])
+                       and run.slot_at is not null)
+                then mainspring.live_runs(alike.schedule_id) else 0 end as live
+      from unnest(%(slots)s::text[]::timestamptz[], %(next_slots)s::text[]::timestamptz[],
+                  %(definitions)s::text[], %(firsts)s::bigint[], %(lasts)s::bigint[])
+           as given (slot_at, next_slot_at, definition, first, last)
+      join mainspring.definitions as defined on defined.key = given.definition
+                                            and defined.is_active,
+           unnest((%(schedule_ids)s::bigint[])[given.first:given.last],
+                  (%(turns)s::bigint[])[given.first:given.last]) as alike (schedule_id, turn)
+     -- Neighbours share pages; and rows are locked in one order everywhere, so that two schedulers
+     -- cannot wait for each other.
+     order by alike.schedule_id
+), fired as (
+    update mainspring.clocks as clock
+       set turn = clock.turn + 1, retry_count = 0, next_slot_at = due.next_slot_at,
+           next_run_at = mainspring.run_instant(
+               clock.schedule_id, due.next_slot_at, schedule.jitter),
+           last_slot_at = due.slot_at,
+           last_enqueued_at = case when due.live < schedule.max_running
+                                         or schedule.overlap <> 'skip'
+                                   then now() else clock.last_enqueued_at end,
+           last_skipped_at = case when due.live >= schedule.max_running
+                                        and schedule.overlap = 'skip'
+                                  then now() else clock.last_skipped_at end,
+           enqueued_count = clock.enqueued_count
+               + (due.live < schedule.max_running or schedule.overlap <> 'skip')::integer,
+           skipped_count = clock.skipped_count
+               + (due.live >= schedule.max_running and schedule.overlap = 'skip')::integer,
+           lateness_total = clock.lateness_total + (now() - clock.next_run_at),
+           lateness_worst = greatest(clock.lateness_worst, now() - clock.next_run_at)
+      from due, mainspring.schedules as schedule
+     where clock.schedule_id = due.schedule_id and clock.turn = due.turn
+       and clock.next_slot_at = due.slot_at and clock.definition = due.definition
+       and schedule.schedule_id = due.schedule_id and schedule.enabled
+    returning clock.schedule_id, due.slot_at, schedule.tenant_id, schedule.origin,
+              schedule.payload, due.definition, schedule.overlap,
+              due.live >= schedule.max_running as is_full,
+              coalesce(schedule.queue, due.queue) as queue,
+              coalesce(schedule.priority, due.priority) as priority,
+              coalesce(schedule.max_attempts, due.max_attempts) as max_attempts,
+              case when due.live < schedule.max_running or schedule.overlap <> 'skip'
+                   then nextval('mainspring.job_ids') end as job_id
+), claimed as (
+    insert into mainspring.slots (schedule_id, scheduled_for, outcome, job_id, reason)
+    select schedule_id, slot_at,
+           case when job_id is null then 'skipped' else 'enqueued' end::mainspring.slot_outcome,
+           job_id,
+           case when job_id is null then 'an earlier run is still live (overlap = skip)' end
+      from fired
+), enqueued as (
+    insert into mainspring.jobs (
+        job_id, tenant_id, queue, definition, priority, payload, max_attempts, waits_for,
+        schedule_id, slot_at, origin)
+    select job_id, tenant_id, queue, definition, priority, payload, max_attempts,
+           case when is_full then 'turn'::mainspring.waits_for end, schedule_id, slot_at, origin
+      from fired where job_id is not null
+)
+select count(*), count(job_id),
+       coalesce(array_agg(schedule_id) filter (where is_full and overlap = 'replace'), '{}'),
+       array(select distinct queue from fired where job_id is not null)
+  from fired;
+
+-- name: replace_runs
+-- scope: system
+-- Cancels the runs of schedules that a newer slot replaces.
+select mainspring.cancel(job.job_id, 'replaced by a newer slot of its schedule', job.tenant_id)
+  from unnest(%(schedule_ids)s::bigint[]) as replaced (schedule_id),
+       lateral (select job_id, tenant_id from mainspring.jobs as earlier
+                 where earlier.schedule_id = replaced.schedule_id
+                   and earlier.slot_at < (select max(newest.slot_at) from mainspring.jobs as newest
+                                           where newest.schedule_id = replaced.schedule_id)
+               ) as job;
+
+-- name: advance
+-- scope: system
+-- Sets the next slot of many schedules without firing any; infinity stands for none. One that
+-- someone is changing is left for later.
+with due as (
+    select held.schedule_id, alike.turn, nullif(given.next_slot_at, 'infinity') as next_slot_at
+      from unnest(%(next_slots)s::text[]::timestamptz[], %(firsts)s::bigint[], %(lasts)s::bigint[])
+           as given (next_slot_at, first, last),
+           unnest((%(schedule_ids)s::bigint[])[given.first:given.last],
+                  (%(turns)s::bigint[])[given.first:given.last]) as alike (schedule_id, turn),
+           mainspring.clocks as held
+     where held.schedule_id = alike.schedule_id
+     order by alike.schedule_id
+       for update of held skip locked
+)
+update mainspring.clocks as clock
+   set turn = clock.turn + 1, next_slot_at = due.next_slot_at,
+       next_run_at = mainspring.run_instant(clock.schedule_id, due.next_slot_at, schedule.jitter)
+  from due, mainspring.schedules as schedule
+ where clock.schedule_id = due.schedule_id and clock.turn = due.turn
+   and schedule.schedule_id = due.schedule_id and schedule.enabled;
+
+-- name: apply_plans
+-- scope: system
+-- Carries out what was decided for schedules that need more than one plain slot each.
+select mainspring.apply_plan(plan) from jsonb_array_elements(%(plans)s::jsonb) as plan;
+
+-- name: refuse_timing
+-- scope: system
+-- Disables schedules whose timing cannot be understood, and says why.
+update mainspring.schedules as schedule
+   set enabled = false, disabled_reason = %(reason)s
+  from (select held.schedule_id
+          from unnest(%(schedule_ids)s::bigint[], %(turns)s::bigint[]) as given (schedule_id, turn),
+               mainspring.schedules as held, mainspring.clocks as clock
+         where held.schedule_id = given.schedule_id and clock.schedule_id = given.schedule_id
+           and clock.turn = given.turn
+           for update of held, clock skip locked) as wrong
+ where schedule.schedule_id = wrong.schedule_id;
+
+-- name: drop_checks
+-- scope: system
+-- Gives back the schedules and slots that dead schedulers were looking at.
+with slots as (
+    update mainspring.slots set checking_until = null, checking_by = null
+     where outcome = 'pending' and checking_by = any (%(identities)s::text[])
+    returning schedule_id
+), clocks as (
+    update mainspring.clocks set checking_until = null, checking_by = null
+     where checking_until is not null and checking_by = any (%(identities)s::text[])
+    returning schedule_id
+)
+select (select count(*) from slots) + (select count(*) from clocks);
+
+-- name: checkers
+-- scope: system
+-- Who looks at schedules and slots now.
+select checking_by from mainspring.clocks where checking_until is not null
+union
+select checking_by from mainspring.slots where outcome = 'pending' and checking_by is not null;
+
+-- name: lead
+-- scope: system
+-- Tries to be the scheduler that reads first; it saves the others the reading, no more.
+select pg_try_advisory_lock(hashtext('mainspring.scheduler'));
+
+-- name: overdue_runs
+-- scope: system
+-- Closes runs that go on for longer than their schedule allows. The offset keeps the planner at
+-- the few jobs of a schedule, away from all that run.
+select mainspring.close_overdue_run(run.job_id)
+  from mainspring.schedules as schedule,
+       lateral (select job.job_id, job.state, job.started_at from mainspring.jobs as job
+                 where job.schedule_id = schedule.schedule_id and job.slot_at is not null
+                offset 0) as run
+ where schedule.run_timeout is not null and run.state = 'running'
+   and run.started_at < now() - schedule.run_timeout
+ limit %(limit)s;
+
+-- name: release_turns
+-- scope: system
+-- Lets waiting jobs go whose turn has come unnoticed: a schedule that was deleted or changed.
+-- Two that do it at once could let two go where there is room for one.
+with guard as materialized (
+    select pg_try_advisory_xact_lock(hashtext('mainspring.turns')) as is_ours
+)
+select mainspring.release_turn(waiting.schedule_id)
+  from guard,
+       lateral (select distinct schedule_id from mainspring.jobs
+                 where waits_for = 'turn' and guard.is_ours) as waiting;
