@@ -12,6 +12,7 @@ __all__ = [
     "Cancel",
     "CatchUp",
     "Context",
+    "DefinitionState",
     "DstFold",
     "DstGap",
     "Fail",
@@ -40,6 +41,7 @@ __all__ = [
 _HOMES = {
     "app": ("Mainspring",),
     "domain.cron": ("DstFold", "DstGap"),
+    "domain.definitions": ("DefinitionState",),
     "domain.errors": ("MainspringError",),
     "domain.jobs": ("Attempt", "Cancel", "Fail", "Job", "Progress", "Snooze"),
     "domain.retry": ("Backoff",),
@@ -57,6 +59,7 @@ _HOMES = {
 if _typing.TYPE_CHECKING:
     from mainspring.app import Mainspring
     from mainspring.domain.cron import DstFold, DstGap
+    from mainspring.domain.definitions import DefinitionState
     from mainspring.domain.errors import MainspringError
     from mainspring.domain.jobs import Attempt, Cancel, Fail, Job, Progress, Snooze
     from mainspring.domain.retry import Backoff

@@ -10,13 +10,15 @@ send_welcome.enqueue(user_id=7)
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring import settings as settings_module
 from mainspring.db.access import Database
+from mainspring.db.calls import Call
+from mainspring.defining import Definitions
 from mainspring.domain.definitions import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Handler
 from mainspring.domain.errors import InputError, InvalidDefinition, UnknownDefinition
 from mainspring.domain.handlers import choose_mode
@@ -35,12 +37,15 @@ from mainspring.functions import (
     JobDecorator,
     JobFunction,
     JobHandle,
+    checked,
     make_definition,
     make_options,
 )
 from mainspring.runtime.context import Context
 from mainspring.scheduling import Schedules
 from mainspring.services import jobs as services
+from mainspring.services.definitions import ensure_synced
+from mainspring.services.schemas import SchemaBook
 from mainspring.settings import Settings
 from mainspring.store import definitions as definition_store
 from mainspring.store import jobs as job_store
@@ -63,6 +68,8 @@ class Mainspring:
         self.database = Database(loaded)
         self.handlers: dict[str, Handler] = {}
         self.functions: dict[str, JobFunction[..., Any]] = {}
+        self.definitions = Definitions(self)
+        self.schemas = SchemaBook(self.handlers)
         self.schedules = Schedules(self)
         self.schedule = self.schedules.declare
         self.launcher = self.schedules.launcher
@@ -87,6 +94,9 @@ class Mainspring:
         backoff: Backoff | None = None,
         mode: str | None = None,
         description: str | None = None,
+        arg_schema: Mapping[str, Any] | None = None,
+        tags: Sequence[str] = (),
+        retention: timedelta | None = None,
     ) -> "JobDecorator": ...
     def job(self, function: Any = None, **options: Any) -> Any:
         """Register a function as the handler of a definition; its name is the key by default."""
@@ -137,8 +147,10 @@ class Mainspring:
         **options: Any,
     ) -> list[JobId]:
         """One job a payload, in one transaction; one whose dedupe key is taken is left out."""
+        payloads = list(payloads)
         bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
         await self.async_definitions()
+        await self.schemas.aensure(self.database, bulk.definition, payloads)
         try:
             return await services.aenqueue_bulk(self.database, bulk, connection)
         except UnknownDefinition as error:
@@ -154,8 +166,10 @@ class Mainspring:
         **options: Any,
     ) -> list[JobId]:
         """The same from plain code."""
+        payloads = list(payloads)
         bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
         self.note_definitions()
+        self.schemas.ensure(self.database, bulk.definition, payloads)
         try:
             return services.enqueue_bulk(self.database, bulk, connection)
         except UnknownDefinition as error:
@@ -164,13 +178,12 @@ class Mainspring:
     def _plan_many(
         self,
         job: "JobFunction[..., Any] | str",
-        payloads: Iterable[dict[str, Any]],
+        payloads: list[dict[str, Any]],
         options: dict[str, Any],
         *,
         dedupe_keys: Sequence[str | None] | None,
     ) -> services.Bulk:
         if isinstance(job, JobFunction):
-            payloads = list(payloads)
             for payload in payloads:
                 if not (isinstance(payload, dict) and job.signature.fits(payload)):
                     ensure_payload(payload)
@@ -195,6 +208,7 @@ class Mainspring:
         request = services.plan_enqueue(key, payload, options, limit=limit)
         if self.needs_sync:
             self.note_definitions()
+        self.schemas.ensure(self.database, key, (payload,))
         try:
             job_id, is_new = services.enqueue(self.database, request, connection)
         except UnknownDefinition as error:
@@ -213,6 +227,7 @@ class Mainspring:
         request = services.plan_enqueue(key, payload, options, limit=limit)
         if self.needs_sync:
             await self.async_definitions()
+        await self.schemas.aensure(self.database, key, (payload,))
         try:
             job_id, is_new = await services.aenqueue(self.database, request, connection)
         except UnknownDefinition as error:
@@ -220,18 +235,12 @@ class Mainspring:
         return JobHandle(job_id, is_new, options.tenant_id, self)
 
     def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> JobHandle:
-        connection = options.pop("connection", None)
-        key, payload = _checked(job, payload)
-        return self.enqueue_payload(key, payload, make_options(options), connection=connection)
+        return self.enqueue(*checked(job, payload), **options)
 
     async def aenqueue_followup(
         self, job: Any, payload: dict[str, Any], **options: Any
     ) -> JobHandle:
-        connection = options.pop("connection", None)
-        key, payload = _checked(job, payload)
-        return await self.aenqueue_payload(
-            key, payload, make_options(options), connection=connection
-        )
+        return await self.aenqueue(*checked(job, payload), **options)
 
     # Operating on jobs
 
@@ -306,15 +315,16 @@ class Mainspring:
     def note_definitions(self) -> None:
         """Store the definitions declared in code, once."""
         if self.needs_sync:
-            declared = [handler.definition for handler in self.handlers.values()]
-            self.database.run(definition_store.sync(declared))
+            ensure_synced(self.database.run(self._declared()))
             self._synced = frozenset(self.handlers)
 
     async def async_definitions(self) -> None:
         if self.needs_sync:
-            declared = [handler.definition for handler in self.handlers.values()]
-            await self.database.arun(definition_store.sync(declared))
+            ensure_synced(await self.database.arun(self._declared()))
             self._synced = frozenset(self.handlers)
+
+    def _declared(self) -> Call:
+        return definition_store.sync([handler.definition for handler in self.handlers.values()])
 
     def use(self, settings: Settings) -> None:
         """Replace the settings; the database is let go and reopened by its next use."""
@@ -378,15 +388,6 @@ class Mainspring:
     def _suggest(self, error: UnknownDefinition) -> UnknownDefinition:
         close = difflib.get_close_matches(error.key, self.handlers, n=1)
         return UnknownDefinition(error.key, close[0] if close else None)
-
-
-def _checked(
-    job: "JobFunction[..., Any] | str", payload: dict[str, Any]
-) -> tuple[str, dict[str, Any]]:
-    """The key, and the payload as the handler takes it where the handler is known."""
-    if isinstance(job, JobFunction):
-        return job.key, job.signature.payload_of((), payload)
-    return job, payload
 
 
 def _is_in_event_loop() -> bool:

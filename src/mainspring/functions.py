@@ -19,6 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
+_DECLARABLE = frozenset(Definition.__dataclass_fields__) - {"key", "kind", "spec"}
 _OPTION_NAMES = frozenset(EnqueueOptions.__dataclass_fields__) | {"connection"}
 
 
@@ -198,14 +199,25 @@ class JobDecorator:
         return job
 
 
+def checked(
+    job: "JobFunction[..., Any] | str", payload: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """The key, and the payload as the handler takes it where the handler is known."""
+    if isinstance(job, JobFunction):
+        return job.key, job.signature.payload_of((), payload)
+    return job, payload
+
+
 def make_definition(key: str, function: Callable[..., Any], options: dict[str, Any]) -> Definition:
-    unknown = options.keys() - Definition.__dataclass_fields__.keys()
+    unknown = options.keys() - _DECLARABLE
     if unknown:
         name = sorted(unknown)[0]
-        close = difflib.get_close_matches(name, Definition.__dataclass_fields__, n=1)
+        close = difflib.get_close_matches(name, _DECLARABLE, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise InvalidDefinition(f"{key}: there is no option {name}{hint}")
     given = {name: value for name, value in options.items() if value is not None}
+    if "tags" in given:
+        given["tags"] = tuple(given["tags"])
     given.setdefault("description", (function.__doc__ or "").strip().partition("\n")[0])
     return Definition(key=key, **given)
 

@@ -56,12 +56,30 @@ class Settings(BaseSettings):
         default=None,
         description="a login of its own for conditions written in SQL, which may do less",
     )
+    command_directories: str = Field(
+        default="",
+        description="directories whose programs commands may run, separated by a colon; "
+        "without one this worker runs no commands",
+    )
+    command_environment: str = Field(
+        default="PATH,HOME,LANG,TZ",
+        description="environment variables that a command may ask for, separated by a comma",
+    )
     slot_retention_days: float = Field(
         default=90, ge=1, le=36_500, description="how long the slots of schedules are kept"
     )
     use_pooler: bool = Field(
         default=False, description="the URL leads to a pooler in transaction mode"
     )
+
+    @property
+    def command_paths(self) -> tuple[Path, ...]:
+        return tuple(Path(text) for text in self.command_directories.split(":") if text)
+
+    @property
+    def command_variables(self) -> tuple[str, ...]:
+        names = (name.strip() for name in self.command_environment.split(","))
+        return tuple(name for name in names if name)
 
 
 def load(**flags: Any) -> Settings:

@@ -24,8 +24,8 @@ main()
 UNREADABLE = {
     "No such command 'nope'": ["nope"],
     "No such command 'what'": ["jobs", "what"],
-    "Missing option '--app'": ["worker"],
     "No such option: --bogus": ["enqueue", "--bogus"],
+    "Missing option '--definition'": ["schedules", "create", "x"],
     "Invalid value for 'job_id'": ["jobs", "show", "x"],
     "Invalid value for '--limit'": ["jobs", "list", "--limit", "0"],
 }

@@ -6,13 +6,15 @@ _TABLES = (
     "schedules",
     "slots",
     "schedule_figures",
-    "audit",
     "jobs",
     "jobs_history",
     "attempts",
+    "outputs",
     "enqueue_keys",
     "workers",
     "definitions",
+    "definition_versions",
+    "audit",
 )
 
 

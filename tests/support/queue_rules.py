@@ -233,7 +233,7 @@ class TimeRules(Machine):
     def release_known(self, data):
         held = self.waiting_for(WaitsFor.HANDLER)
         known = data.draw(st.sampled_from(sorted({job.definition for job in held})))
-        self.queue.run(waits.release_known(self.queue.connection, [known]))
+        self.queue.run(waits.release_known(self.queue.connection, [known], []))
         for job in held:
             job.waits_for = None if job.definition == known else job.waits_for
 

@@ -20,7 +20,7 @@ async def working(app: Mainspring, **settings: object) -> AsyncIterator[Worker]:
     worker = Worker(
         url,
         app.handlers,
-        queues=app.queues,
+        queues=tuple({*app.queues, "default"}),
         settings=load(database_url=url, **{**SETTINGS, **settings}),
         enqueuer=app,
         version="test",

@@ -17,6 +17,7 @@ from mainspring.cli import output
 from mainspring.cli import schedules as schedule_commands
 from mainspring.cli import worker as worker_commands
 from mainspring.cli.cron import cron
+from mainspring.cli.definitions import definitions
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
@@ -47,6 +48,7 @@ app.command()(worker_commands.scheduler)
 app.command()(job_commands.enqueue)
 app.add_typer(job_commands.jobs, name="jobs")
 app.add_typer(schedule_commands.schedules, name="schedules")
+app.add_typer(definitions, name="definitions")
 app.add_typer(cron, name="cron")
 
 

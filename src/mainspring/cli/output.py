@@ -76,8 +76,9 @@ def print_job(job: Job, attempts: Sequence[Attempt]) -> None:
         console.print(Text(line, style="dim"))
         if attempt.late_report:
             console.print(Text(f"  reported {attempt.late_report} too late; refused"))
-        if attempt.error:
-            console.print(Text("  " + attempt.error.replace("\n", "\n  ")))
+        for text in (attempt.stdout_tail, attempt.stderr_tail, attempt.error):
+            if text:
+                console.print(Text("  " + text.rstrip("\n").replace("\n", "\n  ")))
 
 
 def _facts_of(job: Job) -> list[tuple[str, Text | str]]:

@@ -18,11 +18,15 @@ from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate
 from mainspring.db.pool import display_url
 from mainspring.domain.errors import InputError
+from mainspring.domain.types import DEFAULT_QUEUE
 from mainspring.runtime import process, supervisor
 from mainspring.runtime.worker import Worker
 from mainspring.telemetry import LogFormat
 
-AppReference = Annotated[str, typer.Option("--app", help="Your app as module:name.")]
+AppReference = Annotated[
+    str | None,
+    typer.Option("--app", help="Your app as module:name; not needed for SQL functions."),
+]
 Queues = Annotated[
     str | None, typer.Option(help="Queues to work, comma-separated; all of the app's by default.")
 ]
@@ -31,7 +35,7 @@ Processes = Annotated[int, typer.Option(min=1, max=64, help="Worker processes.")
 
 
 def worker(
-    app_reference: AppReference,
+    app_reference: AppReference = None,
     queues: Queues = None,
     concurrency: Concurrency = None,
     processes: Processes = 1,
@@ -48,7 +52,7 @@ def worker(
     if processes > 1 or reload:
         command = supervisor.this_command(*_without(sys.argv[1:], "--processes", "--reload"))
         raise typer.Exit(asyncio.run(_supervise(command, processes, reload=reload)))
-    app = load_app(app_reference)
+    app = load_app(app_reference) if app_reference else Mainspring()
     flags = {"concurrency": concurrency, "drain_seconds": drain_seconds}
     app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
     try:
@@ -92,7 +96,7 @@ def up(
         output.console.print(f"[bold]Mainspring {__version__}[/bold]")
         asyncio.run(migrate.migrate(app.database.url))
         _print_started(app, app_reference)
-        _run(app, app.queues, with_scheduler=True)
+        _run(app, _chosen_queues(app, None), with_scheduler=True)
     finally:
         app.close()
 
@@ -157,11 +161,11 @@ def _without(arguments: list[str], *names: str) -> list[str]:
 
 def _chosen_queues(app: Mainspring, queues: str | None) -> tuple[str, ...]:
     if queues is None:
-        chosen = app.queues
-    else:
-        chosen = tuple(name.strip() for name in queues.split(",") if name.strip())
+        # Definitions without code have this queue unless they name another.
+        return tuple(sorted({*app.queues, DEFAULT_QUEUE}))
+    chosen = tuple(name.strip() for name in queues.split(",") if name.strip())
     if not chosen:
-        raise InputError("there is no queue to work: the app has no jobs and --queues names none")
+        raise InputError("--queues names no queue to work")
     return chosen
 
 
@@ -174,11 +178,12 @@ def _print_started(app: Mainspring, app_reference: str | None) -> None:
     else:
         line(f"  database  {url}", highlight=False, soft_wrap=True)
     line(f"  scheduler fires the schedules of this database{_declared(app)}", highlight=False)
+    queues = ", ".join(_chosen_queues(app, None))
     if not app.handlers:
-        line("  worker    none: give your own jobs with --app module:name")
+        line(f"  worker    SQL functions (queue {queues}); your own jobs: --app module:name")
     else:
         known = ", ".join(sorted(app.handlers))
-        line(f"  worker    {app_reference}: {known} (queues {', '.join(app.queues)})")
+        line(f"  worker    {app_reference}: {known} (queues {queues})")
         _print_examples(app)
     line("Ctrl-C stops it.")
 

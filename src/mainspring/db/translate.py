@@ -10,6 +10,7 @@ from mainspring.domain.errors import (
     DuplicateSchedule,
     IdempotencyConflict,
     IllegalMove,
+    InvalidDefinition,
     InvalidOption,
     InvalidPayload,
     InvalidSchedule,
@@ -34,6 +35,10 @@ def _illegal_move(_: str, facts: Facts) -> IllegalMove:
     return IllegalMove(JobId(facts["job_id"]), JobState(facts["state"]), facts["target"])
 
 
+def _definition_problem(facts: Facts) -> str:
+    return f"{facts['key']}: {facts['field']} {facts['problem']}"
+
+
 def _missing_tenant(message: str, _: Facts) -> InvalidOption:
     if "schedules_tenant_id_fkey" not in message:
         raise ValueError(message)
@@ -52,6 +57,7 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS040": lambda _, facts: ScheduleNotFound(str(facts["name"])),
     "MS041": lambda _, facts: InvalidSchedule(facts["field"], facts["problem"]),
     "MS042": lambda _, facts: DuplicateSchedule(str(facts["name"])),
+    "MS050": lambda _, facts: InvalidDefinition(_definition_problem(facts)),
     # PostgreSQL's own: a row that is referred to, a \u0000 in a JSON string, and a schema, view
     # or function not there.
     "23503": _missing_tenant,

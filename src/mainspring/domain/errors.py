@@ -6,7 +6,7 @@ MainspringError
 │   ├── PayloadTooLarge
 │   ├── InvalidOption          priority, delay, deadline, key ... out of range
 │   ├── InvalidDefinition      a handler or definition that cannot be registered
-│   ├── UnknownDefinition
+│   ├── UnknownDefinition      no definition has the key, or it is not active
 │   ├── InvalidSchedule        when, what or under which policy it fires cannot be
 │   ├── InvalidTemplate        a payload template that cannot be read or rendered
 │   ├── UnsupportedConnection
@@ -16,6 +16,7 @@ MainspringError
 │   ├── IdempotencyConflict    same idempotency key, other payload
 │   ├── IllegalMove
 │   ├── DuplicateSchedule      the name is taken
+│   ├── DuplicateDefinition    the key is taken
 │   └── LeaseLost              an older lease tried to report
 ├── JobNotFound
 ├── ScheduleNotFound
@@ -173,6 +174,16 @@ class DuplicateSchedule(ConflictError):
     def __init__(self, name: str) -> None:
         super().__init__(f"there is a schedule {name!r} already; update it or choose another name")
         self.name = name
+
+
+class DuplicateDefinition(ConflictError):
+    """There is a definition with this key already."""
+
+    code = "duplicate_definition"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"there is a definition {key!r} already")
+        self.key = key
 
 
 class LeaseLost(ConflictError):

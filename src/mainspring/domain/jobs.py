@@ -117,6 +117,10 @@ class Attempt:
     finished_at: datetime | None
     error: str | None
     late_report: str | None
+    pid: int | None = None
+    exit_code: int | None = None
+    stdout_tail: str | None = None
+    stderr_tail: str | None = None
 
 
 def ensure_can_move(job: Job, target: JobState) -> None:

@@ -13,6 +13,10 @@ from mainspring.domain.types import AttemptStatus, JobState
 MAX_ERROR_LENGTH = 20_000
 
 
+class AttemptFailed(Exception):
+    """An attempt that failed, in words that are kept as they are, without a traceback."""
+
+
 class StopReason(StrEnum):
     """Why a worker told a handler to stop."""
 
@@ -106,11 +110,11 @@ def of_stop(
             assert_never(reason)
 
 
-def clean(text: str) -> str:
+def clean(text: str, *, limit: int | None = MAX_ERROR_LENGTH) -> str:
     """Text that PostgreSQL can store: no NUL, no lone surrogates, not endless."""
     storable = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-    if len(storable) <= MAX_ERROR_LENGTH:
+    if limit is None or len(storable) <= limit:
         return storable
-    half = MAX_ERROR_LENGTH // 2
-    left_out = len(storable) - MAX_ERROR_LENGTH
+    half = limit // 2
+    left_out = len(storable) - limit
     return f"{storable[:half]}\n... {left_out} characters left out ...\n{storable[-half:]}"

@@ -55,9 +55,18 @@ class AttemptStatus(StrEnum):
     LOST = "lost"
 
 
+class Kind(StrEnum):
+    """What runs the jobs of a definition: a handler in code, or nothing but the definition."""
+
+    PYTHON = "python"
+    SQL = "sql"
+    COMMAND = "command"
+
+
 class ExecutionMode(StrEnum):
-    """Where a Python handler runs."""
+    """Where a handler runs; a stored one is a definition that the worker itself carries out."""
 
     ASYNC = "async"
     THREAD = "thread"
     PROCESS = "process"
+    STORED = "stored"

@@ -27,16 +27,24 @@ from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import JobNotFound, JobUnsuccessful
 from mainspring.domain.jobs import Fail, Job
 from mainspring.domain.lanes import Lane, LaneBook
-from mainspring.domain.types import ExecutionMode, JobId, JobState, TenantId, WaitsFor, WorkerId
+from mainspring.domain.types import (
+    ExecutionMode,
+    JobId,
+    JobState,
+    TenantId,
+    WaitsFor,
+    WorkerId,
+)
 from mainspring.runtime.context import Enqueuer
 from mainspring.runtime.executors.processes import ProcessExecutor
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.leases import host_name, process_identity
 from mainspring.runtime.reports import Reporter
 from mainspring.runtime.runners import Runners
+from mainspring.runtime.stored import StoredHandlers, executors
 from mainspring.runtime.watchdog import Watchdog
 from mainspring.settings import Settings
-from mainspring.store import attempts, jobs, waits, workers
+from mainspring.store import attempts, jobs, outputs, waits, workers
 from mainspring.store.workers import WorkerFacts
 
 T = TypeVar("T")
@@ -93,8 +101,10 @@ class Drain:
         )
         self._reporter = Reporter(self._connection, on_sent=lambda _: None)
         self._processes = ProcessExecutor(1, url)
+        self._stored = StoredHandlers(executors(self, settings))
         self._runners = Runners(
             self._handlers,
+            self._stored,
             buffer=self._buffer,
             reporter=self._reporter,
             facilities=self,
@@ -178,7 +188,9 @@ class Drain:
 
         async def end(connection: AsyncConnection[Any]) -> bool:
             ready = await waits.promote(connection)
-            ready += await waits.release_known(connection, tuple(self._handlers))
+            ready += await waits.release_known(
+                connection, tuple(self._handlers), self._stored.kinds
+            )
             await waits.expire(connection)
             await waits.settle_cancels(connection)
             return bool(ready)
@@ -187,6 +199,10 @@ class Drain:
 
     def note_progress(self, job: HeldJob, progress: bytes) -> None:
         job.progress = progress
+
+    async def store_printed(self, job: HeldJob) -> None:
+        if (output := job.printed.take(job.report)) is not None:
+            await self._do(lambda c: outputs.store(c, [output]))
 
     async def _probe(self, job: HeldJob) -> bool:
         return await self._do(lambda c: attempts.probe(c, job.report))
@@ -200,8 +216,9 @@ class Drain:
         return HeldJob(rows[0], self._worker_id, time.monotonic()) if rows else None
 
     async def _run(self, job: HeldJob) -> Ran:
-        handler = self._handlers.get(job.definition)
-        if handler is None:
+        if job.definition not in self._handlers:
+            await self._do(lambda c: self._stored.load(c, [(job.definition, job.version)]))
+        if job.definition not in self._handlers and self._stored.get(job) is None:
             await self._do(lambda c: attempts.hand_back(c, [job.report], WaitsFor.HANDLER))
             return Ran(await self._read(job), Outcome.UNHANDLED)
         self._watch.reset()
@@ -287,7 +304,7 @@ def _watched(handler: Handler, watch: _Watch) -> Handler:
             return replace(handler, function=call_async)
         case ExecutionMode.THREAD:
             return replace(handler, function=call_plain)
-        case ExecutionMode.PROCESS:
+        case ExecutionMode.PROCESS | ExecutionMode.STORED:
             return handler
         case _:
             assert_never(handler.mode)

@@ -25,11 +25,13 @@ class HeldJob:
         "failures",
         "fence",
         "forced_at",
+        "handler",
         "id",
         "interrupt",
         "losses",
         "max_attempts",
         "payload_text",
+        "printed",
         "priority",
         "progress",
         "queue",
@@ -38,6 +40,7 @@ class HeldJob:
         "task",
         "tenant_id",
         "transaction",
+        "version",
         "worker_id",
     )
 
@@ -53,6 +56,7 @@ class HeldJob:
     priority: int
     tenant_id: TenantId
     extras: str | None
+    version: int
 
     def __init__(self, row: tuple[Any, ...], worker_id: WorkerId, claimed_at: float) -> None:
         (
@@ -68,6 +72,7 @@ class HeldJob:
             self.priority,
             self.tenant_id,
             self.extras,
+            self.version,
         ) = row
         self.worker_id = worker_id
         self.claimed_at = claimed_at
@@ -79,6 +84,8 @@ class HeldJob:
         self.task: asyncio.Task[None] | None = None
         self.interrupt: Callable[[], None] | None = None
         self.progress: bytes | None = None
+        self.handler: Any = None
+        self.printed: Any = None
         self.transaction: Any = None
 
     @property

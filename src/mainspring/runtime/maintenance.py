@@ -18,6 +18,7 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.dedicated import DedicatedConnection
+from mainspring.runtime import descendants
 from mainspring.runtime.leases import host_name, is_gone
 from mainspring.runtime.loop import Loop
 from mainspring.store import attempts, history, waits, workers
@@ -37,12 +38,14 @@ class Maintenance:
         connection: DedicatedConnection,
         *,
         definitions: Sequence[str],
+        kinds: Sequence[str],
         max_losses: int,
         hears_all: Callable[[], bool],
         on_ready: Callable[[], None],
     ) -> None:
         self._connection = connection
         self._definitions = definitions
+        self._kinds = kinds
         self._max_losses = max_losses
         self._hears_all = hears_all
         self._on_ready = on_ready
@@ -87,7 +90,7 @@ class Maintenance:
         return rest if next_due is None else min(rest, max(next_due, 0.0))
 
     async def _tidy(self, connection: AsyncConnection[Any]) -> None:
-        released = await waits.release_known(connection, self._definitions)
+        released = await waits.release_known(connection, self._definitions, self._kinds)
         await self._announce(connection, released)
         await waits.expire(connection)
         await waits.settle_cancels(connection)
@@ -105,9 +108,11 @@ class Maintenance:
 async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
     """Take back what dead workers held, the ones known dead on this host at once."""
     watched = await workers.watch(connection, host_name())
-    dead = [w.worker_id for w in watched if not w.is_expired and is_gone(w.process_identity)]
-    if dead:
-        await workers.expire_workers(connection, dead)
+    gone = [w for w in watched if not w.is_expired and is_gone(w.process_identity)]
+    if gone:
+        # Their commands are orphans; the jobs are about to run again.
+        descendants.end_left_over({worker.process_identity for worker in gone})
+        await workers.expire_workers(connection, [worker.worker_id for worker in gone])
     elif not any(worker.is_expired for worker in watched):
         return False
     while True:

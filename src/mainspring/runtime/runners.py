@@ -25,8 +25,10 @@ from typing import Any, assert_never
 
 from mainspring import telemetry
 from mainspring.domain.definitions import Handler
-from mainspring.domain.errors import LeaseLost
+from mainspring.domain.errors import InvalidPayload, LeaseLost
+from mainspring.domain.jobs import Fail
 from mainspring.domain.outcomes import (
+    AttemptFailed,
     End,
     Outcome,
     Requeue,
@@ -45,6 +47,7 @@ from mainspring.runtime.held import HeldJob
 from mainspring.runtime.plain import PlainQueue
 from mainspring.runtime.reports import Reporter
 from mainspring.runtime.results import UnstorableResult, encode_result
+from mainspring.runtime.stored import StoredHandlers
 
 _SLICE = 0.002
 _MANY_LOSSES = 2
@@ -57,6 +60,7 @@ class Runners:
     def __init__(
         self,
         handlers: Mapping[str, Handler],
+        stored: StoredHandlers,
         *,
         buffer: deque[HeldJob],
         reporter: Reporter,
@@ -72,6 +76,7 @@ class Runners:
         self.threads = ThreadExecutor(concurrency)
         self._zombies: set[HeldJob] = set()
         self._handlers = handlers
+        self._stored = stored
         self._buffer = buffer
         self._reporter = reporter
         self._facilities = facilities
@@ -128,10 +133,11 @@ class Runners:
         buffer, handlers, running = self._buffer, self._handlers, self.running
         while buffer and len(running) < self.concurrency:
             job = buffer.popleft()
-            handler = handlers.get(job.definition)
+            handler = handlers.get(job.definition) or self._stored.get(job)
             if handler is None:
                 self._on_unknown(job)
                 continue
+            job.handler = handler
             job.task = task
             job.began_at = now = time.monotonic()
             job.expires_at = now + handler.definition.timeout.total_seconds()
@@ -168,36 +174,41 @@ class Runners:
             return
         job.stop, job.stop_note = reason, note
         job.forced_at = 0.0
-        if self._handlers[job.definition].mode is ExecutionMode.ASYNC:
+        if job.handler.mode in (ExecutionMode.ASYNC, ExecutionMode.STORED):
             _cancel_task(job)
-        elif job.interrupt is not None and self._is_process(job):
+        elif job.interrupt is not None and job.handler.mode is ExecutionMode.PROCESS:
             job.interrupt()
 
     def force(self, job: HeldJob) -> None:
         """End a handler that did not stop when asked."""
-        if self._is_thread(job) and job.interrupt is not None:
+        if _is_thread(job) and job.interrupt is not None:
             job.interrupt()
         else:
             _cancel_task(job)
 
+    async def interrupt_all(self, note: str) -> None:
+        """End what still runs, because the worker leaves."""
+        for job in list(self.running.values()):
+            self.stop_job(job, StopReason.SHUTDOWN, note)
+            self.force(job)
+        try:
+            async with asyncio.timeout(1):
+                await self.drained()
+        except TimeoutError:
+            for job in list(self.running.values()):
+                self.abandon(job)
+
     def abandon(self, job: HeldJob) -> None:
         """Report a handler that cannot be ended, and let it be."""
-        handler = self._handlers[job.definition]
-        trials = Trials(job.failures, job.max_attempts, handler.definition.backoff)
+        trials = Trials(job.failures, job.max_attempts, job.handler.definition.backoff)
         reason = job.stop or StopReason.CANCEL
         if (outcome := of_stop(reason, job.stop_note, trials, random=random.random)) is not None:
             self._report(job, outcome)
         _tell("handler_abandoned", job)
         job.stop = StopReason.ABANDONED
-        if self.running.pop(job.id, None) is not None and not self._is_thread(job):
+        if self.running.pop(job.id, None) is not None and not _is_thread(job):
             self._zombies.add(job)
         _cancel_task(job)
-
-    def _is_thread(self, job: HeldJob) -> bool:
-        return self._handlers[job.definition].mode is ExecutionMode.THREAD
-
-    def _is_process(self, job: HeldJob) -> bool:
-        return self._handlers[job.definition].mode is ExecutionMode.PROCESS
 
     async def _yield(self) -> None:
         self._on_room()
@@ -224,6 +235,11 @@ class Runners:
         return await self._execute(job, handler)
 
     async def _execute(self, job: HeldJob, handler: Handler) -> Any:
+        if handler.schema is not None:
+            try:
+                handler.schema.ensure(job.payload())
+            except InvalidPayload as error:
+                return Fail(str(error))
         match handler.mode:
             case ExecutionMode.ASYNC:
                 return await handler.function(**self._arguments(job, handler))
@@ -238,6 +254,8 @@ class Runners:
                     on_progress=self._facilities.note_progress,
                     on_begin=self._restart_clock,
                 )
+            case ExecutionMode.STORED:
+                return await handler.function(job)
             case _:
                 assert_never(handler.mode)
 
@@ -259,7 +277,7 @@ class Runners:
         return answer
 
     def _restart_clock(self, job: HeldJob) -> None:
-        timeout = self._handlers[job.definition].definition.timeout
+        timeout = job.handler.definition.timeout
         job.began_at = time.monotonic()
         job.expires_at = job.began_at + timeout.total_seconds()
 
@@ -331,6 +349,10 @@ def _cancel_task(job: HeldJob) -> None:
         job.task.cancel()
 
 
+def _is_thread(job: HeldJob) -> bool:
+    return job.handler.mode is ExecutionMode.THREAD
+
+
 def _is_success(answer: object) -> bool:
     return isinstance(of_answer(answer), Succeed)
 
@@ -348,7 +370,7 @@ def _tell(name: str, job: HeldJob, **facts: Any) -> None:
 
 def describe(error: BaseException) -> str:
     """The traceback from the handler on, the exception itself first."""
-    if isinstance(error, ChildFailed):
+    if isinstance(error, ChildFailed | AttemptFailed):
         return str(error)
     summary = "".join(traceback.format_exception_only(error)).strip()
     frames = list(traceback.extract_tb(error.__traceback__))

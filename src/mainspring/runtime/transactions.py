@@ -105,8 +105,18 @@ class JobTransaction:
             raise
         await self._aleave(None)
 
+    async def akeep(self) -> None:
+        """Commit what was written without a report of success; LeaseLost rolls it back."""
+        try:
+            if not await attempts.probe(self.connection, self._report):
+                raise LeaseLost(self._report.job_id)
+        except BaseException as error:
+            await self.aroll_back(error)
+            raise
+        await self._aleave(None)
+
     def commit(self, timings: tuple[int, int], result: bytes | None) -> None:
-        """The same on a blocking connection."""
+        """The same as `acommit` on a blocking connection."""
         success = _success(self._report, timings, result)
         try:
             if attempts.finish_succeeded_sync(self.connection, self._worker_id, success):

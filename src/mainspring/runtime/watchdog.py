@@ -14,7 +14,7 @@ from mainspring.domain.types import WorkerId
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.runners import Runners
-from mainspring.store import attempts
+from mainspring.store import attempts, outputs
 from mainspring.store.attempts import Report
 
 _TICK = 0.05
@@ -55,6 +55,7 @@ class Watchdog:
         if now >= self._next_progress:
             self._next_progress = now + _PROGRESS_EVERY
             await self._store_progress(jobs)
+            await self._store_printed(jobs)
         return _TICK
 
     def _watch(self, job: HeldJob, now: float) -> None:
@@ -87,3 +88,9 @@ class Watchdog:
                 job.progress = None
         if reports:
             await self._connection.try_once(lambda c: attempts.report_progress(c, reports))
+
+    async def _store_printed(self, jobs: list[HeldJob]) -> None:
+        printing = [job for job in jobs if job.printed is not None]
+        found = [output for job in printing if (output := job.printed.take(job.report))]
+        if found:
+            await self._connection.try_once(lambda c: outputs.store(c, found))

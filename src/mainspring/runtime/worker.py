@@ -10,7 +10,7 @@ watchdog: timeouts, cancels, force        maintenance: due, recovery, history
 import asyncio
 import os
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -31,9 +31,11 @@ from mainspring.runtime.leases import LeaseKeeper, host_name, process_identity
 from mainspring.runtime.maintenance import Maintenance
 from mainspring.runtime.reports import Reporter
 from mainspring.runtime.runners import Runners
+from mainspring.runtime.stored import StoredHandlers, executors
+from mainspring.runtime.strangers import Strangers
 from mainspring.runtime.watchdog import Watchdog
 from mainspring.settings import Settings
-from mainspring.store import attempts, workers
+from mainspring.store import attempts, outputs, workers
 from mainspring.store.attempts import Report
 from mainspring.store.workers import WorkerFacts
 
@@ -97,15 +99,20 @@ class Worker:
             on_rest=self._rests,
         )
         self._processes = ProcessExecutor(default_size(), self._url)
+        self._stored = StoredHandlers(executors(self, settings))
+        self._strangers = Strangers(
+            self._chores, self._stored, on_known=self._start_known, on_unknown=self._note_unknown
+        )
         self._runners = Runners(
             self._handlers,
+            self._stored,
             buffer=self._claimer.buffer,
             reporter=self._reporter,
             facilities=self,
             concurrency=settings.concurrency,
             processes=self._processes,
             probe=self._probe,
-            on_unknown=self._note_unknown,
+            on_unknown=self._strangers.add,
             on_room=self._claimer.made_room,
         )
         self._watchdog = Watchdog(
@@ -114,6 +121,7 @@ class Worker:
         self._maintenance = Maintenance(
             self._chores,
             definitions=tuple(self._handlers),
+            kinds=self._stored.kinds,
             max_losses=settings.max_losses,
             hears_all=self._hears_all,
             on_ready=self._claimer.wake,
@@ -161,6 +169,7 @@ class Worker:
         self._spawn(self._claimer.run())
         self._spawn(self._watchdog.loop.run())
         self._spawn(self._tend_buffer())
+        self._spawn(self._strangers.run())
         for loop in (
             self._maintenance.due,
             self._maintenance.tidy,
@@ -215,7 +224,7 @@ class Worker:
         ahead = self._claimer.take_all()
         announced = asyncio.create_task(self._announce_stop(ahead))
         if not await self._drained_in_time():
-            await self._interrupt_all()
+            await self._runners.interrupt_all("the worker stopped before the job was done")
         try:
             # The database may be away; what it does not hear, the end of the lease tells it.
             async with asyncio.timeout(_LAST_WORDS_SECONDS):
@@ -223,7 +232,7 @@ class Worker:
                 # A claim that was under way when we paused.
                 await self._hand_back(self._claimer.take_all())
                 await self._reporter.drained()
-                await self._hand_back(self._unknown)
+                await self._hand_back([*self._unknown, *self._strangers.take_all()])
         except TimeoutError:
             telemetry.event("database_lost", connection="drain")
 
@@ -243,19 +252,6 @@ class Worker:
         is_drained = drained.done()
         drained.cancel()
         return is_drained
-
-    async def _interrupt_all(self) -> None:
-        for job in list(self._runners.running.values()):
-            self._runners.stop_job(
-                job, StopReason.SHUTDOWN, "the worker stopped before the job was done"
-            )
-            self._runners.force(job)
-        try:
-            async with asyncio.timeout(1):
-                await self._runners.drained()
-        except TimeoutError:
-            for job in list(self._runners.running.values()):
-                self._runners.abandon(job)
 
     async def _close(self) -> None:
         for task in self._tasks:
@@ -309,6 +305,15 @@ class Worker:
     def note_progress(self, job: HeldJob, progress: bytes) -> None:
         job.progress = progress
 
+    async def store_printed(self, job: HeldJob) -> None:
+        if (output := job.printed.take(job.report)) is not None:
+            async with self.async_source.connection() as connection:
+                await outputs.store(connection, [output])
+
+    def _start_known(self, jobs: Sequence[HeldJob]) -> None:
+        self._claimer.buffer.extend(jobs)
+        self._runners.start()
+
     def _note_unknown(self, job: HeldJob) -> None:
         if self._settings.unknown_handler == "fail":
             job.began_at = time.monotonic()
@@ -341,7 +346,7 @@ class Worker:
 
     async def _return_unheard(self, connection: AsyncConnection[Any]) -> None:
         known = {job.id for job in self._claimer.buffer} | set(self._runners.running)
-        known |= {report.job_id for report in self._unknown}
+        known |= {report.job_id for report in self._unknown} | self._strangers.job_ids()
         known |= self._reporter.job_ids()
         await hand_back_unknown(connection, self.worker_id, known)
 
@@ -373,6 +378,7 @@ class Worker:
     async def _start_over(self) -> None:
         """Everything held belongs to someone else now: stop it and go on under a new id."""
         self._claimer.take_all()
+        self._strangers.take_all()
         self._stop_outlived()
         self._reporter.forget()
         await self._register()

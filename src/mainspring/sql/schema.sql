@@ -208,6 +208,32 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.audit_definition() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    was jsonb := case when tg_op <> 'INSERT' then mainspring.definition_facts(old) else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.definition_facts(new) else '{}' end;
+begin
+    if was = is_now then
+        return null;
+    end if;
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    values (
+        '', coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
+             when new.is_active and not old.is_active then 'activate'
+             when old.is_active and not new.is_active then 'deactivate' else 'update' end,
+        'definition', coalesce(new.key, old.key),
+        (select jsonb_object_agg(key, value) from jsonb_each(was)
+          where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
+          where was -> key is distinct from value));
+    return null;
+end
+$$;
+
 CREATE FUNCTION mainspring.audit_schedule() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -277,6 +303,29 @@ begin
      where c.schedule_id = backfill.schedule_id;
 end
 $$;
+
+CREATE FUNCTION mainspring.call_function(full_name text, role text, payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+    target record;
+    answer jsonb;
+begin
+    select * into target from mainspring.find_function(full_name);
+    if target.name is null then
+        raise exception using errcode = 'undefined_function', message =
+            format('there is no function %s that takes one jsonb or nothing', full_name);
+    end if;
+    execute format('select mainspring_calls.%I($1, $2, $3, $4)', mainspring.caller_of(role))
+       into answer using target.namespace, target.name, payload, target.takes_payload;
+    return answer;
+end
+$_$;
+
+CREATE FUNCTION mainspring.caller_of(role text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN ('call_'::text || md5(role));
 
 CREATE FUNCTION mainspring.cancel(job_id bigint, reason text DEFAULT 'canceled by request'::text, tenant text DEFAULT 'default'::text) RETURNS mainspring.job_state
     LANGUAGE plpgsql SECURITY DEFINER
@@ -378,6 +427,31 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.check_definition_role() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    role text;
+begin
+    if tg_op = 'UPDATE' and new.spec is not distinct from old.spec then
+        return new;
+    end if;
+    if new.kind = 'sql' then
+        role := coalesce(new.spec ->> 'role', current_user);
+        if exists (select from pg_roles where rolname = role)
+           and not pg_has_role(current_user, role, 'MEMBER') then
+            raise exception using errcode = 'MS050',
+                message = format('%s: role: %s is not a member of %s', new.key, current_user, role),
+                detail = jsonb_build_object('key', new.key, 'field', 'role', 'problem',
+                    format('%s is not a member of %s', current_user, role));
+        end if;
+        new.spec := new.spec || jsonb_build_object('role', role);
+    end if;
+    return new;
+end
+$$;
+
 CREATE FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) RETURNS void
     LANGUAGE plpgsql STABLE
     AS $$
@@ -442,7 +516,6 @@ $$;
 
 CREATE TABLE mainspring.schedules (
     schedule_id bigint NOT NULL,
-    run_at timestamp with time zone,
     paused_until timestamp with time zone,
     starts_at timestamp with time zone,
     ends_at timestamp with time zone,
@@ -483,13 +556,15 @@ CREATE TABLE mainspring.schedules (
     condition_timeout interval DEFAULT '00:00:10'::interval NOT NULL,
     disabled_reason text,
     declared jsonb,
-    origin jsonb DEFAULT '{}'::jsonb NOT NULL,
     is_templated boolean DEFAULT false NOT NULL,
+    run_at timestamp with time zone,
+    origin jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT schedules_have_one_timing CHECK ((num_nonnulls(cron, every, at) = 1)),
     CONSTRAINT schedules_numbers CHECK (((every >= '00:00:01'::interval) AND (jitter >= '00:00:00'::interval) AND (misfire_grace >= '00:00:00'::interval) AND (catch_up_max_age > '00:00:00'::interval) AND (run_timeout > '00:00:00'::interval) AND (condition_timeout > '00:00:00'::interval) AND ((max_retries >= 1) AND (max_retries <= 1000)) AND ((max_running >= 1) AND (max_running <= 1000)) AND ((catch_up_limit >= 1) AND (catch_up_limit <= 10000)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND ((priority >= 0) AND (priority <= 1000)))),
     CONSTRAINT schedules_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
     CONSTRAINT schedules_words CHECK (((dst_gap = ANY (ARRAY['run_after'::text, 'skip'::text])) AND (dst_fold = ANY (ARRAY['once'::text, 'both'::text])) AND (catch_up = ANY (ARRAY['none'::text, 'latest'::text, 'all'::text])) AND (overlap = ANY (ARRAY['skip'::text, 'queue'::text, 'replace'::text]))))
-);
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
 
 CREATE FUNCTION mainspring.check_schedule(schedule mainspring.schedules) RETURNS void
     LANGUAGE plpgsql
@@ -906,6 +981,43 @@ CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current j
     LANGUAGE sql IMMUTABLE
     RETURN (WITH field AS (SELECT name.name, mainspring.part_of(name.name) AS part FROM jsonb_object_keys(((declared_changes.wanted || declared_changes.known) || declared_changes.current)) name(name)), touched AS (SELECT field_1.part FROM field field_1 WHERE ((declared_changes.current -> field_1.name) IS DISTINCT FROM (declared_changes.known -> field_1.name))) SELECT jsonb_object_agg(field.name, (declared_changes.wanted -> field.name)) AS jsonb_object_agg FROM field WHERE (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.current -> field.name)) AND (declared_changes.overwrite OR (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.known -> field.name)) AND (NOT (field.part IN (SELECT touched.part FROM touched))))) AND ((field.name <> 'condition_role'::text) OR (declared_changes.wanted ? field.name))));
 
+CREATE TABLE mainspring.definitions (
+    key text NOT NULL COLLATE pg_catalog."C",
+    kind text DEFAULT 'python'::text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    priority smallint DEFAULT 100 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
+    backoff_base interval DEFAULT '00:00:05'::interval NOT NULL,
+    backoff_factor double precision DEFAULT 2 NOT NULL,
+    backoff_cap interval DEFAULT '00:05:00'::interval NOT NULL,
+    backoff_jitter interval DEFAULT '00:00:01'::interval NOT NULL,
+    is_active boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    arg_schema jsonb,
+    spec jsonb DEFAULT '{}'::jsonb NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    retention interval,
+    CONSTRAINT definitions_arg_schema_check CHECK ((jsonb_typeof(arg_schema) = 'object'::text)),
+    CONSTRAINT definitions_backoff_factor_check CHECK ((backoff_factor >= (1)::double precision)),
+    CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
+    CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+    CONSTRAINT definitions_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT definitions_queue_check CHECK ((queue <> ''::text)),
+    CONSTRAINT definitions_retention_check CHECK ((retention >= '00:00:00'::interval)),
+    CONSTRAINT definitions_spec_check CHECK ((jsonb_typeof(spec) = 'object'::text)),
+    CONSTRAINT definitions_timeout_check CHECK ((timeout > '00:00:00'::interval))
+);
+
+CREATE FUNCTION mainspring.definition_facts(definition mainspring.definitions) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET "TimeZone" TO 'UTC'
+    SET "IntervalStyle" TO 'postgres'
+    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(definition_facts.definition) - ARRAY['key'::text, 'version'::text, 'created_at'::text, 'updated_at'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
+
 CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -940,6 +1052,7 @@ begin
         end if;
     end if;
     delete from mainspring.attempts as attempt where attempt.job_id = delete_job.job_id;
+    delete from mainspring.outputs as output where output.job_id = delete_job.job_id;
 end
 $$;
 
@@ -953,7 +1066,8 @@ declare
     name text;
     dropped integer := 0;
     oldest date := ((now() at time zone 'utc')
-                    - (select max(keep) from mainspring.retention))::date;
+                    - greatest((select max(keep) from mainspring.retention),
+                               (select max(retention) from mainspring.definitions)))::date;
 begin
     -- Without a policy for everyone some jobs are kept for ever.
     if not exists (select from mainspring.retention
@@ -970,6 +1084,7 @@ begin
         execute format('drop table mainspring.%I', name);
         dropped := dropped + 1;
     end loop;
+    delete from mainspring.outputs where updated_at < oldest;
     return dropped;
 end
 $_$;
@@ -1004,9 +1119,9 @@ begin
     if num_nonnulls(enqueue_job.dedupe_key, enqueue_job.dedupe_by, enqueue_job.dedupe_window,
                     enqueue_job.idempotency_key, enqueue_job.deadline) = 0 then
         insert into mainspring.jobs (
-            tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for,
-            waits_for, correlation_id, tags)
-        select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key,
+            tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+            scheduled_for, waits_for, correlation_id, tags)
+        select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key, d.version,
                coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
                coalesce(enqueue_job.max_attempts, d.max_attempts),
                coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now()),
@@ -1105,12 +1220,12 @@ begin
 
     while is_new loop
         insert into mainspring.jobs (
-            job_id, tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for,
-            waits_for, deadline_at, dedupe_key, correlation_id, tags)
+            job_id, tenant_id, queue, definition, definition_version, priority, payload,
+            max_attempts, scheduled_for, waits_for, deadline_at, dedupe_key, correlation_id, tags)
         values (
             enqueue_job.job_id, enqueue_job.tenant, job_queue, enqueue_job.definition,
-            coalesce(enqueue_job.priority, defined.priority), enqueue_job.payload,
-            coalesce(enqueue_job.max_attempts, defined.max_attempts), due_at,
+            defined.version, coalesce(enqueue_job.priority, defined.priority),
+            enqueue_job.payload, coalesce(enqueue_job.max_attempts, defined.max_attempts), due_at,
             case when due_at > now() then 'time'::mainspring.waits_for end,
             enqueue_job.deadline, held_key, enqueue_job.correlation_id, enqueue_job.tags)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
@@ -1176,10 +1291,10 @@ begin
 
     return query
     insert into mainspring.jobs (
-        tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for, waits_for,
-        deadline_at, dedupe_key, correlation_id, tags)
-    select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_priority,
-           item.payload, plan.job_max_attempts, plan.due_at,
+        tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+        scheduled_for, waits_for, deadline_at, dedupe_key, correlation_id, tags)
+    select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_version,
+           plan.job_priority, item.payload, plan.job_max_attempts, plan.due_at,
            case when plan.due_at > now() then 'time'::mainspring.waits_for end,
            enqueue_many.deadline, item.dedupe_key, enqueue_many.correlation_id, enqueue_many.tags
       from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys) as item (payload, dedupe_key)
@@ -1191,6 +1306,44 @@ end
 $$;
 
 COMMENT ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[]) IS 'Enqueues one job per payload; a payload whose dedupe key is taken is left out.';
+
+CREATE FUNCTION mainspring.ensure_caller(role text) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    caller text := mainspring.caller_of(role);
+begin
+    if to_regproc('mainspring_calls.' || caller) is not null then
+        return;
+    end if;
+    execute format($create$
+        create function mainspring_calls.%I(
+            namespace text, name text, payload jsonb, takes_payload boolean)
+        returns jsonb
+        language plpgsql
+        security definer
+        set search_path = pg_catalog, pg_temp
+        as $body$
+        declare
+            answer jsonb;
+        begin
+            perform set_config('search_path', format('pg_catalog, %%I, pg_temp', namespace), true);
+            execute format('select to_jsonb(%%I.%%I(%%s))', namespace, name,
+                           case when takes_payload then '$1' else '' end)
+               into answer using payload;
+            return answer;
+        end
+        $body$
+        $create$, caller);
+    execute format('revoke execute on function mainspring_calls.%I from public', caller);
+    if role <> current_user then
+        -- Whoever owns a function must be able to create one there at that moment.
+        execute format('grant create on schema mainspring_calls to %I', role);
+        execute format('alter function mainspring_calls.%I owner to %I', caller, role);
+        execute format('revoke create on schema mainspring_calls from %I', role);
+    end if;
+end
+$_$;
 
 CREATE FUNCTION mainspring.ensure_partitions(days_ahead integer) RETURNS integer
     LANGUAGE plpgsql
@@ -1222,6 +1375,31 @@ begin
         end loop;
     end loop;
     return made;
+end
+$$;
+
+CREATE FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT takes_payload boolean) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    parts text[];
+begin
+    begin
+        parts := parse_ident(full_name);
+    exception when invalid_parameter_value then
+        return;
+    end;
+    if cardinality(parts) <> 2 then
+        return;
+    end if;
+    select n.nspname, p.proname, p.pronargs = 1
+      into find_function.namespace, find_function.name, find_function.takes_payload
+      from pg_catalog.pg_proc as p
+      join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+     where n.nspname = parts[1] and p.proname = parts[2] and p.prokind = 'f'
+       and (p.pronargs = 0 or (p.pronargs = 1 and p.proargtypes[0] in (
+                'pg_catalog.jsonb'::pg_catalog.regtype, 'pg_catalog.json'::pg_catalog.regtype)))
+     order by p.pronargs desc limit 1;
 end
 $$;
 
@@ -1287,6 +1465,22 @@ exception when invalid_parameter_value then
 end
 $$;
 
+CREATE FUNCTION mainspring.keep_version() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    insert into mainspring.definition_versions (
+        key, version, kind, timeout, backoff_base, backoff_factor, backoff_cap, backoff_jitter,
+        arg_schema, spec)
+    values (
+        new.key, new.version, new.kind, new.timeout, new.backoff_base, new.backoff_factor,
+        new.backoff_cap, new.backoff_jitter, new.arg_schema, new.spec)
+    on conflict (key, version) do nothing;
+    return null;
+end
+$$;
+
 CREATE SEQUENCE mainspring.job_ids
     START WITH 1
     INCREMENT BY 1
@@ -1326,6 +1520,7 @@ CREATE TABLE mainspring.jobs (
     schedule_id bigint,
     slot_at timestamp with time zone,
     origin jsonb,
+    definition_version integer DEFAULT 1 NOT NULL,
     CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
     CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
     CONSTRAINT jobs_priority_in_range CHECK (((priority >= 0) AND (priority <= 1000))),
@@ -1384,14 +1579,15 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) RETURNS record
+CREATE FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_version integer, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
 begin
-    select coalesce(prepare_bulk.queue, d.queue), coalesce(prepare_bulk.priority, d.priority),
+    select d.version, coalesce(prepare_bulk.queue, d.queue),
+           coalesce(prepare_bulk.priority, d.priority),
            coalesce(prepare_bulk.max_attempts, d.max_attempts)
-      into job_queue, job_priority, job_max_attempts
+      into job_version, job_queue, job_priority, job_max_attempts
       from mainspring.definitions as d
      where d.key = prepare_bulk.definition and d.is_active;
     if not found then
@@ -1417,6 +1613,50 @@ begin
     end if;
 end
 $$;
+
+CREATE FUNCTION mainspring.prepare_definition() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+    wrong text[];
+begin
+    if new.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
+        perform mainspring.refuse_definition(new.key, 'key', 'must start with a letter or _ and '
+            || 'hold only letters, digits and _ . : - (200 at most)');
+    end if;
+    if tg_op = 'UPDATE' and new.kind <> old.kind then
+        perform mainspring.refuse_definition(new.key, 'kind', format('is %s and stays so', old.kind));
+    end if;
+    if tg_op = 'UPDATE' and new is not distinct from old then
+        return new;
+    end if;
+    if new.kind = 'sql' and (tg_op = 'INSERT' or new.spec is distinct from old.spec) then
+        wrong := mainspring.wrong_function(new.spec);
+        if wrong is not null then
+            perform mainspring.refuse_definition(new.key, wrong[1], wrong[2]);
+        end if;
+        perform mainspring.ensure_caller(new.spec ->> 'role');
+    end if;
+    if new.kind = 'command' and jsonb_typeof(new.spec -> 'argv') is distinct from 'array' then
+        perform mainspring.refuse_definition(new.key, 'argv', 'must be an array of arguments');
+    end if;
+    new.updated_at := now();
+    if tg_op = 'INSERT' then
+        -- Of one that was deleted there may still be jobs.
+        new.version := 1 + coalesce((select max(kept.version)
+                                       from mainspring.definition_versions as kept
+                                      where kept.key = new.key), 0);
+    elsif (
+        new.timeout, new.backoff_base, new.backoff_factor, new.backoff_cap, new.backoff_jitter,
+        new.arg_schema, new.spec) is distinct from (
+        old.timeout, old.backoff_base, old.backoff_factor, old.backoff_cap, old.backoff_jitter,
+        old.arg_schema, old.spec) then
+        new.version := old.version + 1;
+    end if;
+    return new;
+end
+$_$;
 
 CREATE FUNCTION mainspring.prepare_schedule() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1445,6 +1685,15 @@ CREATE FUNCTION mainspring.refuse(code text, message text, detail jsonb DEFAULT 
     AS $$
 begin
     raise exception using errcode = code, message = message, detail = detail::text;
+end
+$$;
+
+CREATE FUNCTION mainspring.refuse_definition(key text, field text, problem text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS050', key || ': ' || field || ' ' || problem,
+        jsonb_build_object('key', key, 'field', field, 'problem', problem));
 end
 $$;
 
@@ -1557,13 +1806,13 @@ begin
     loop
         insert into mainspring.jobs (
             job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-            definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error,
+            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint, last_error,
             schedule_id, slot_at, origin, waits_for)
         values (
             ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
             ended.priority, ended.tenant_id, ended.queue, ended.definition,
-            coalesce(retry.payload, ended.payload), ended.dedupe_key, ended.correlation_id,
-            ended.tags, ended.checkpoint, ended.last_error, ended.schedule_id, ended.slot_at,
+            ended.definition_version, coalesce(retry.payload, ended.payload), ended.dedupe_key,
+            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error, ended.schedule_id, ended.slot_at,
             ended.origin,
             case when ended.slot_at is not null then 'turn'::mainspring.waits_for end)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
@@ -1648,12 +1897,12 @@ begin
     insert into mainspring.jobs_history (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        last_error, schedule_id, slot_at, origin)
+        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
+        progress, checkpoint, last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
-           tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags, progress,
-           checkpoint, last_error, schedule_id, slot_at, origin
+           tenant_id, queue, definition, definition_version, payload, dedupe_key,
+           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin
       from ended;
     return found;
 end
@@ -1706,10 +1955,10 @@ begin
         live := mainspring.live_runs(schedule.schedule_id);
     end if;
     insert into mainspring.jobs as job (
-        tenant_id, queue, definition, priority, payload, max_attempts, waits_for, schedule_id,
-        slot_at, origin)
+        tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+        waits_for, schedule_id, slot_at, origin)
     values (
-        schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted,
+        schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted, defined.version,
         coalesce(schedule.priority, defined.priority),
         coalesce(start_slot.payload, schedule.payload),
         coalesce(schedule.max_attempts, defined.max_attempts),
@@ -1897,6 +2146,33 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.wrong_function(spec jsonb) RETURNS text[]
+    LANGUAGE plpgsql
+    AS $$
+declare
+    owner_name text := (select rolname from pg_catalog.pg_roles where oid = (
+        select nspowner from pg_catalog.pg_namespace where nspname = 'mainspring'));
+    role text := spec ->> 'role';
+begin
+    if coalesce(spec ->> 'function', '') = '' then
+        return array['function', 'is missing; give the name of a function, such as civic.cleanup'];
+    end if;
+    if (select name from mainspring.find_function(spec ->> 'function')) is null then
+        return array['function', format(
+            'there is no function %s that takes one jsonb or nothing; write its name with its schema',
+            spec ->> 'function')];
+    end if;
+    if not exists (select from pg_catalog.pg_roles where rolname = role) then
+        return array['role', format('there is no role %s', coalesce(role, 'null'))];
+    end if;
+    if not pg_has_role(owner_name, role, 'USAGE') then
+        return array['role', format('%s must be a member of %s: grant %I to %I',
+                                    owner_name, role, role, owner_name)];
+    end if;
+    return null;
+end
+$$;
+
 CREATE FUNCTION mainspring.wrong_instant(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -1972,16 +2248,23 @@ CREATE TABLE mainspring.attempts (
     finished_at timestamp with time zone DEFAULT now() NOT NULL,
     late_report_at timestamp with time zone,
     number integer NOT NULL,
-    pid integer,
-    exit_code integer,
     status mainspring.attempt_outcome NOT NULL,
     late_report mainspring.attempt_outcome,
     error text,
-    stdout_tail text,
-    stderr_tail text,
     CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
 )
 PARTITION BY RANGE (finished_at);
+
+CREATE TABLE mainspring.outputs (
+    job_id bigint NOT NULL,
+    fence bigint NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    pid integer,
+    exit_code integer,
+    stdout_tail text,
+    stderr_tail text
+)
+WITH (fillfactor='50');
 
 CREATE SEQUENCE mainspring.worker_ids
     START WITH 1
@@ -2013,32 +2296,35 @@ CREATE VIEW mainspring.attempt_status AS
     attempt.number,
     attempt.status,
     attempt.worker_id,
-    attempt.pid,
+    COALESCE(output.pid, worker.pid) AS pid,
     attempt.started_at,
     attempt.finished_at,
-    attempt.exit_code,
+    output.exit_code,
     attempt.error,
-    attempt.stdout_tail,
-    attempt.stderr_tail,
+    output.stdout_tail,
+    output.stderr_tail,
     attempt.late_report,
     attempt.late_report_at
-   FROM mainspring.attempts attempt
+   FROM ((mainspring.attempts attempt
+     LEFT JOIN mainspring.workers worker USING (worker_id))
+     LEFT JOIN mainspring.outputs output USING (job_id, fence))
 UNION ALL
  SELECT job.job_id,
     job.attempt AS number,
     'running'::mainspring.attempt_outcome AS status,
     job.worker_id,
-    worker.pid,
+    COALESCE(output.pid, worker.pid) AS pid,
     job.started_at,
     NULL::timestamp with time zone AS finished_at,
-    NULL::integer AS exit_code,
+    output.exit_code,
     NULL::text AS error,
-    NULL::text AS stdout_tail,
-    NULL::text AS stderr_tail,
+    output.stdout_tail,
+    output.stderr_tail,
     NULL::mainspring.attempt_outcome AS late_report,
     NULL::timestamp with time zone AS late_report_at
-   FROM (mainspring.jobs job
+   FROM ((mainspring.jobs job
      LEFT JOIN mainspring.workers worker USING (worker_id))
+     LEFT JOIN mainspring.outputs output USING (job_id, fence))
   WHERE (job.state = 'running'::mainspring.job_state);
 
 CREATE TABLE mainspring.attempts_default (
@@ -2049,13 +2335,9 @@ CREATE TABLE mainspring.attempts_default (
     finished_at timestamp with time zone DEFAULT now() CONSTRAINT attempts_finished_at_not_null NOT NULL,
     late_report_at timestamp with time zone,
     number integer CONSTRAINT attempts_number_not_null NOT NULL,
-    pid integer,
-    exit_code integer,
     status mainspring.attempt_outcome CONSTRAINT attempts_status_not_null NOT NULL,
     late_report mainspring.attempt_outcome,
     error text,
-    stdout_tail text,
-    stderr_tail text,
     CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
 );
 
@@ -2108,27 +2390,18 @@ CREATE TABLE mainspring.clocks (
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
 
-CREATE TABLE mainspring.definitions (
+CREATE TABLE mainspring.definition_versions (
     key text NOT NULL COLLATE pg_catalog."C",
-    kind text DEFAULT 'python'::text NOT NULL,
-    description text DEFAULT ''::text NOT NULL,
-    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    priority smallint DEFAULT 100 NOT NULL,
-    max_attempts integer DEFAULT 3 NOT NULL,
-    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
-    backoff_base interval DEFAULT '00:00:05'::interval NOT NULL,
-    backoff_factor double precision DEFAULT 2 NOT NULL,
-    backoff_cap interval DEFAULT '00:05:00'::interval NOT NULL,
-    backoff_jitter interval DEFAULT '00:00:01'::interval NOT NULL,
-    is_active boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT definitions_backoff_factor_check CHECK ((backoff_factor >= (1)::double precision)),
-    CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
-    CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
-    CONSTRAINT definitions_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT definitions_queue_check CHECK ((queue <> ''::text)),
-    CONSTRAINT definitions_timeout_check CHECK ((timeout > '00:00:00'::interval))
+    version integer NOT NULL,
+    kind text NOT NULL,
+    timeout interval NOT NULL,
+    backoff_base interval NOT NULL,
+    backoff_factor double precision NOT NULL,
+    backoff_cap interval NOT NULL,
+    backoff_jitter interval NOT NULL,
+    arg_schema jsonb,
+    spec jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE SEQUENCE mainspring.fences
@@ -2170,6 +2443,7 @@ CREATE TABLE mainspring.jobs_history (
     schedule_id bigint,
     slot_at timestamp with time zone,
     origin jsonb,
+    definition_version integer DEFAULT 1 NOT NULL,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 )
 PARTITION BY RANGE (finished_at);
@@ -2203,7 +2477,8 @@ CREATE VIEW mainspring.job_status AS
     jobs.worker_id,
     jobs.schedule_id,
     jobs.slot_at,
-    jobs.origin
+    jobs.origin,
+    jobs.definition_version
    FROM mainspring.jobs
 UNION ALL
  SELECT jobs_history.job_id,
@@ -2234,7 +2509,8 @@ UNION ALL
     jobs_history.worker_id,
     jobs_history.schedule_id,
     jobs_history.slot_at,
-    jobs_history.origin
+    jobs_history.origin,
+    jobs_history.definition_version
    FROM mainspring.jobs_history;
 
 CREATE TABLE mainspring.jobs_history_default (
@@ -2269,6 +2545,7 @@ CREATE TABLE mainspring.jobs_history_default (
     schedule_id bigint,
     slot_at timestamp with time zone,
     origin jsonb,
+    definition_version integer DEFAULT 1 CONSTRAINT jobs_history_definition_version_not_null NOT NULL,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
 
@@ -2444,6 +2721,9 @@ ALTER TABLE ONLY mainspring.audit
 ALTER TABLE ONLY mainspring.clocks
     ADD CONSTRAINT clocks_pkey PRIMARY KEY (schedule_id);
 
+ALTER TABLE ONLY mainspring.definition_versions
+    ADD CONSTRAINT definition_versions_pkey PRIMARY KEY (key, version);
+
 ALTER TABLE ONLY mainspring.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (key);
 
@@ -2455,6 +2735,9 @@ ALTER TABLE ONLY mainspring.jobs
 
 ALTER TABLE ONLY mainspring.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (number);
+
+ALTER TABLE ONLY mainspring.outputs
+    ADD CONSTRAINT outputs_pkey PRIMARY KEY (job_id, fence);
 
 ALTER TABLE ONLY mainspring.retention
     ADD CONSTRAINT retention_tenant_id_state_key UNIQUE NULLS NOT DISTINCT (tenant_id, state);
@@ -2511,6 +2794,8 @@ CREATE INDEX jobs_turn ON mainspring.jobs USING btree (schedule_id) WHERE (waits
 
 CREATE INDEX jobs_unhandled ON mainspring.jobs USING btree (definition) WHERE (waits_for = 'handler'::mainspring.waits_for);
 
+CREATE INDEX outputs_age ON mainspring.outputs USING btree (updated_at);
+
 CREATE INDEX schedules_watched ON mainspring.schedules USING btree (schedule_id) WHERE (run_timeout IS NOT NULL);
 
 CREATE INDEX slots_age ON mainspring.slots USING brin (scheduled_for) WITH (pages_per_range='16', autosummarize='on');
@@ -2522,6 +2807,14 @@ CREATE INDEX slots_uncounted ON mainspring.slots USING btree (schedule_id) WHERE
 ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history_default_job_id_idx;
+
+CREATE TRIGGER definitions_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.audit_definition();
+
+CREATE TRIGGER definitions_check_role BEFORE INSERT OR UPDATE OF kind, spec ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.check_definition_role();
+
+CREATE TRIGGER definitions_keep_version AFTER INSERT OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_version();
+
+CREATE TRIGGER definitions_prepare BEFORE INSERT OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_definition();
 
 CREATE TRIGGER jobs_history_settle_slot AFTER INSERT ON mainspring.jobs_history FOR EACH ROW WHEN ((new.schedule_id IS NOT NULL)) EXECUTE FUNCTION mainspring.settle_slot();
 
@@ -2546,15 +2839,23 @@ REVOKE ALL ON FUNCTION mainspring.apply_plan(plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.audit_definition() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.audit_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.call_function(full_name text, role text, payload jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.caller_of(role text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_condition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_cron(expression text, spread_key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_definition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) FROM PUBLIC;
 
@@ -2604,6 +2905,8 @@ REVOKE ALL ON FUNCTION mainspring.part_of(field text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current jsonb, overwrite boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.definition_facts(definition mainspring.definitions) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.drop_partitions() FROM PUBLIC;
@@ -2614,7 +2917,11 @@ REVOKE ALL ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, te
 
 REVOKE ALL ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.ensure_caller(role text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT takes_payload boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUBLIC;
 
@@ -2626,6 +2933,8 @@ REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM P
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
@@ -2636,11 +2945,15 @@ REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, fa
 
 REVOKE ALL ON FUNCTION mainspring.plan_key(schedule mainspring.schedules) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_version integer, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.prepare_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prepare_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.refuse_definition(key text, field text, problem text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse_schedule(field text, problem text) FROM PUBLIC;
 
@@ -2675,6 +2988,8 @@ REVOKE ALL ON FUNCTION mainspring.wake(queue text, due_at timestamp with time zo
 REVOKE ALL ON FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_function(spec jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_instant(schedule mainspring.schedules) FROM PUBLIC;
 

@@ -33,6 +33,7 @@ class ClaimedRow(NamedTuple):
     priority: int
     tenant_id: str
     extras: str | None
+    version: int
 
 
 class Report(NamedTuple):

@@ -20,6 +20,7 @@ _ROWS_A_WRITE = 2000
 class BulkPlan(NamedTuple):
     """What the rows have in common, and their ids."""
 
+    version: int
     queue: str
     priority: int
     max_attempts: int
@@ -90,6 +91,7 @@ def _lines(
             options.tenant_id,
             plan.queue,
             definition,
+            str(plan.version),
             str(plan.priority),
             str(plan.max_attempts),
             plan.due_at,

@@ -190,4 +190,8 @@ def _attempt(row: Mapping[str, Any]) -> Attempt:
         finished_at=row["finished_at"],
         error=row["error"],
         late_report=row["late_report"],
+        pid=row["pid"],
+        exit_code=row["exit_code"],
+        stdout_tail=row["stdout_tail"],
+        stderr_tail=row["stderr_tail"],
     )

@@ -24,11 +24,12 @@ async def next_due(connection: AsyncConnection[Any]) -> float | None:
     return row[0] if row else None
 
 
-async def release_known(connection: AsyncConnection[Any], definitions: Sequence[str]) -> list[str]:
-    """The queue of each job that waited for a worker who knows its definition."""
-    cursor = await connection.execute(
-        _STATEMENTS["release_known"].sql, {"definitions": list(definitions), "limit": _BATCH}
-    )
+async def release_known(
+    connection: AsyncConnection[Any], definitions: Sequence[str], kinds: Sequence[str]
+) -> list[str]:
+    """The queue of each job that waited for a worker who knows its definition, or its kind."""
+    params = {"definitions": list(definitions), "kinds": list(kinds), "limit": _BATCH}
+    cursor = await connection.execute(_STATEMENTS["release_known"].sql, params)
     return [row[0] for row in await cursor.fetchall()]
 
 

@@ -199,6 +199,7 @@ def _row_of(job: HeldJob) -> tuple[Any, ...]:
         job.priority,
         job.tenant_id,
         job.extras,
+        job.version,
     )
 
 

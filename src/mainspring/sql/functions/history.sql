@@ -43,7 +43,8 @@ declare
     name text;
     dropped integer := 0;
     oldest date := ((now() at time zone 'utc')
-                    - (select max(keep) from mainspring.retention))::date;
+                    - greatest((select max(keep) from mainspring.retention),
+                               (select max(retention) from mainspring.definitions)))::date;
 begin
     -- Without a policy for everyone some jobs are kept for ever.
     if not exists (select from mainspring.retention
@@ -60,6 +61,7 @@ begin
         execute format('drop table mainspring.%I', name);
         dropped := dropped + 1;
     end loop;
+    delete from mainspring.outputs where updated_at < oldest;
     return dropped;
 end
 $$;

@@ -191,9 +191,9 @@ begin
     if num_nonnulls(enqueue_job.dedupe_key, enqueue_job.dedupe_by, enqueue_job.dedupe_window,
                     enqueue_job.idempotency_key, enqueue_job.deadline) = 0 then
         insert into mainspring.jobs (
-            tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for,
-            waits_for, correlation_id, tags)
-        select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key,
+            tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+            scheduled_for, waits_for, correlation_id, tags)
+        select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key, d.version,
                coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
                coalesce(enqueue_job.max_attempts, d.max_attempts),
                coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now()),
@@ -292,12 +292,12 @@ begin
 
     while is_new loop
         insert into mainspring.jobs (
-            job_id, tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for,
-            waits_for, deadline_at, dedupe_key, correlation_id, tags)
+            job_id, tenant_id, queue, definition, definition_version, priority, payload,
+            max_attempts, scheduled_for, waits_for, deadline_at, dedupe_key, correlation_id, tags)
         values (
             enqueue_job.job_id, enqueue_job.tenant, job_queue, enqueue_job.definition,
-            coalesce(enqueue_job.priority, defined.priority), enqueue_job.payload,
-            coalesce(enqueue_job.max_attempts, defined.max_attempts), due_at,
+            defined.version, coalesce(enqueue_job.priority, defined.priority),
+            enqueue_job.payload, coalesce(enqueue_job.max_attempts, defined.max_attempts), due_at,
             case when due_at > now() then 'time'::mainspring.waits_for end,
             enqueue_job.deadline, held_key, enqueue_job.correlation_id, enqueue_job.tags)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
@@ -366,16 +366,17 @@ comment on function mainspring.enqueue is
 create or replace function mainspring.prepare_bulk(
     definition text, count integer, tenant text, queue text, priority integer,
     max_attempts integer, scheduled_for timestamptz, delay interval, deadline timestamptz,
-    out job_queue text, out job_priority integer, out job_max_attempts integer,
-    out due_at timestamptz, out first_id bigint, out last_id bigint, out job_ids bigint[]
+    out job_version integer, out job_queue text, out job_priority integer,
+    out job_max_attempts integer, out due_at timestamptz, out first_id bigint, out last_id bigint, out job_ids bigint[]
 )
 language plpgsql
 as $$
 #variable_conflict use_column
 begin
-    select coalesce(prepare_bulk.queue, d.queue), coalesce(prepare_bulk.priority, d.priority),
+    select d.version, coalesce(prepare_bulk.queue, d.queue),
+           coalesce(prepare_bulk.priority, d.priority),
            coalesce(prepare_bulk.max_attempts, d.max_attempts)
-      into job_queue, job_priority, job_max_attempts
+      into job_version, job_queue, job_priority, job_max_attempts
       from mainspring.definitions as d
      where d.key = prepare_bulk.definition and d.is_active;
     if not found then
@@ -451,10 +452,10 @@ begin
 
     return query
     insert into mainspring.jobs (
-        tenant_id, queue, definition, priority, payload, max_attempts, scheduled_for, waits_for,
-        deadline_at, dedupe_key, correlation_id, tags)
-    select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_priority,
-           item.payload, plan.job_max_attempts, plan.due_at,
+        tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+        scheduled_for, waits_for, deadline_at, dedupe_key, correlation_id, tags)
+    select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_version,
+           plan.job_priority, item.payload, plan.job_max_attempts, plan.due_at,
            case when plan.due_at > now() then 'time'::mainspring.waits_for end,
            enqueue_many.deadline, item.dedupe_key, enqueue_many.correlation_id, enqueue_many.tags
       from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys) as item (payload, dedupe_key)
@@ -529,12 +530,12 @@ begin
     insert into mainspring.jobs_history (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        last_error, schedule_id, slot_at, origin)
+        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
+        progress, checkpoint, last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
-           tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags, progress,
-           checkpoint, last_error, schedule_id, slot_at, origin
+           tenant_id, queue, definition, definition_version, payload, dedupe_key,
+           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin
       from ended;
     return found;
 end
@@ -581,13 +582,13 @@ begin
     loop
         insert into mainspring.jobs (
             job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-            definition, payload, dedupe_key, correlation_id, tags, checkpoint, last_error,
+            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint, last_error,
             schedule_id, slot_at, origin, waits_for)
         values (
             ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
             ended.priority, ended.tenant_id, ended.queue, ended.definition,
-            coalesce(retry.payload, ended.payload), ended.dedupe_key, ended.correlation_id,
-            ended.tags, ended.checkpoint, ended.last_error, ended.schedule_id, ended.slot_at,
+            ended.definition_version, coalesce(retry.payload, ended.payload), ended.dedupe_key,
+            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error, ended.schedule_id, ended.slot_at,
             ended.origin,
             case when ended.slot_at is not null then 'turn'::mainspring.waits_for end)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
@@ -650,6 +651,7 @@ begin
         end if;
     end if;
     delete from mainspring.attempts as attempt where attempt.job_id = delete_job.job_id;
+    delete from mainspring.outputs as output where output.job_id = delete_job.job_id;
 end
 $$;
 

@@ -531,10 +531,10 @@ begin
         live := mainspring.live_runs(schedule.schedule_id);
     end if;
     insert into mainspring.jobs as job (
-        tenant_id, queue, definition, priority, payload, max_attempts, waits_for, schedule_id,
-        slot_at, origin)
+        tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+        waits_for, schedule_id, slot_at, origin)
     values (
-        schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted,
+        schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted, defined.version,
         coalesce(schedule.priority, defined.priority),
         coalesce(start_slot.payload, schedule.payload),
         coalesce(schedule.max_attempts, defined.max_attempts),

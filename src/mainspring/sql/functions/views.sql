@@ -4,25 +4,30 @@ create or replace view mainspring.job_status as
 select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
        scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt, failures,
        losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint, result,
-       last_error, worker_id, schedule_id, slot_at, origin
+       last_error, worker_id, schedule_id, slot_at, origin, definition_version
   from mainspring.jobs
 union all
 select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
        scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt, failures,
        losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint, result,
-       last_error, worker_id, schedule_id, slot_at, origin
+       last_error, worker_id, schedule_id, slot_at, origin, definition_version
   from mainspring.jobs_history;
 
 create or replace view mainspring.attempt_status as
-select attempt.job_id, attempt.number, attempt.status, attempt.worker_id, attempt.pid,
-       attempt.started_at, attempt.finished_at, attempt.exit_code, attempt.error,
-       attempt.stdout_tail, attempt.stderr_tail, attempt.late_report, attempt.late_report_at
+select attempt.job_id, attempt.number, attempt.status, attempt.worker_id,
+       coalesce(output.pid, worker.pid) as pid, attempt.started_at, attempt.finished_at,
+       output.exit_code, attempt.error, output.stdout_tail, output.stderr_tail,
+       attempt.late_report, attempt.late_report_at
   from mainspring.attempts as attempt
+  left join mainspring.workers as worker using (worker_id)
+  left join mainspring.outputs as output using (job_id, fence)
 union all
-select job.job_id, job.attempt, 'running'::mainspring.attempt_outcome, job.worker_id, worker.pid,
-       job.started_at, null, null, null, null, null, null, null
+select job.job_id, job.attempt, 'running'::mainspring.attempt_outcome, job.worker_id,
+       coalesce(output.pid, worker.pid), job.started_at, null, output.exit_code, null,
+       output.stdout_tail, output.stderr_tail, null, null
   from mainspring.jobs as job
   left join mainspring.workers as worker using (worker_id)
+  left join mainspring.outputs as output using (job_id, fence)
  where job.state = 'running';
 
 create or replace view mainspring.queue_status as

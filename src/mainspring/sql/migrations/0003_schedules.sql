@@ -8,22 +8,40 @@ create type mainspring.slot_trigger as enum ('scheduler', 'catchup', 'manual', '
 
 create table mainspring.schedules (
     schedule_id bigint generated always as identity primary key,
-    -- An instant that a person writes here becomes the next slot; its clock takes it, and the
-    -- column is null again.
-    run_at timestamptz,
+    -- Counts everything that fires or changes the schedule; whoever fires says which turn was read.
+    turn bigint not null default 0,
+    -- When the scheduler looks at it next: epoch to compute the first slot, null for never.
+    next_run_at timestamptz default 'epoch',
+    -- The slot that is due then; it differs from next_run_at by the jitter.
+    next_slot_at timestamptz,
+    checking_until timestamptz,
     paused_until timestamptz,
     starts_at timestamptz,
     ends_at timestamptz,
     -- Fixed intervals count from here.
     anchor_at timestamptz not null default date_trunc('second', now()),
+    -- Slots count from here: an edit forgets what was missed before it.
+    changed_at timestamptz not null default now(),
     created_at timestamptz not null default now(),
     updated_at timestamptz not null default now(),
+    last_slot_at timestamptz,
+    last_enqueued_at timestamptz,
+    last_skipped_at timestamptz,
+    last_failed_at timestamptz,
+    enqueued_count bigint not null default 0,
+    skipped_count bigint not null default 0,
+    failed_count bigint not null default 0,
+    missed_count bigint not null default 0,
+    lateness_total interval not null default '0',
+    lateness_worst interval not null default '0',
+    retry_count integer not null default 0,
     max_retries integer not null default 5,
     max_running integer not null default 1,
     catch_up_limit integer not null default 100,
     max_attempts integer,
     priority smallint,
     enabled boolean not null default true,
+    gauge_is_high boolean not null default false,
     tenant_id text collate "C" not null default 'default' references mainspring.tenants,
     name text collate "C" not null,
     description text not null default '',
@@ -50,11 +68,12 @@ create table mainspring.schedules (
     gauge_upper double precision,
     condition_role text not null default current_user,
     condition_timeout interval not null default '10 seconds',
+    checking_by text,
     disabled_reason text,
+    last_error text,
     -- What the code declared when it was last synced; null for a schedule a person made.
     declared jsonb,
-    -- Kept by a trigger: what its jobs say of where they come from.
-    origin jsonb not null default '{}',
+    -- Kept by a trigger; a generated column would be computed by every fire.
     is_templated boolean not null default false,
     constraint schedules_have_one_timing check (num_nonnulls(cron, every, at) = 1),
     constraint schedules_name_is_unique unique (name, tenant_id),
@@ -68,54 +87,21 @@ create table mainspring.schedules (
         and run_timeout > '0' and condition_timeout > '0' and max_retries between 1 and 1000
         and max_running between 1 and 1000 and catch_up_limit between 1 and 10000
         and max_attempts between 1 and 1000 and priority between 0 and 1000
-    )
-);
-
--- Serves overdue_runs.
-create index schedules_watched on mainspring.schedules (schedule_id) where run_timeout is not null;
--- When a schedule is due, and how firing it went: what the scheduler writes, apart from what
--- people decide. Each fire updates this row and its two indexes, and no wider one.
-create table mainspring.clocks (
-    schedule_id bigint primary key,
-    -- Counts everything that fires or changes the schedule; whoever fires says which turn was read.
-    turn bigint not null default 0,
-    -- When the scheduler looks at it next: epoch to compute the first slot, null for never.
-    next_run_at timestamptz,
-    -- The slot that is due then; it differs from next_run_at by the jitter.
-    next_slot_at timestamptz,
-    -- Slots count from here: an edit forgets what was missed before it.
-    changed_at timestamptz not null default now(),
-    checking_until timestamptz,
-    last_slot_at timestamptz,
-    last_enqueued_at timestamptz,
-    last_skipped_at timestamptz,
-    last_failed_at timestamptz,
-    enqueued_count bigint not null default 0,
-    skipped_count bigint not null default 0,
-    failed_count bigint not null default 0,
-    missed_count bigint not null default 0,
-    lateness_total interval not null default '0',
-    lateness_worst interval not null default '0',
-    -- Stands for all that decides which slots there are and what becomes of them; schedules with
-    -- the same are planned together.
-    plan_key uuid not null,
-    retry_count integer not null default 0,
-    -- Without a condition or a template: it can be fired with others, in a set.
-    is_plain boolean not null,
-    gauge_is_high boolean not null default false,
-    definition text collate "C" not null,
-    checking_by text,
-    last_error text
+    ),
+    constraint schedules_disabled_never_run check (enabled or next_run_at is null)
 ) with (
-    fillfactor = 70,
+    fillfactor = 80,
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
     autovacuum_analyze_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0
 );
 
 -- Serves due, due_checks and next_fire.
-create index clocks_due on mainspring.clocks (next_run_at) where next_run_at is not null;
+create index schedules_due on mainspring.schedules (next_run_at) where next_run_at is not null;
+-- Serves overdue_runs.
+create index schedules_watched on mainspring.schedules (schedule_id) where run_timeout is not null;
 -- Serves drop_checks.
-create index clocks_checking on mainspring.clocks (schedule_id) where checking_until is not null;
+create index schedules_checking on mainspring.schedules (schedule_id)
+    where checking_until is not null;
 
 -- One row a slot: the row is the claim. A slot whose job has not ended has no run_state.
 create table mainspring.slots (

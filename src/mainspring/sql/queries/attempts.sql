@@ -49,7 +49,8 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
                then null
                else jsonb_build_object(
                    'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
-                   'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at) end::text;
+                   'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at) end::text,
+          job.definition_version;
 
 -- name: finish_succeeded
 -- scope: system
@@ -73,12 +74,12 @@ with reported as (
     insert into mainspring.jobs_history (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        result, last_error, schedule_id, slot_at, origin)
+        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
+        progress, checkpoint, result, last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, losses, max_attempts, 'succeeded', priority,
-           tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags, progress,
-           checkpoint, answer, last_error, schedule_id, slot_at, origin
+           tenant_id, queue, definition, definition_version, payload, dedupe_key,
+           correlation_id, tags, progress, checkpoint, answer, last_error, schedule_id, slot_at, origin
       from ended
 ), recorded as (
     insert into mainspring.attempts
@@ -111,12 +112,12 @@ with reported as (
     insert into mainspring.jobs_history (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        last_error, schedule_id, slot_at, origin)
+        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
+        progress, checkpoint, last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
            cancel_requested_at, attempt, failures + failed, losses, max_attempts, end_state,
-           priority, tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags,
-           progress, checkpoint, coalesce(error, last_error), schedule_id, slot_at, origin
+           priority, tenant_id, queue, definition, definition_version, payload, dedupe_key,
+           correlation_id, tags, progress, checkpoint, coalesce(error, last_error), schedule_id, slot_at, origin
       from ended
 ), recorded as (
     insert into mainspring.attempts
@@ -257,12 +258,12 @@ with lost as (
     insert into mainspring.jobs_history (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-        last_error, schedule_id, slot_at, origin)
+        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
+        progress, checkpoint, last_error, schedule_id, slot_at, origin)
     select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, new_losses, max_attempts, 'dead_letter',
-           priority, tenant_id, queue, definition, payload, dedupe_key, correlation_id, tags,
-           progress, checkpoint, 'its worker died ' || new_losses || ' times while running it',
+           priority, tenant_id, queue, definition, definition_version, payload, dedupe_key,
+           correlation_id, tags, progress, checkpoint, 'its worker died ' || new_losses || ' times while running it',
            schedule_id, slot_at, origin
       from parked
 ), returned as (

@@ -59,7 +59,7 @@ select extract(epoch from greatest(next_run_at, now() - interval '1 day') - now(
 with due as materialized (
     select alike.schedule_id, alike.turn, given.slot_at,
            nullif(given.next_slot_at, 'infinity') as next_slot_at,
-           defined.key as definition, defined.queue, defined.priority, defined.max_attempts,
+           defined.key as definition, defined.version, defined.queue, defined.priority, defined.max_attempts,
            case when alike.schedule_id in (
                     select run.schedule_id from mainspring.jobs as run
                      where run.schedule_id = any (%(schedule_ids)s::bigint[])
@@ -98,7 +98,7 @@ with due as materialized (
        and clock.next_slot_at = due.slot_at and clock.definition = due.definition
        and schedule.schedule_id = due.schedule_id and schedule.enabled
     returning clock.schedule_id, due.slot_at, schedule.tenant_id, schedule.origin,
-              schedule.payload, due.definition, schedule.overlap,
+              schedule.payload, due.definition, due.version, schedule.overlap,
               due.live >= schedule.max_running as is_full,
               coalesce(schedule.queue, due.queue) as queue,
               coalesce(schedule.priority, due.priority) as priority,
@@ -114,9 +114,9 @@ with due as materialized (
       from fired
 ), enqueued as (
     insert into mainspring.jobs (
-        job_id, tenant_id, queue, definition, priority, payload, max_attempts, waits_for,
-        schedule_id, slot_at, origin)
-    select job_id, tenant_id, queue, definition, priority, payload, max_attempts,
+        job_id, tenant_id, queue, definition, definition_version, priority, payload,
+        max_attempts, waits_for, schedule_id, slot_at, origin)
+    select job_id, tenant_id, queue, definition, version, priority, payload, max_attempts,
            case when is_full then 'turn'::mainspring.waits_for end, schedule_id, slot_at, origin
       from fired where job_id is not null
 )

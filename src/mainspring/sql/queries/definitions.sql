@@ -1,32 +1,109 @@
 -- name: sync
 -- scope: system
--- Stores the definitions a program declares in code; writes nothing where nothing changed.
-insert into mainspring.definitions as d (
-    key, kind, description, queue, priority, max_attempts, timeout, backoff_base, backoff_factor,
-    backoff_cap, backoff_jitter)
-select key, 'python', description, queue, priority, max_attempts, timeout, backoff_base,
-       backoff_factor, backoff_cap, backoff_jitter
-  from unnest(%(keys)s::text[], %(descriptions)s::text[], %(queues)s::text[],
-              %(priorities)s::smallint[], %(max_attempts)s::integer[], %(timeouts)s::interval[],
-              %(bases)s::interval[], %(factors)s::float[], %(caps)s::interval[],
-              %(jitters)s::interval[])
-       as declared (key, description, queue, priority, max_attempts, timeout, backoff_base,
-                    backoff_factor, backoff_cap, backoff_jitter)
-on conflict (key) do update
-   set description = excluded.description, queue = excluded.queue, priority = excluded.priority,
-       max_attempts = excluded.max_attempts, timeout = excluded.timeout,
-       backoff_base = excluded.backoff_base, backoff_factor = excluded.backoff_factor,
-       backoff_cap = excluded.backoff_cap, backoff_jitter = excluded.backoff_jitter,
-       updated_at = now()
- where d.kind = 'python'
-   and (d.description, d.queue, d.priority, d.max_attempts, d.timeout, d.backoff_base,
-        d.backoff_factor, d.backoff_cap, d.backoff_jitter)
-       is distinct from
-       (excluded.description, excluded.queue, excluded.priority, excluded.max_attempts,
-        excluded.timeout, excluded.backoff_base, excluded.backoff_factor, excluded.backoff_cap,
-        excluded.backoff_jitter);
+-- Stores the definitions a program declares in code; writes nothing where nothing changed. Returns
+-- those whose key belongs to a definition of another kind.
+with declared as (
+    select * from unnest(
+        %(keys)s::text[], %(descriptions)s::text[], %(queues)s::text[], %(priorities)s::smallint[],
+        %(max_attempts)s::integer[], %(timeouts)s::interval[], %(bases)s::interval[],
+        %(factors)s::float[], %(caps)s::interval[], %(jitters)s::interval[],
+        %(schemas)s::text[]::jsonb[], %(tags)s::text[]::jsonb[], %(retentions)s::interval[])
+        as declared (key, description, queue, priority, max_attempts, timeout, backoff_base,
+                     backoff_factor, backoff_cap, backoff_jitter, arg_schema, tags, retention)
+), stored as (
+    insert into mainspring.definitions as d (
+        key, kind, description, queue, priority, max_attempts, timeout, backoff_base,
+        backoff_factor, backoff_cap, backoff_jitter, arg_schema, tags, retention)
+    select key, 'python', description, queue, priority, max_attempts, timeout, backoff_base,
+           backoff_factor, backoff_cap, backoff_jitter, arg_schema,
+           array(select jsonb_array_elements_text(declared.tags)), retention
+      from declared
+    on conflict (key) do update
+       set description = excluded.description, queue = excluded.queue,
+           priority = excluded.priority, max_attempts = excluded.max_attempts,
+           timeout = excluded.timeout, backoff_base = excluded.backoff_base,
+           backoff_factor = excluded.backoff_factor, backoff_cap = excluded.backoff_cap,
+           backoff_jitter = excluded.backoff_jitter, arg_schema = excluded.arg_schema,
+           tags = excluded.tags, retention = excluded.retention
+     where d.kind = 'python'
+       and (d.description, d.queue, d.priority, d.max_attempts, d.timeout, d.backoff_base,
+            d.backoff_factor, d.backoff_cap, d.backoff_jitter, d.arg_schema, d.tags, d.retention)
+           is distinct from
+           (excluded.description, excluded.queue, excluded.priority, excluded.max_attempts,
+            excluded.timeout, excluded.backoff_base, excluded.backoff_factor, excluded.backoff_cap,
+            excluded.backoff_jitter, excluded.arg_schema, excluded.tags, excluded.retention)
+)
+select d.key, d.kind from mainspring.definitions as d join declared using (key)
+ where d.kind <> 'python';
 
 -- name: keys
 -- scope: system
 -- The keys of all active definitions.
 select key from mainspring.definitions where is_active order by key;
+
+-- name: schema_of
+-- scope: system
+-- The JSON Schema that payloads of a definition are checked by.
+select arg_schema from mainspring.definitions where key = %(key)s;
+
+-- name: create_definition
+-- scope: system
+-- Adds a definition from a JSON object with the names of the columns; no row if the key is taken.
+insert into mainspring.definitions (
+    key, kind, description, queue, priority, max_attempts, timeout, backoff_base, backoff_factor,
+    backoff_cap, backoff_jitter, arg_schema, spec, tags, retention)
+select key, kind, description, queue, priority, max_attempts, timeout, backoff_base,
+       backoff_factor, backoff_cap, backoff_jitter, arg_schema, spec, tags, retention
+  from jsonb_populate_record(null::mainspring.definitions, %(facts)s::jsonb)
+on conflict (key) do nothing
+returning key;
+
+-- name: update_definition
+-- scope: system
+-- Changes the given columns of a definition; no row if there is none.
+update mainspring.definitions as d
+   set description = changed.description, queue = changed.queue, priority = changed.priority,
+       max_attempts = changed.max_attempts, timeout = changed.timeout,
+       backoff_base = changed.backoff_base, backoff_factor = changed.backoff_factor,
+       backoff_cap = changed.backoff_cap, backoff_jitter = changed.backoff_jitter,
+       arg_schema = changed.arg_schema, spec = changed.spec, tags = changed.tags,
+       retention = changed.retention, is_active = changed.is_active
+  from mainspring.definitions as known,
+       lateral jsonb_populate_record(known, %(changes)s::jsonb) as changed
+ where d.key = %(key)s and known.key = d.key
+returning d.key;
+
+-- name: get_definition
+-- scope: system
+-- One definition, as JSON text that every driver carries alike; durations are in seconds.
+select (to_jsonb(d) || jsonb_build_object(
+           'timeout', extract(epoch from d.timeout),
+           'backoff_base', extract(epoch from d.backoff_base),
+           'backoff_cap', extract(epoch from d.backoff_cap),
+           'backoff_jitter', extract(epoch from d.backoff_jitter),
+           'retention', extract(epoch from d.retention)))::text
+  from mainspring.definitions as d where d.key = %(key)s;
+
+-- name: list_definitions
+-- scope: system
+-- Definitions by key, after a key if given, with the filters that are given.
+select (to_jsonb(d) || jsonb_build_object(
+           'timeout', extract(epoch from d.timeout),
+           'backoff_base', extract(epoch from d.backoff_base),
+           'backoff_cap', extract(epoch from d.backoff_cap),
+           'backoff_jitter', extract(epoch from d.backoff_jitter),
+           'retention', extract(epoch from d.retention)))::text
+  from mainspring.definitions as d
+ where d.key > coalesce(%(after)s::text, '')
+   and (%(kind)s::text is null or d.kind = %(kind)s::text)
+   and (%(active)s::boolean is null or d.is_active = %(active)s::boolean)
+ order by d.key limit %(limit)s;
+
+-- name: load_versions
+-- scope: system
+-- Versions of definitions without code, for the workers that run their jobs.
+select asked.key, asked.version, v.kind, v.timeout, v.backoff_base, v.backoff_factor,
+       v.backoff_cap, v.backoff_jitter, v.arg_schema, v.spec
+  from unnest(%(keys)s::text[], %(versions)s::integer[]) as asked (key, version)
+  join mainspring.definition_versions as v using (key, version)
+ where v.kind <> 'python';

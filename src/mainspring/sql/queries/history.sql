@@ -17,12 +17,16 @@ with policy as (
 ), past as (
     select old.job_id, old.finished_at
       from mainspring.jobs_history as old
-     where old.finished_at < now() - (select min(keep) from policy)
-       and old.finished_at < now() - (
-           select policy.keep from policy
-            where (policy.tenant_id is null or policy.tenant_id = old.tenant_id)
-              and (policy.state is null or policy.state = old.state)
-            order by policy.tenant_id is null, policy.state is null limit 1)
+     where old.finished_at < now() - least(
+               (select min(keep) from policy),
+               (select min(retention) from mainspring.definitions))
+       and old.finished_at < now() - coalesce(
+           (select defined.retention from mainspring.definitions as defined
+             where defined.key = old.definition),
+           (select policy.keep from policy
+             where (policy.tenant_id is null or policy.tenant_id = old.tenant_id)
+               and (policy.state is null or policy.state = old.state)
+             order by policy.tenant_id is null, policy.state is null limit 1))
      limit %(limit)s
 ), pruned as (
     delete from mainspring.jobs_history as job using past
@@ -31,6 +35,9 @@ with policy as (
 ), forgotten as (
     delete from mainspring.attempts as attempt using pruned
      where attempt.job_id = pruned.job_id
+), silenced as (
+    delete from mainspring.outputs as output using pruned
+     where output.job_id = pruned.job_id
 )
 select count(*) from pruned;
 

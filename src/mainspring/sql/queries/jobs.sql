@@ -8,8 +8,10 @@ select job_id, is_new from mainspring.enqueue_job(
 -- scope: tenant
 -- Enqueues one job with the definition's defaults, on a connection of our own: a function call
 -- would cost a quarter more server time. Inserts nothing if anything is wrong; then enqueue says what.
-insert into mainspring.jobs (queue, definition, priority, payload, max_attempts)
-select defined.queue, defined.key, defined.priority, %(payload)s::jsonb, defined.max_attempts
+insert into mainspring.jobs (
+    queue, definition, definition_version, priority, payload, max_attempts)
+select defined.queue, defined.key, defined.version, defined.priority, %(payload)s::jsonb,
+       defined.max_attempts
   from mainspring.definitions as defined
  where defined.key = %(definition)s and defined.is_active
    and jsonb_typeof(%(payload)s::jsonb) = 'object'
@@ -59,7 +61,7 @@ select mainspring.enqueue_many(
 -- name: prepare_bulk
 -- scope: tenant
 -- Decides what the rows of a bulk enqueue have in common and takes their ids.
-select job_queue, job_priority, job_max_attempts, due_at::text, due_at > now() as waits,
+select job_version, job_queue, job_priority, job_max_attempts, due_at::text, due_at > now() as waits,
        first_id, last_id, job_ids
   from mainspring.prepare_bulk(
        %(definition)s, %(count)s::integer, %(tenant_id)s, %(queue)s, %(priority)s::integer,
@@ -70,8 +72,8 @@ select job_queue, job_priority, job_max_attempts, due_at::text, due_at > now() a
 -- scope: tenant
 -- Writes the rows of a bulk enqueue; about twice as fast as an insert of arrays.
 copy mainspring.jobs (
-    job_id, payload, tenant_id, queue, definition, priority, max_attempts, scheduled_for,
-    waits_for, deadline_at, correlation_id, tags)
+    job_id, payload, tenant_id, queue, definition, definition_version, priority, max_attempts,
+    scheduled_for, waits_for, deadline_at, correlation_id, tags)
 from stdin;
 
 -- name: wake_queue

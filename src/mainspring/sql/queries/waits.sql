@@ -16,11 +16,14 @@ select extract(epoch from min(scheduled_for) - now())::float from mainspring.job
 
 -- name: release_known
 -- scope: system
--- Moves jobs that waited for a worker who knows their definition to ready.
+-- Moves jobs that waited for a worker who knows their definition, or its kind, to ready.
 update mainspring.jobs as job set waits_for = null
  where job.ctid = any (array(
     select known.ctid from mainspring.jobs as known
-     where known.waits_for = 'handler' and known.definition = any (%(definitions)s::text[])
+     where known.waits_for = 'handler'
+       and known.definition = any (
+           %(definitions)s::text[] || array(select key from mainspring.definitions
+                                             where kind = any (%(kinds)s::text[])))
      limit %(limit)s for update skip locked))
 returning job.queue;
 
@@ -38,12 +41,12 @@ with late as (
 insert into mainspring.jobs_history (
     job_id, created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
     attempt, failures, losses, max_attempts, state, priority, tenant_id, queue, definition,
-    payload, dedupe_key, correlation_id, tags, progress, checkpoint, last_error, schedule_id,
+    definition_version, payload, dedupe_key, correlation_id, tags, progress, checkpoint, last_error, schedule_id,
     slot_at, origin)
 select job_id, created_at, scheduled_for, started_at, now(), deadline_at, cancel_requested_at,
        attempt, failures, losses, max_attempts, 'canceled', priority, tenant_id, queue,
-       definition, payload, dedupe_key, correlation_id, tags, progress, checkpoint,
-       'its deadline passed before it could start', schedule_id, slot_at, origin
+       definition, definition_version, payload, dedupe_key, correlation_id, tags, progress,
+       checkpoint, 'its deadline passed before it could start', schedule_id, slot_at, origin
   from late
 returning job_id;
 

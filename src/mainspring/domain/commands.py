@@ -1,0 +1,195 @@
+"""Commands: an argv from a template and a payload, never a shell.
+
+["rsync-photos", "--tenant-id", "{tenant_id}", ["--limit={limit}"], "--", "{folder}"]
+
+A text is one argument. `{name}` stands for that field of the payload, alone or behind a literal
+beginning. Arguments in a list of their own are left out if the payload lacks a field they name.
+What a payload gives can become neither an option nor two arguments.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mainspring.domain.errors import InvalidDefinition, InvalidPayload
+
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_MOST_ARGUMENTS = 1000
+_END_OF_OPTIONS = "--"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A literal, a field of the payload, or a field behind a literal."""
+
+    literal: str
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArgvTemplate:
+    """The arguments after the executable; those of a group come all or not at all."""
+
+    executable: str
+    groups: tuple[tuple[Argument, ...], ...]
+    optional: frozenset[int]
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return frozenset(
+            argument.field for group in self.groups for argument in group if argument.field
+        )
+
+    def arguments(self, payload: Mapping[str, Any]) -> list[str]:
+        """The argv without the executable; raises InvalidPayload with the field that is wrong."""
+        built: list[str] = []
+        for number, group in enumerate(self.groups):
+            missing = [each.field for each in group if each.field and _is_missing(payload, each)]
+            if missing and number in self.optional:
+                continue
+            if missing:
+                raise InvalidPayload(f"the payload lacks {missing[0]!r}, which the command needs")
+            for argument in group:
+                after_options = _END_OF_OPTIONS in built
+                built.append(_build(argument, payload, after_options=after_options))
+        return built
+
+
+def read_argv(key: str, argv: object) -> ArgvTemplate:
+    """The template; refuses what could not be understood, or not safely."""
+    if not isinstance(argv, Sequence) or isinstance(argv, str) or not argv:
+        raise InvalidDefinition(f"{key}: argv must be a list of arguments, the command first")
+    if len(argv) > _MOST_ARGUMENTS:
+        raise InvalidDefinition(f"{key}: argv has more than {_MOST_ARGUMENTS} arguments")
+    executable, *rest = argv
+    if not isinstance(executable, str) or not executable or "{" in executable:
+        raise InvalidDefinition(
+            f"{key}: argv must begin with the name or path of a program, not {executable!r}"
+        )
+    groups = tuple(_read_group(key, item) for item in rest)
+    optional = frozenset(number for number, item in enumerate(rest) if not isinstance(item, str))
+    if any("\x00" in text for text in _texts(argv)):
+        raise InvalidDefinition(f"{key}: argv holds a NUL byte")
+    return ArgvTemplate(executable, groups, optional)
+
+
+def _read_group(key: str, item: object) -> tuple[Argument, ...]:
+    if isinstance(item, str):
+        return (_read(key, item),)
+    if not isinstance(item, Sequence) or not item:
+        raise InvalidDefinition(f"{key}: an argument is a text or a list of texts, not {item!r}")
+    if not all(isinstance(part, str) for part in item):
+        raise InvalidDefinition(f"{key}: an argument is a text or a list of texts, not {item!r}")
+    group = tuple(_read(key, part) for part in item)
+    if not any(argument.field for argument in group):
+        raise InvalidDefinition(
+            f"{key}: the optional arguments {list(item)} name no field of the payload"
+        )
+    return group
+
+
+def _read(key: str, text: str) -> Argument:
+    found = list(_PLACEHOLDER.finditer(text))
+    if not found:
+        if "{" in text or "}" in text:
+            raise InvalidDefinition(
+                f"{key}: {text!r} has a brace but no field such as {{tenant_id}}"
+            )
+        return Argument(text)
+    last = found[-1]
+    if len(found) > 1 or last.end() != len(text):
+        raise InvalidDefinition(
+            f"{key}: in {text!r} one field must stand alone or at the end, as in --limit={{limit}}"
+        )
+    return Argument(text[: last.start()], last.group(1))
+
+
+def _build(argument: Argument, payload: Mapping[str, Any], *, after_options: bool) -> str:
+    if argument.field is None:
+        return argument.literal
+    value = _text(argument.field, payload[argument.field])
+    if not argument.literal and value.startswith("-") and not after_options:
+        raise InvalidPayload(
+            f"{argument.field!r} begins with a dash and could be taken for an option; "
+            f"a definition may allow it by --name={{{argument.field}}} or behind a --"
+        )
+    return argument.literal + value
+
+
+def _text(field: str, value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            if "\x00" in value:
+                raise InvalidPayload(f"{field!r} holds a NUL byte")
+            return value
+        case int() | float():
+            return str(value)
+        case _:
+            raise InvalidPayload(
+                f"{field!r} must be a text, a number or a boolean to become an argument"
+            )
+
+
+def _is_missing(payload: Mapping[str, Any], argument: Argument) -> bool:
+    return payload.get(argument.field or "") is None
+
+
+def _texts(items: Sequence[Any]) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, str):
+            yield item
+        else:
+            yield from item
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a definition of the kind `command` runs, and how its end is to be understood."""
+
+    template: ArgvTemplate
+    executable: str
+    working_directory: str | None
+    environment: tuple[str, ...]
+    success_codes: frozenset[int]
+    fail_codes: frozenset[int]
+
+
+def read_command(key: str, spec: Mapping[str, Any]) -> Command:
+    """The command of a definition; `executable` is the program's path, once it is pinned."""
+    template = read_argv(key, spec.get("argv"))
+    success = _codes(key, "success_codes", spec.get("success_codes", [0]))
+    fail = _codes(key, "fail_codes", spec.get("fail_codes", []))
+    if both := success & fail:
+        raise InvalidDefinition(f"{key}: the exit code {min(both)} cannot mean both")
+    directory = spec.get("working_directory")
+    if directory is not None and not (isinstance(directory, str) and directory.startswith("/")):
+        raise InvalidDefinition(f"{key}: working_directory must be an absolute path")
+    return Command(
+        template,
+        spec.get("executable", template.executable),
+        directory,
+        _names(key, spec.get("environment", [])),
+        success,
+        fail,
+    )
+
+
+def _codes(key: str, field: str, codes: object) -> frozenset[int]:
+    if not isinstance(codes, Sequence) or isinstance(codes, str):
+        raise InvalidDefinition(f"{key}: {field} must be a list of exit codes")
+    for code in codes:
+        if isinstance(code, bool) or not isinstance(code, int) or code not in range(256):
+            raise InvalidDefinition(f"{key}: {field} must hold numbers from 0 to 255, not {code!r}")
+    return frozenset(codes)
+
+
+def _names(key: str, names: object) -> tuple[str, ...]:
+    if not isinstance(names, Sequence) or isinstance(names, str):
+        raise InvalidDefinition(f"{key}: environment must be a list of names of variables")
+    for name in names:
+        if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)):
+            raise InvalidDefinition(f"{key}: {name!r} is no name of an environment variable")
+    return tuple(names)

@@ -1,0 +1,232 @@
+"""Commands: a program, its arguments, a session of its own. Never a shell.
+
+spawn ─▶ read what it prints ─▶ it ends ─▶ whoever is left of it is killed ─▶ its exit code
+   └ told to stop: SIGTERM to all of it ─ grace ─▶ SIGKILL to all of it
+"""
+
+import asyncio
+import codecs
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Collection, Coroutine
+from pathlib import Path
+from typing import Any, Protocol
+
+from mainspring.domain.commands import Command, read_command
+from mainspring.domain.definitions import Definition
+from mainspring.domain.errors import InvalidPayload
+from mainspring.domain.jobs import Fail
+from mainspring.domain.outcomes import AttemptFailed
+from mainspring.runtime import descendants
+from mainspring.runtime.held import HeldJob
+from mainspring.runtime.leases import is_gone, process_identity
+from mainspring.runtime.printed import Printed
+
+_CHUNK = 64 * 1024
+_LAST_WORDS_SECONDS = 1.0
+
+
+class Facilities(Protocol):
+    """What the worker offers."""
+
+    async def store_printed(self, job: HeldJob) -> None: ...
+
+
+class CommandExecutor:
+    """Runs the jobs of definitions of the kind `command`."""
+
+    def __init__(
+        self,
+        facilities: Facilities,
+        *,
+        directories: Collection[Path],
+        variables: Collection[str],
+        grace_seconds: float,
+    ) -> None:
+        self._facilities = facilities
+        self._directories = [directory.resolve() for directory in directories]
+        self._variables = frozenset(variables)
+        self._grace = grace_seconds
+        self._pids: set[int] = set()
+        descendants.adopt_orphans()
+        descendants.end_left_over(
+            {worker for worker in descendants.workers_of_commands() if is_gone(worker)}
+        )
+
+    async def run(self, job: HeldJob, definition: Definition) -> Any:
+        command = read_command(definition.key, definition.spec)
+        try:
+            arguments = command.template.arguments(job.payload())
+        except InvalidPayload as error:
+            return Fail(str(error))
+        printed = job.printed = Printed()
+        process = self._spawn(job, command, arguments)
+        self._pids.add(process.pid)
+        printed.began(process.pid)
+        try:
+            code = await self._attend(process, printed)
+        finally:
+            self._pids.discard(process.pid)
+            self._end_rest(job, process)
+            await _at_any_rate(self._facilities.store_printed(job))
+        return _answer(command, code)
+
+    def _spawn(
+        self, job: HeldJob, command: Command, arguments: list[str]
+    ) -> "subprocess.Popen[bytes]":
+        self._ensure_allowed(command.executable)
+        try:
+            return subprocess.Popen(
+                [command.executable, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=command.working_directory,
+                env=self._environment(job, command),
+                start_new_session=True,
+                bufsize=0,
+            )
+        except (OSError, ValueError) as error:
+            raise AttemptFailed(f"{command.executable} could not be started: {error}") from None
+
+    def _ensure_allowed(self, executable: str) -> None:
+        """The definition pinned the program; a link that leads elsewhere since is refused."""
+        path = Path(executable)
+        if not path.is_absolute() or path.resolve() != path:
+            raise AttemptFailed(f"{executable} is not the path of a program; define it anew")
+        if not any(path.is_relative_to(directory) for directory in self._directories):
+            raise AttemptFailed(f"{executable} is not in a command directory of this worker")
+
+    def _environment(self, job: HeldJob, command: Command) -> dict[str, str]:
+        if refused := set(command.environment) - self._variables:
+            raise AttemptFailed(
+                f"the variable {min(refused)} is not among those a command may have "
+                "(setting command_environment)"
+            )
+        given = {name: os.environ[name] for name in command.environment if name in os.environ}
+        return {
+            **given,
+            "MAINSPRING_JOB_ID": str(job.id),
+            "MAINSPRING_TENANT_ID": job.tenant_id,
+            "MAINSPRING_ATTEMPT": str(job.attempt),
+            descendants.ATTEMPT: _attempt_id(job),
+            descendants.WORKER: process_identity(),
+        }
+
+    async def _attend(self, process: "subprocess.Popen[bytes]", printed: Printed) -> int:
+        """Read until it ends; asked to stop, see to it that it does."""
+        readers = [
+            asyncio.ensure_future(_read(process.stdout, printed.print)),
+            asyncio.ensure_future(_read(process.stderr, printed.complain)),
+        ]
+        try:
+            code = await _ended(process)
+        except asyncio.CancelledError:
+            code = await self._stop(process)
+            raise
+        finally:
+            descendants.end_group(process.pid, signal.SIGKILL)
+            printed.ended(process.wait())
+            # Who left the session may hold the pipes open for ever.
+            await _at_any_rate(asyncio.wait(readers, timeout=_LAST_WORDS_SECONDS))
+            for reader in readers:
+                reader.cancel()
+        return code
+
+    async def _stop(self, process: "subprocess.Popen[bytes]") -> int:
+        descendants.end_group(process.pid, signal.SIGTERM)
+        try:
+            async with asyncio.timeout(self._grace):
+                return await _ended(process)
+        except (TimeoutError, asyncio.CancelledError):
+            descendants.end_group(process.pid, signal.SIGKILL)
+            return process.wait()  # It cannot refuse, so this is over at once.
+
+    def _end_rest(self, job: HeldJob, process: "subprocess.Popen[bytes]") -> None:
+        """Kill what has left the session; it may still be making more. To look at all processes
+        takes longer than a small command, so only where there is someone we did not start."""
+        if job.stop is not None or descendants.children() - self._pids:
+            deadline = time.monotonic() + _LAST_WORDS_SECONDS
+            attempt_id = _attempt_id(job)
+            while descendants.end_strays(attempt_id) and time.monotonic() < deadline:
+                pass
+            descendants.reap()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+async def _at_any_rate(duty: Coroutine[Any, Any, Any]) -> None:
+    """Do it even while being told to stop, but not for ever."""
+    task = asyncio.ensure_future(asyncio.wait_for(duty, 2 * _LAST_WORDS_SECONDS))
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            continue
+        except TimeoutError:
+            return
+
+
+def _attempt_id(job: HeldJob) -> str:
+    return f"{job.id}-{job.fence}"
+
+
+async def _ended(process: "subprocess.Popen[bytes]") -> int:
+    """The exit code, without a thread where the system tells of the end by a descriptor."""
+    if not hasattr(os, "pidfd_open"):
+        return await asyncio.to_thread(process.wait)
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        loop.add_reader(descriptor, ended.set)
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+    return process.wait()
+
+
+async def _read(pipe: Any, tell: Callable[[str], None]) -> None:
+    """Hand on what comes through a pipe until its end, as text whatever it is."""
+    loop = asyncio.get_running_loop()
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    done = asyncio.Event()
+    descriptor = pipe.fileno()
+    os.set_blocking(descriptor, False)
+
+    def take() -> None:
+        try:
+            data = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            return
+        if text := decoder.decode(data, final=not data):
+            tell(text)
+        if not data:
+            done.set()
+
+    loop.add_reader(descriptor, take)
+    try:
+        await done.wait()
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _answer(command: Command, code: int) -> Any:
+    if code in command.success_codes:
+        return {"exit_code": code}
+    if code < 0:
+        raise AttemptFailed(f"the command was ended by {_name(-code)}")
+    if code in command.fail_codes:
+        return Fail(f"the command ended with exit code {code}")
+    raise AttemptFailed(f"the command ended with exit code {code}")
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

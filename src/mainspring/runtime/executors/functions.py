@@ -1,0 +1,93 @@
+"""SQL functions: called under the role their definition names, committed with the job's success.
+
+begin ─▶ call as the role ─▶ success: true   the report of success joins, one commit
+                          ├▶ success: false  what the function wrote is kept; a failed attempt
+                          └▶ an error        nothing is kept; a failed attempt
+"""
+
+from datetime import timedelta
+from typing import Any, Protocol
+
+import psycopg
+
+from mainspring.domain.definitions import Definition
+from mainspring.domain.outcomes import AttemptFailed
+from mainspring.domain.sql_functions import read_answer
+from mainspring.runtime.held import HeldJob
+from mainspring.runtime.printed import Printed
+from mainspring.runtime.transactions import AsyncSource, JobTransaction
+from mainspring.store import functions
+
+# The worker cancels at the timeout; this is for a worker that cannot.
+_SERVER_GRACE = timedelta(seconds=5)
+
+
+class Facilities(Protocol):
+    """What the worker offers."""
+
+    @property
+    def async_source(self) -> AsyncSource: ...
+
+    async def store_printed(self, job: HeldJob) -> None: ...
+
+
+class FunctionExecutor:
+    """Runs the jobs of definitions of the kind `sql`."""
+
+    def __init__(self, facilities: Facilities) -> None:
+        self._facilities = facilities
+
+    async def run(self, job: HeldJob, definition: Definition) -> dict[str, Any]:
+        printed = job.printed = Printed()
+        job.transaction = transaction = JobTransaction(
+            job.report, job.worker_id, async_source=self._facilities.async_source
+        )
+        try:
+            answer = await self._call(job, definition, transaction)
+        except psycopg.Error as error:
+            raise AttemptFailed(_sentence(error)) from None
+        finally:
+            await self._facilities.store_printed(job)
+        try:
+            return read_answer(answer)
+        except AttemptFailed as error:
+            printed.complain(f"{error}\n")
+            await transaction.akeep()
+            raise
+
+    async def _call(
+        self, job: HeldJob, definition: Definition, transaction: JobTransaction
+    ) -> object:
+        printed = job.printed
+
+        def note(notice: psycopg.errors.Diagnostic) -> None:
+            printed.print(f"{notice.severity}: {notice.message_primary}\n")
+
+        async with transaction as connection:
+            connection.add_notice_handler(note)
+            try:
+                return await functions.call(
+                    connection,
+                    definition.spec["function"],
+                    role=definition.spec["role"],
+                    payload=job.payload_text,
+                    limit=definition.timeout + _SERVER_GRACE,
+                )
+            finally:
+                connection.remove_notice_handler(note)
+
+
+def _sentence(error: psycopg.Error) -> str:
+    """What the server said, with the lines that help to find the place."""
+    diagnostic = error.diag
+    if diagnostic.message_primary is None:
+        return f"the function could not be called: {error}"
+    lines = [f"{diagnostic.message_primary} ({diagnostic.sqlstate})"]
+    for name, text in (
+        ("detail", diagnostic.message_detail),
+        ("hint", diagnostic.message_hint),
+        ("where", diagnostic.context),
+    ):
+        if text:
+            lines.append(f"{name}: {text}")
+    return "\n".join(lines)

@@ -1,0 +1,206 @@
+"""Use cases of definitions: check what was asked, say it to the store, tell what came of it."""
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from mainspring.db.access import Database
+from mainspring.domain.commands import read_command
+from mainspring.domain.definitions import Definition, DefinitionState
+from mainspring.domain.errors import (
+    DuplicateDefinition,
+    InvalidDefinition,
+    InvalidOption,
+    UnknownDefinition,
+)
+from mainspring.domain.schemas import Schema
+from mainspring.domain.types import Kind
+from mainspring.store import definitions as store
+
+# What each kind has in its spec; the first is needed.
+SPEC_FIELDS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.PYTHON: (),
+    Kind.SQL: ("function", "role"),
+    Kind.COMMAND: (
+        *("argv", "working_directory", "environment"),
+        *("success_codes", "fail_codes"),
+    ),
+}
+_FIELDS = frozenset(part.name for part in fields(Definition)) - {"key", "kind", "spec"}
+_BACKOFF = {"base": "backoff_base", "cap": "backoff_cap", "jitter": "backoff_jitter"}
+
+
+def ensure_synced(conflicts: Iterable[tuple[str, str]]) -> None:
+    """Refuse handlers whose key belongs to a definition that needs no code."""
+    for key, kind in conflicts:
+        raise InvalidDefinition(
+            f"{key}: is a definition of the kind {kind}; give the handler another key"
+        )
+
+
+async def create(database: Database, definition: Definition) -> DefinitionState:
+    if not await database.arun(store.create(_facts(definition, _COLUMNS))):
+        raise DuplicateDefinition(definition.key)
+    return await get(database, definition.key)
+
+
+async def update(
+    database: Database, key: str, changes: Mapping[str, Any], *, directories: Sequence[Path]
+) -> DefinitionState:
+    """Change the given fields; jobs that are enqueued already keep what they have."""
+    known = (await get(database, key)).definition
+    if known.kind is Kind.PYTHON:
+        raise InvalidDefinition(f"{key}: is declared in code; change it there")
+    changed = _changed(known, changes)
+    if changes.keys() & set(SPEC_FIELDS[known.kind]):
+        changed = pinned(changed, directories)
+    columns = {column for name in changes for column in _columns_of(known.kind, name)}
+    await database.arun(store.update(key, _facts(changed, columns)))
+    return await get(database, key)
+
+
+async def set_active(database: Database, key: str, *, is_active: bool) -> DefinitionState:
+    if not await database.arun(store.update(key, {"is_active": is_active})):
+        raise await _unknown(database, key)
+    return await get(database, key)
+
+
+async def get(database: Database, key: str) -> DefinitionState:
+    rows = await database.arun(store.get(key))
+    if not rows:
+        raise await _unknown(database, key)
+    return store.read_state(rows[0][0])
+
+
+async def list_definitions(
+    database: Database,
+    *,
+    after: str | None = None,
+    kind: str | None = None,
+    active: bool | None = None,
+    limit: int = 100,
+) -> list[DefinitionState]:
+    chosen = None if kind is None else _kind(kind)
+    call = store.list_definitions(after=after, kind=chosen, active=active, limit=limit)
+    return [store.read_state(text) for (text,) in await database.arun(call)]
+
+
+def make(key: str, kind: str, given: Mapping[str, Any]) -> Definition:
+    """A whole definition from the fields that are not None; raises what is wrong with it."""
+    chosen = _kind(kind)
+    if chosen is Kind.PYTHON:
+        raise InvalidDefinition(f"{key}: a Python handler is declared in code, with @app.job")
+    asked = {name: value for name, value in given.items() if value is not None}
+    bare = Definition(key=key, kind=chosen)
+    made = _changed(bare, asked)
+    needed = SPEC_FIELDS[chosen][0]
+    if not made.spec.get(needed):
+        raise InvalidDefinition(f"{key}: {needed} is missing; a {chosen} definition needs it")
+    return made
+
+
+def pinned(definition: Definition, directories: Sequence[Path]) -> Definition:
+    """The same with the program of a command found, once and for all."""
+    if definition.kind is not Kind.COMMAND:
+        return definition
+    command = read_command(definition.key, definition.spec)
+    path = find_program(definition.key, command.template.executable, directories)
+    return replace(definition, spec={**definition.spec, "executable": str(path)})
+
+
+def find_program(key: str, name: str, directories: Sequence[Path]) -> Path:
+    """The real path of a program in one of the directories."""
+    if not directories:
+        raise InvalidDefinition(
+            f"{key}: no programs are allowed to run; set MAINSPRING_COMMAND_DIRECTORIES to the "
+            "directories of those that are"
+        )
+    allowed = [directory.resolve() for directory in directories]
+    wanted = [Path(name)] if name.startswith("/") else [each / name for each in allowed]
+    for candidate in (path.resolve() for path in wanted):
+        is_inside = any(candidate.is_relative_to(directory) for directory in allowed)
+        if is_inside and candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    places = ", ".join(map(str, directories))
+    raise InvalidDefinition(f"{key}: there is no program {name!r} in {places}")
+
+
+def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
+    spec_fields = SPEC_FIELDS[known.kind]
+    if unknown := changes.keys() - _FIELDS - set(spec_fields):
+        name = min(unknown)
+        close = difflib.get_close_matches(name, [*_FIELDS, *spec_fields], n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise InvalidOption(name, f"is no field of a {known.kind} definition{hint}")
+    spec = {**known.spec, **{name: changes[name] for name in spec_fields if name in changes}}
+    own = {name: value for name, value in changes.items() if name in _FIELDS}
+    if isinstance(document := own.get("arg_schema"), Mapping):
+        Schema(known.key, document)
+    if "tags" in own:
+        own["tags"] = _tags(known.key, own["tags"])
+    own["spec"] = {name: value for name, value in spec.items() if value is not None}
+    return replace(known, **own)
+
+
+def _kind(kind: str) -> Kind:
+    try:
+        return Kind(kind)
+    except ValueError:
+        raise InvalidOption("kind", f"must be one of {', '.join(Kind)}, not {kind!r}") from None
+
+
+def _tags(key: str, tags: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(tags, str):
+        raise InvalidDefinition(f"{key}: tags must be a list of texts")
+    return tuple(tags)
+
+
+# As the database reads them from JSON
+
+_COLUMNS = frozenset(
+    {
+        *("key", "kind", "description", "queue", "priority", "max_attempts", "timeout"),
+        *("backoff_base", "backoff_factor", "backoff_cap", "backoff_jitter"),
+        *("arg_schema", "spec", "tags", "retention"),
+    }
+)
+
+
+def _columns_of(kind: Kind, field: str) -> set[str]:
+    if field == "backoff":
+        return {"backoff_base", "backoff_factor", "backoff_cap", "backoff_jitter"}
+    return {"spec"} if field in SPEC_FIELDS[kind] else {field}
+
+
+def _facts(definition: Definition, columns: Iterable[str]) -> dict[str, Any]:
+    backoff = definition.backoff
+    facts = {
+        "key": definition.key,
+        "kind": definition.kind,
+        "description": definition.description,
+        "queue": definition.queue,
+        "priority": definition.priority,
+        "max_attempts": definition.max_attempts,
+        "timeout": _interval(definition.timeout),
+        "backoff_factor": backoff.factor,
+        "arg_schema": definition.arg_schema,
+        "spec": definition.spec,
+        "tags": list(definition.tags),
+        "retention": _interval(definition.retention),
+        **{column: _interval(getattr(backoff, name)) for name, column in _BACKOFF.items()},
+    }
+    return {name: facts[name] for name in columns}
+
+
+def _interval(duration: timedelta | None) -> str | None:
+    return None if duration is None else f"{duration.total_seconds()} seconds"
+
+
+async def _unknown(database: Database, key: str) -> UnknownDefinition:
+    keys = [known for (known,) in await database.arun(store.keys())]
+    close = difflib.get_close_matches(key, keys, n=1)
+    return UnknownDefinition(key, close[0] if close else None)

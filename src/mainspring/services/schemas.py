@@ -1,0 +1,50 @@
+"""The schemas of definitions, for payloads that are about to be enqueued."""
+
+import time
+from collections.abc import Iterable, Mapping
+
+from mainspring.db.access import Database
+from mainspring.domain.definitions import Handler
+from mainspring.domain.schemas import Schema
+from mainspring.store import definitions as store
+
+_FRESH_SECONDS = 5.0
+
+
+class SchemaBook:
+    """Those of an app's handlers, and those of definitions without code as they were a few seconds
+    ago; a worker checks once more, by the version that the job got."""
+
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = handlers
+        self._known: dict[str, tuple[float, Schema | None]] = {}
+
+    def ensure(self, database: Database, key: str, payloads: Iterable[object]) -> None:
+        """Raise InvalidPayload for the first that does not fit."""
+        if not self._is_known(key):
+            self._learn(key, database.run(store.schema_of(key)))
+        self._check(key, payloads)
+
+    async def aensure(self, database: Database, key: str, payloads: Iterable[object]) -> None:
+        """The same from async code."""
+        if not self._is_known(key):
+            self._learn(key, await database.arun(store.schema_of(key)))
+        self._check(key, payloads)
+
+    def _is_known(self, key: str) -> bool:
+        if key in self._handlers:
+            return True
+        learned_at, _ = self._known.get(key, (float("-inf"), None))
+        return time.monotonic() - learned_at < _FRESH_SECONDS
+
+    def _learn(self, key: str, rows: list[tuple[object, ...]]) -> None:
+        document = rows[0][0] if rows else None
+        schema = Schema(key, document) if isinstance(document, dict) else None
+        self._known[key] = (time.monotonic(), schema)
+
+    def _check(self, key: str, payloads: Iterable[object]) -> None:
+        handler = self._handlers.get(key)
+        schema = handler.schema if handler is not None else self._known[key][1]
+        if schema is not None:
+            for payload in payloads:
+                schema.ensure(payload)

@@ -1,0 +1,115 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mainspring.domain.commands import read_argv
+from mainspring.domain.errors import InvalidDefinition, InvalidPayload
+
+ARGV = ["sync-photos", "--tenant-id", "{tenant_id}", ["--limit={limit}"], "--", "{folder}"]
+PAYLOAD = {"tenant_id": "acme", "folder": "/photos"}
+
+
+def build(argv, payload):
+    return read_argv("sync", argv).arguments(payload)
+
+
+def test_a_field_becomes_one_argument():
+    assert build(ARGV, {**PAYLOAD, "limit": 5}) == [
+        "--tenant-id",
+        "acme",
+        "--limit=5",
+        "--",
+        "/photos",
+    ]
+
+
+@pytest.mark.parametrize("payload", [PAYLOAD, {**PAYLOAD, "limit": None}])
+def test_optional_arguments_are_left_out_without_their_field(payload):
+    assert build(ARGV, payload) == ["--tenant-id", "acme", "--", "/photos"]
+
+
+def test_optional_arguments_come_all_or_not_at_all():
+    argv = ["x", ["--from", "{start}", "--to", "{end}"]]
+
+    assert build(argv, {"start": 1, "end": 2}) == ["--from", "1", "--to", "2"]
+    assert build(argv, {"start": 1}) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("a b", "a b"), (3, "3"), (1.5, "1.5"), (True, "true"), (False, "false"), ("", "")],
+)
+def test_texts_numbers_and_booleans_become_text(value, text):
+    assert build(["x", "{v}"], {"v": value}) == [text]
+
+
+@pytest.mark.parametrize("value", ["; rm -rf /", "$(id)", "`id`", "a\nb", "a'b\"c", "{v}", "*"])
+def test_what_a_shell_would_read_is_one_argument_as_it_is(value):
+    assert build(["x", "{v}"], {"v": value}) == [value]
+
+
+@pytest.mark.parametrize("value", ["--rm", "-v", "-", "-5", -5])
+def test_a_value_cannot_become_an_option(value):
+    with pytest.raises(InvalidPayload, match="'v' begins with a dash"):
+        build(["x", "{v}"], {"v": value})
+    with pytest.raises(InvalidPayload, match="'v' begins with a dash"):
+        build(["x", "--name", "{v}"], {"v": value})
+
+
+@pytest.mark.parametrize("argv", [["x", "--name={v}"], ["x", "--", "{v}"]])
+def test_a_definition_may_allow_a_dash_where_it_is_no_option(argv):
+    assert build(argv, {"v": "--rm"})[-1].endswith("--rm")
+
+
+@given(st.text(), st.text())
+def test_no_value_changes_the_number_of_arguments_or_their_neighbours(one, other):
+    try:
+        built = build(["x", "first", "{a}", "--b={b}", "last"], {"a": one, "b": other})
+    except InvalidPayload:
+        assert one.startswith("-") or "\x00" in one + other
+    else:
+        assert built == ["first", one, f"--b={other}", "last"]
+
+
+@pytest.mark.parametrize(
+    ("payload", "said"),
+    [
+        ({"folder": "/p"}, "lacks 'tenant_id'"),
+        ({**PAYLOAD, "folder": ["a"]}, "'folder' must be a text, a number or a boolean"),
+        ({**PAYLOAD, "folder": {"a": 1}}, "'folder' must be a text, a number or a boolean"),
+        ({**PAYLOAD, "folder": "a\x00b"}, "'folder' holds a NUL byte"),
+    ],
+)
+def test_a_payload_that_cannot_become_arguments_is_refused_by_its_field(payload, said):
+    with pytest.raises(InvalidPayload, match=said):
+        build(ARGV, payload)
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ("ls -l", "argv must be a list of arguments"),
+        ([], "argv must be a list of arguments"),
+        (None, "argv must be a list of arguments"),
+        ([""], "argv must begin with the name or path of a program"),
+        (["{program}"], "argv must begin with the name or path of a program"),
+        ([7], "argv must begin with the name or path of a program"),
+        (["ls", 7], "an argument is a text or a list of texts, not 7"),
+        (["ls", []], "an argument is a text or a list of texts"),
+        (["ls", ["-l"]], "name no field of the payload"),
+        (["ls", "{a}{b}"], "one field must stand alone or at the end"),
+        (["ls", "{a}.txt"], "one field must stand alone or at the end"),
+        (["ls", "{a b}"], "has a brace but no field"),
+        (["ls", "{a.__class__}"], "has a brace but no field"),
+        (["ls", "{}"], "has a brace but no field"),
+        (["ls", "a\x00b"], "argv holds a NUL byte"),
+        (["ls", *["x"] * 1001], "more than 1000 arguments"),
+    ],
+)
+def test_a_template_that_cannot_be_read_is_refused(argv, said):
+    with pytest.raises(InvalidDefinition, match=said):
+        read_argv("sync", argv)
+
+
+def test_a_template_tells_which_fields_it_names():
+    assert read_argv("sync", ARGV).fields == {"tenant_id", "limit", "folder"}
