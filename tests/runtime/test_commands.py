@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from mainspring import AttemptStatus, Job, JobState, Mainspring
+from mainspring.db.templates import fresh_database
 from mainspring.domain.types import WaitsFor
 from mainspring.settings import load
 from tests.support.processes import StartWorker
@@ -233,15 +234,15 @@ time.sleep(60)
 """
 
 
-def tagged() -> list[int]:
-    """The processes of this host that a command of a worker is, or was."""
+def processes(folder: Path) -> list[int]:
+    """Those that run a program of this test's own folder."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            environment = (entry / "environ").read_bytes()
+            words = (entry / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"MAINSPRING_ATTEMPT_ID=" in environment and entry.name.isdigit():
+        if entry.name.isdigit() and bytes(folder) in words:
             found.append(int(entry.name))
     return found
 
@@ -285,16 +286,35 @@ async def test_what_a_command_leaves_behind_dies_with_it(app, program, source):
     assert not is_running(left)
 
 
-async def test_the_children_of_a_fork_bomb_die_with_the_job(app, program):
+async def test_the_command_of_another_database_with_the_same_numbers_lives_on(
+    app, program, folder, server_url
+):
+    program("slow", "print('begun', flush=True); time.sleep(60)")
+    program("leaves", DAEMON)
+    await app.definitions.acreate("work", "command", argv=["slow"], max_attempts=1)
+    async with working(app, command_directories=str(folder)):
+        handle = await app.aenqueue("work", {})
+        await await_until(lambda: processes(folder))
+        with fresh_database(server_url) as url:
+            settings = load(database_url=url, command_directories=str(folder))
+            async with Mainspring(settings=settings) as other:
+                assert (await run(other, ["leaves"])).id == handle.id
+
+        assert (await handle.ajob()).state is JobState.RUNNING
+        await app.acancel(handle.id)
+        await ended(handle)
+
+
+async def test_the_children_of_a_fork_bomb_die_with_the_job(app, program, folder):
     program("bomb", FORK_BOMB)
     await app.definitions.acreate("work", "command", argv=["bomb"], max_attempts=1)
     async with working(app, command_directories=app.settings.command_directories):
         handle = await app.aenqueue("work", {})
-        await await_until(lambda: len(tagged()) > 40)
+        await await_until(lambda: len(processes(folder)) > 40)
         await app.acancel(handle.id)
         await ended(handle)
 
-        await await_until(lambda: not tagged())
+        await await_until(lambda: not processes(folder))
 
 
 def test_the_commands_of_a_worker_that_was_killed_die_too(
@@ -315,8 +335,8 @@ def test_the_commands_of_a_worker_that_was_killed_die_too(
     worker = start_worker(command_directories=folder, lease_seconds=2)
     worker.started(connection)
     handle = shared_app.enqueue("slow", {})
-    wait_until(lambda: len(tagged()) == 1, 20, "the command runs")
-    (first,) = tagged()
+    wait_until(lambda: len(processes(folder)) == 1, 20, "the command runs")
+    (first,) = processes(folder)
 
     worker.kill()
     start_worker(command_directories=folder, lease_seconds=2).started(connection)

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Collection, Coroutine
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,6 +51,8 @@ class CommandExecutor:
         self._variables = frozenset(variables)
         self._grace = grace_seconds
         self._pids: set[int] = set()
+        # Numbers of jobs are those of a database, and a host may serve several.
+        self._token = uuid.uuid4().hex
         descendants.adopt_orphans()
         descendants.end_left_over(
             {worker for worker in descendants.workers_of_commands() if is_gone(worker)}
@@ -111,7 +114,7 @@ class CommandExecutor:
             "MAINSPRING_JOB_ID": str(job.id),
             "MAINSPRING_TENANT_ID": job.tenant_id,
             "MAINSPRING_ATTEMPT": str(job.attempt),
-            descendants.ATTEMPT: _attempt_id(job),
+            descendants.ATTEMPT: self._attempt_id(job),
             descendants.WORKER: process_identity(),
         }
 
@@ -144,12 +147,15 @@ class CommandExecutor:
             descendants.end_group(process.pid, signal.SIGKILL)
             return process.wait()  # It cannot refuse, so this is over at once.
 
+    def _attempt_id(self, job: HeldJob) -> str:
+        return f"{self._token}-{job.id}-{job.fence}"
+
     def _end_rest(self, job: HeldJob, process: "subprocess.Popen[bytes]") -> None:
         """Kill what has left the session; it may still be making more. To look at all processes
         takes longer than a small command, so only where there is someone we did not start."""
         if job.stop is not None or descendants.children() - self._pids:
             deadline = time.monotonic() + _LAST_WORDS_SECONDS
-            attempt_id = _attempt_id(job)
+            attempt_id = self._attempt_id(job)
             while descendants.end_strays(attempt_id) and time.monotonic() < deadline:
                 pass
             descendants.reap()
@@ -168,10 +174,6 @@ async def _at_any_rate(duty: Coroutine[Any, Any, Any]) -> None:
             continue
         except TimeoutError:
             return
-
-
-def _attempt_id(job: HeldJob) -> str:
-    return f"{job.id}-{job.fence}"
 
 
 async def _ended(process: "subprocess.Popen[bytes]") -> int:
