@@ -55,5 +55,5 @@ alter table mainspring.attempts
     drop column exit_code, drop column stdout_tail, drop column stderr_tail, drop column pid;
 
 -- Functions that run what they are given under the rights of one role each.
-create schema mainspring_calls;
+create schema if not exists mainspring_calls;
 revoke all on schema mainspring_calls from public;
