@@ -37,7 +37,7 @@ begin
     perform 1 / (payload ->> 'divisor')::integer;
     return '{"success": true}';
 end $$;
-create function civic.wanders() returns text language sql as $$ select 'fine' $$;
+create function civic.wanders() returns jsonb language sql as $$ select '"fine"'::jsonb $$;
 create function civic.sleeps(payload jsonb) returns jsonb language plpgsql as $$
 begin
     insert into log values ('slept');

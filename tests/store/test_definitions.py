@@ -17,10 +17,12 @@ create function civic.cleanup(payload jsonb) returns jsonb language sql as $$ se
 create function civic.bare() returns jsonb language sql as $$ select '{}'::jsonb $$;
 create function civic.other(payload integer) returns jsonb language sql as $$ select '1'::jsonb $$;
 create function civic."Odd; name"() returns jsonb language sql as $$ select '{}'::jsonb $$;
+create function civic.many() returns setof jsonb language sql as $$ select '{}'::jsonb $$;
 create procedure civic.acts() language sql as $$ select 1 $$;
 """
 NO_FUNCTION = (
-    "there is no function {} that takes one jsonb or nothing; write its name with its schema"
+    "there is no function {} that takes one jsonb or nothing and returns jsonb;"
+    " write its name with its schema"
 )
 
 
@@ -69,6 +71,9 @@ def refuses(connection: psycopg.Connection, field: str, problem: str, key: str =
         "civic.cleanup()",
         " ",
         "pg_catalog.pg_sleep",
+        "pg_catalog.now",
+        "pg_catalog.pg_reload_conf",
+        "civic.many",
     ],
 )
 def test_a_name_that_is_no_function_for_jobs_is_refused(civic, name):

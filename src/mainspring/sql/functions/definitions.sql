@@ -32,9 +32,10 @@ begin
       into find_function.namespace, find_function.name, find_function.takes_payload
       from pg_catalog.pg_proc as p
       join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
-     where n.nspname = parts[1] and p.proname = parts[2] and p.prokind = 'f'
-       and (p.pronargs = 0 or (p.pronargs = 1 and p.proargtypes[0] in (
-                'pg_catalog.jsonb'::pg_catalog.regtype, 'pg_catalog.json'::pg_catalog.regtype)))
+     where n.nspname = parts[1] and p.proname = parts[2] and p.prokind = 'f' and not p.proretset
+       and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[])
+       and (p.pronargs = 0 or (p.pronargs = 1
+                               and p.proargtypes[0] = any ('{jsonb,json}'::pg_catalog.regtype[])))
      order by p.pronargs desc limit 1;
 end
 $$;
@@ -100,7 +101,8 @@ begin
     select * into target from mainspring.find_function(full_name);
     if target.name is null then
         raise exception using errcode = 'undefined_function', message =
-            format('there is no function %s that takes one jsonb or nothing', full_name);
+            format('there is no function %s that takes one jsonb or nothing and returns jsonb',
+                   full_name);
     end if;
     execute format('select mainspring_calls.%I($1, $2, $3, $4)', mainspring.caller_of(role))
        into answer using target.namespace, target.name, payload, target.takes_payload;
@@ -122,8 +124,8 @@ begin
     end if;
     if (select name from mainspring.find_function(spec ->> 'function')) is null then
         return array['function', format(
-            'there is no function %s that takes one jsonb or nothing; write its name with its schema',
-            spec ->> 'function')];
+            'there is no function %s that takes one jsonb or nothing and returns jsonb; '
+            || 'write its name with its schema', spec ->> 'function')];
     end if;
     if not exists (select from pg_catalog.pg_roles where rolname = role) then
         return array['role', format('there is no role %s', coalesce(role, 'null'))];
