@@ -18,11 +18,13 @@ AS_ROOT = os.geteuid() == 0
 PATH = os.pathsep.join(
     str(Path(package.__file__ or "").parents[1]) for package in (mainspring, psycopg)
 )
+# The tests may run with Ctrl-C turned off, as in the background of a script.
 HOLD = """
-import sys
+import signal, sys
 from pathlib import Path
 from mainspring.db import embedded
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with embedded.running(Path(sys.argv[1])) as server:
     print(server.pid, server.url, flush=True)
     sys.stdin.read()
