@@ -22,17 +22,9 @@ from mainspring.defining import Definitions
 from mainspring.domain.definitions import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Handler
 from mainspring.domain.errors import InputError, InvalidDefinition, UnknownDefinition
 from mainspring.domain.handlers import choose_mode
-from mainspring.domain.jobs import Attempt, EnqueueOptions, Job, ensure_payload
+from mainspring.domain.jobs import EnqueueOptions, ensure_payload
 from mainspring.domain.retry import Backoff
-from mainspring.domain.types import (
-    DEFAULT_PRIORITY,
-    DEFAULT_QUEUE,
-    DEFAULT_TENANT,
-    ExecutionMode,
-    JobId,
-    JobState,
-    TenantId,
-)
+from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode, JobId
 from mainspring.functions import (
     JobDecorator,
     JobFunction,
@@ -41,6 +33,7 @@ from mainspring.functions import (
     make_definition,
     make_options,
 )
+from mainspring.operating import JobOperations
 from mainspring.runtime.context import Context
 from mainspring.scheduling import Schedules
 from mainspring.services import jobs as services
@@ -48,13 +41,12 @@ from mainspring.services.definitions import ensure_synced
 from mainspring.services.schemas import SchemaBook
 from mainspring.settings import Settings
 from mainspring.store import definitions as definition_store
-from mainspring.store import jobs as job_store
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Mainspring:
+class Mainspring(JobOperations):
     """Definitions and their handlers, and the way to the database.
 
     Without a URL (argument or MAINSPRING_DATABASE_URL) the embedded PostgreSQL is used.
@@ -241,70 +233,6 @@ class Mainspring:
         self, job: Any, payload: dict[str, Any], **options: Any
     ) -> JobHandle:
         return await self.aenqueue(*checked(job, payload), **options)
-
-    # Operating on jobs
-
-    async def ajob(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Job:
-        """One job, live or finished."""
-        return await services.get(self.database, JobId(job_id), TenantId(tenant_id))
-
-    async def ajobs(
-        self,
-        *,
-        tenant_id: str = DEFAULT_TENANT,
-        state: JobState | None = None,
-        queue: str | None = None,
-        definition: str | None = None,
-        before: int | None = None,
-        limit: int = 50,
-    ) -> list[Job]:
-        """Newest first; page on with the last id as `before`."""
-        return await services.list_jobs(
-            self.database,
-            TenantId(tenant_id),
-            state=state,
-            queue=queue,
-            definition=definition,
-            before=before,
-            limit=limit,
-        )
-
-    async def aattempts(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> list[Attempt]:
-        """The attempts of a job, first to last."""
-        return await services.attempts(self.database, JobId(job_id), TenantId(tenant_id))
-
-    async def acancel(
-        self,
-        job_id: int,
-        reason: str = "canceled by request",
-        *,
-        tenant_id: str = DEFAULT_TENANT,
-        connection: object = None,
-    ) -> JobState:
-        """Cancel a queued job at once; ask a running one to stop, then the answer is running."""
-        call = job_store.cancel(TenantId(tenant_id), JobId(job_id), reason)
-        ((state,),) = await self.database.arun(call, connection)
-        return JobState(state)
-
-    async def aretry(
-        self,
-        job_id: int,
-        payload: dict[str, Any] | None = None,
-        *,
-        tenant_id: str = DEFAULT_TENANT,
-        connection: object = None,
-    ) -> None:
-        """Put a failed, dead-lettered or canceled job back to queued."""
-        limit = self.settings.max_payload_bytes
-        call = services.plan_retry(JobId(job_id), payload, TenantId(tenant_id), limit=limit)
-        await self.database.arun(call, connection)
-
-    async def adelete(
-        self, job_id: int, *, tenant_id: str = DEFAULT_TENANT, connection: object = None
-    ) -> None:
-        """Remove a job that is not running, with its attempts."""
-        call = job_store.delete(TenantId(tenant_id), JobId(job_id))
-        await self.database.arun(call, connection)
 
     # Living
 

@@ -1,0 +1,79 @@
+"""What is done to jobs that were enqueued: look at them, cancel, retry and delete them."""
+
+from typing import Any
+
+from mainspring.db.access import Database
+from mainspring.domain.jobs import Attempt, Job
+from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
+from mainspring.services import jobs as services
+from mainspring.settings import Settings
+from mainspring.store import jobs as job_store
+
+
+class JobOperations:
+    """The part of `Mainspring` that operators use."""
+
+    database: Database
+    settings: Settings
+
+    async def ajob(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Job:
+        """One job, live or finished."""
+        return await services.get(self.database, JobId(job_id), TenantId(tenant_id))
+
+    async def ajobs(
+        self,
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        state: JobState | None = None,
+        queue: str | None = None,
+        definition: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> list[Job]:
+        """Newest first; page on with the last id as `before`."""
+        return await services.list_jobs(
+            self.database,
+            TenantId(tenant_id),
+            state=state,
+            queue=queue,
+            definition=definition,
+            before=before,
+            limit=limit,
+        )
+
+    async def aattempts(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> list[Attempt]:
+        """The attempts of a job, first to last."""
+        return await services.attempts(self.database, JobId(job_id), TenantId(tenant_id))
+
+    async def acancel(
+        self,
+        job_id: int,
+        reason: str = "canceled by request",
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        connection: object = None,
+    ) -> JobState:
+        """Cancel a queued job at once; ask a running one to stop, then the answer is running."""
+        call = job_store.cancel(TenantId(tenant_id), JobId(job_id), reason)
+        ((state,),) = await self.database.arun(call, connection)
+        return JobState(state)
+
+    async def aretry(
+        self,
+        job_id: int,
+        payload: dict[str, Any] | None = None,
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        connection: object = None,
+    ) -> None:
+        """Put a failed, dead-lettered or canceled job back to queued."""
+        limit = self.settings.max_payload_bytes
+        call = services.plan_retry(JobId(job_id), payload, TenantId(tenant_id), limit=limit)
+        await self.database.arun(call, connection)
+
+    async def adelete(
+        self, job_id: int, *, tenant_id: str = DEFAULT_TENANT, connection: object = None
+    ) -> None:
+        """Remove a job that is not running, with its attempts."""
+        call = job_store.delete(TenantId(tenant_id), JobId(job_id))
+        await self.database.arun(call, connection)
