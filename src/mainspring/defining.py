@@ -3,51 +3,18 @@
 await app.definitions.acreate("daily_cleanup", "sql", function="civic.daily_cleanup")
 """
 
-from collections.abc import Callable, Coroutine
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any
 
-from mainspring.db.access import Database
 from mainspring.domain.definitions import DefinitionState
+from mainspring.doors import Door, blocking
 from mainspring.services import definitions as services
-from mainspring.settings import Settings
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 # Inside the class `list` is one of its methods.
 States = list[DefinitionState]
 
 
-class Door(Protocol):
-    """The `Mainspring` as its definitions need it."""
-
-    database: Database
-    settings: Settings
-
-    def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T: ...
-
-
-def _blocking(
-    method: Callable[Concatenate["Definitions", P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate["Definitions", P], T]:
-    """The same method for plain code."""
-
-    @wraps(method)
-    def run(self: "Definitions", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._app.blocking(method(self, *args, **kwargs))
-
-    run.__name__ = method.__name__.removeprefix("a")
-    run.__qualname__ = f"Definitions.{run.__name__}"
-    return run
-
-
-class Definitions:
-    """The definitions of an app: `app.definitions`. Each method has a blocking twin without its
-    a."""
-
-    def __init__(self, app: Door) -> None:
-        self._app = app
+class Definitions(Door):
+    """The definitions of an app: `app.definitions`."""
 
     async def acreate(self, key: str, kind: str, /, **fields: Any) -> DefinitionState:
         """Add a definition; `kind` is "sql", which needs `function`, or "command", which needs
@@ -85,9 +52,9 @@ class Definitions:
             self._app.database, after=after, kind=kind, active=active, limit=limit
         )
 
-    create = _blocking(acreate)
-    update = _blocking(aupdate)
-    activate = _blocking(aactivate)
-    deactivate = _blocking(adeactivate)
-    get = _blocking(aget)
-    list = _blocking(alist)
+    create = blocking(acreate)
+    update = blocking(aupdate)
+    activate = blocking(aactivate)
+    deactivate = blocking(adeactivate)
+    get = blocking(aget)
+    list = blocking(alist)
