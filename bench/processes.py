@@ -140,7 +140,11 @@ def _scheduler_command(system: System, dsn: str, command: str, *, count: int) ->
 
 
 def _environment(dsn: str, handler: str = "noop", stamps: Path | None = None) -> Mapping[str, str]:
-    chosen = {HANDLER_VARIABLE: handler, "MAINSPRING_DATABASE_URL": dsn}
+    chosen = {
+        HANDLER_VARIABLE: handler,
+        "MAINSPRING_DATABASE_URL": dsn,
+        "MAINSPRING_COMMAND_DIRECTORIES": "/bin:/usr/bin",
+    }
     if stamps:
         chosen[STAMPS_VARIABLE] = str(stamps)
     return os.environ | chosen

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bench.benches import Bench
-from bench.cases import CASES, ONLY_OURS, SCHEDULED
+from bench.cases import CASES, ONLY_OURS, SCHEDULED, WITHOUT_RIVALS
 from bench.catalogue import OURS, System
 from bench.measurements import Measurement
 from bench.processes import ProcessFailed
@@ -59,8 +59,8 @@ def _rotated(systems: Sequence[System], turn: int) -> list[System]:
 def _omission(system: System, case: str) -> str | None:
     if reason := system.absence():
         return f"{system.name}: not measured: {reason}"
-    if case in ONLY_OURS and system.name != OURS:
-        return f"{case}: measured for mainspring only"
+    if (case in ONLY_OURS and system.name != OURS) or (case in WITHOUT_RIVALS and system.is_rival):
+        return f"{case}: not measured for rivals"
     if case in SCHEDULED and system.schedules is None:
         return f"{system.name}: its schedules are not measured"
     if case not in SCHEDULED and not system.is_queue:

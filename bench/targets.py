@@ -130,5 +130,9 @@ TARGETS: Final = (
         2.0,
         is_ceiling=True,
     ),
+    Target("drain_beside_limited", "of drain_1", _to_own("drain_beside_limited", "drain_1"), 0.9),
+    Target("drain_keys", "of drain_1", _to_own("drain_keys", "drain_1"), 0.5),
+    # A job costs 1.3 times the spawn at the most.
+    Target("command_spawn", "of a bare loop", _to_raw("command_spawn"), 1 / 1.3),
     Target("memory", "MiB", _own("memory"), 150, is_ceiling=True),
 )

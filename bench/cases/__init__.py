@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from bench.benches import Bench
-from bench.cases import drain, enqueue, latency, memory, schedules, sustained
+from bench.cases import commands, drain, enqueue, latency, limits, memory, schedules, sustained
 from bench.catalogue import System
 from bench.measurements import Measurement
 
@@ -15,8 +15,10 @@ CASES: Final[Mapping[str, Case]] = {
     "bulk_enqueue": enqueue.bulk,
     # Judged by the one before it.
     "fire_due": schedules.fire_due,
-    # Next to each other, as the second and third are judged by the first.
+    # Next to each other, as the others are judged by the first.
     "drain_1": drain.one_worker,
+    "drain_beside_limited": limits.beside,
+    "drain_keys": limits.by_key,
     "drain_history": drain.with_history,
     "drain_backlog": drain.with_backlog,
     "drain_2": drain.two_workers,
@@ -26,7 +28,9 @@ CASES: Final[Mapping[str, Case]] = {
     "schedule_lateness": schedules.lateness,
     "tick_million": schedules.tick,
     "memory": memory.measure,
+    "command_spawn": commands.spawn,
 }
-ONLY_OURS: Final = frozenset({"memory", "tick_million"})
+ONLY_OURS: Final = frozenset({"memory", "tick_million", "drain_beside_limited", "drain_keys"})
+WITHOUT_RIVALS: Final = frozenset({"command_spawn"})
 SCHEDULED: Final = frozenset({"fire_due", "schedule_lateness", "tick_million"})
 QUICK: Final = ("single_enqueue", "bulk_enqueue", "fire_due", "drain_1", "latency")

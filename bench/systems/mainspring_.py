@@ -19,10 +19,20 @@ from mainspring.runtime.loop import Loop
 
 _SECONDS: Final = 2.0
 _WAKE_SECONDS: Final = 0.001
+_HELD_SECONDS: Final = 3600
 
 # The database comes from MAINSPRING_DATABASE_URL, as it would in a deployment.
 app: Final = Mainspring()
 noop: Final = app.job(key="noop", queue=QUEUE)(chosen())
+
+keyed: Final = app.job(key="keyed", queue=QUEUE, key_concurrency=10, limit_by="n")(chosen())
+
+
+@app.job(queue=QUEUE, concurrency=1)
+async def held(n: int) -> None:
+    """The others of its kind wait for it."""
+    await asyncio.sleep(_HELD_SECONDS)
+
 
 # A scheduler is started with the app that has the name of the command; see bench.processes.
 fire_due: Final = app

@@ -6,6 +6,7 @@ import typing as _typing
 __version__ = "0.1.0"
 
 __all__ = [
+    "Approval",
     "Attempt",
     "AttemptStatus",
     "Backoff",
@@ -17,6 +18,11 @@ __all__ = [
     "DstGap",
     "Fail",
     "Fire",
+    "Flow",
+    "FlowHandle",
+    "FlowJob",
+    "FlowState",
+    "FlowSummary",
     "Job",
     "JobCanceled",
     "JobFunction",
@@ -24,9 +30,11 @@ __all__ = [
     "JobState",
     "Launch",
     "Launcher",
+    "LimitState",
     "Mainspring",
     "MainspringError",
     "Overlap",
+    "Parent",
     "Progress",
     "ScheduleSpec",
     "ScheduleState",
@@ -35,20 +43,26 @@ __all__ = [
     "SlotOutcome",
     "SlotTrigger",
     "Snooze",
+    "Step",
     "Triggered",
+    "Vote",
 ]
 
 _HOMES = {
     "app": ("Mainspring",),
+    "domain.approvals": ("Approval", "Vote"),
     "domain.cron": ("DstFold", "DstGap"),
     "domain.definitions": ("DefinitionState",),
     "domain.errors": ("MainspringError",),
+    "domain.flows": ("FlowJob", "FlowState", "FlowSummary", "Parent", "Step"),
     "domain.jobs": ("Attempt", "Cancel", "Fail", "Job", "Progress", "Snooze"),
+    "domain.limits": ("LimitState",),
     "domain.retry": ("Backoff",),
     "domain.schedules": ("ScheduleSpec", "ScheduleState"),
     "domain.slots": ("CatchUp", "Overlap", "SlotOutcome", "SlotTrigger"),
     "domain.timings": ("Fire",),
     "domain.types": ("AttemptStatus", "JobState"),
+    "flowing": ("Flow", "FlowHandle"),
     "functions": ("JobFunction", "JobHandle"),
     "runtime.context": ("Context", "JobCanceled", "SlotInfo"),
     "runtime.launchers": ("Launch", "Launcher"),
@@ -58,15 +72,19 @@ _HOMES = {
 
 if _typing.TYPE_CHECKING:
     from mainspring.app import Mainspring
+    from mainspring.domain.approvals import Approval, Vote
     from mainspring.domain.cron import DstFold, DstGap
     from mainspring.domain.definitions import DefinitionState
     from mainspring.domain.errors import MainspringError
+    from mainspring.domain.flows import FlowJob, FlowState, FlowSummary, Parent, Step
     from mainspring.domain.jobs import Attempt, Cancel, Fail, Job, Progress, Snooze
+    from mainspring.domain.limits import LimitState
     from mainspring.domain.retry import Backoff
     from mainspring.domain.schedules import ScheduleSpec, ScheduleState
     from mainspring.domain.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
     from mainspring.domain.timings import Fire
     from mainspring.domain.types import AttemptStatus, JobState
+    from mainspring.flowing import Flow, FlowHandle
     from mainspring.functions import JobFunction, JobHandle
     from mainspring.runtime.context import Context, JobCanceled, SlotInfo
     from mainspring.runtime.launchers import Launch, Launcher

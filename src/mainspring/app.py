@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring import settings as settings_module
+from mainspring.approving import Approvals
 from mainspring.db.access import Database
 from mainspring.db.calls import Call
 from mainspring.defining import Definitions
@@ -24,7 +25,15 @@ from mainspring.domain.errors import InputError, InvalidDefinition, UnknownDefin
 from mainspring.domain.handlers import choose_mode
 from mainspring.domain.jobs import EnqueueOptions, ensure_payload
 from mainspring.domain.retry import Backoff
-from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode, JobId
+from mainspring.domain.types import (
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    DEFAULT_TENANT,
+    ExecutionMode,
+    JobId,
+    TenantId,
+)
+from mainspring.flowing import Flow, Flows
 from mainspring.functions import (
     JobDecorator,
     JobFunction,
@@ -33,6 +42,7 @@ from mainspring.functions import (
     make_definition,
     make_options,
 )
+from mainspring.limiting import Limits
 from mainspring.operating import JobOperations
 from mainspring.runtime.context import Context
 from mainspring.scheduling import Schedules
@@ -61,6 +71,9 @@ class Mainspring(JobOperations):
         self.handlers: dict[str, Handler] = {}
         self.functions: dict[str, JobFunction[..., Any]] = {}
         self.definitions = Definitions(self)
+        self.limits = Limits(self)
+        self.approvals = Approvals(self)
+        self.flows = Flows(self)
         self.schemas = SchemaBook(self.handlers)
         self.schedules = Schedules(self)
         self.schedule = self.schedules.declare
@@ -89,6 +102,15 @@ class Mainspring(JobOperations):
         arg_schema: Mapping[str, Any] | None = None,
         tags: Sequence[str] = (),
         retention: timedelta | None = None,
+        concurrency: int | None = None,
+        key_concurrency: int | None = None,
+        rate: str | None = None,
+        burst: int | None = None,
+        limit: str | None = None,
+        limit_by: str | None = None,
+        approvals_needed: int = 0,
+        approval_expiry: timedelta | None = None,
+        approvers: Sequence[str] = (),
     ) -> "JobDecorator": ...
     def job(self, function: Any = None, **options: Any) -> Any:
         """Register a function as the handler of a definition; its name is the key by default."""
@@ -225,6 +247,10 @@ class Mainspring(JobOperations):
         except UnknownDefinition as error:
             raise self._suggest(error) from None
         return JobHandle(job_id, is_new, options.tenant_id, self)
+
+    def flow(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> Flow:
+        """Jobs that wait for each other, to be enqueued together."""
+        return Flow(self, name, TenantId(tenant_id))
 
     def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> JobHandle:
         return self.enqueue(*checked(job, payload), **options)

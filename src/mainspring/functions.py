@@ -10,7 +10,7 @@ from mainspring.db.access import Database
 from mainspring.domain.definitions import Definition, Handler
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.handlers import HandlerSignature, choose_mode, read_signature
-from mainspring.domain.jobs import DedupeBy, EnqueueOptions, Job, OnDuplicate
+from mainspring.domain.jobs import DedupeBy, EnqueueOptions, Job, OnDuplicate, OnParentFailure
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
 from mainspring.runtime.context import Context
 from mainspring.services import jobs as services
@@ -115,6 +115,10 @@ class JobFunction(Generic[P, R]):
         on_duplicate: OnDuplicate = "raise",
         correlation_id: str | None = None,
         tags: Sequence[str] = (),
+        limit_key: str | None = None,
+        approvals_needed: int | None = None,
+        after: "Sequence[JobHandle | int]" = (),
+        on_parent_failure: OnParentFailure = "cancel",
     ) -> "JobFunction[P, R]":
         """The same job, to be enqueued with these options; the arguments stay checked."""
         chosen: JobFunction[P, R] = JobFunction(self._app, self.handler, self.signature)
@@ -134,6 +138,10 @@ class JobFunction(Generic[P, R]):
             on_duplicate=on_duplicate,
             correlation_id=correlation_id,
             tags=tuple(tags),
+            limit_key=limit_key,
+            approvals_needed=approvals_needed,
+            after=job_ids(after),
+            on_parent_failure=on_parent_failure,
         )
         return chosen
 
@@ -141,6 +149,10 @@ class JobFunction(Generic[P, R]):
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle: ...
     @overload
     def enqueue(self, *args: Any, connection: object, **kwargs: Any) -> JobHandle: ...
+    @overload
+    def enqueue(
+        self, *args: Any, after: "Sequence[JobHandle | int]", **kwargs: Any
+    ) -> JobHandle: ...
     def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
         """Enqueue from plain code; `connection=` does it in that connection's transaction."""
         chosen, payload = self._split(args, kwargs)
@@ -152,6 +164,10 @@ class JobFunction(Generic[P, R]):
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle: ...
     @overload
     async def aenqueue(self, *args: Any, connection: object, **kwargs: Any) -> JobHandle: ...
+    @overload
+    async def aenqueue(
+        self, *args: Any, after: "Sequence[JobHandle | int]", **kwargs: Any
+    ) -> JobHandle: ...
     async def aenqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
         """Enqueue from async code; `connection=` does it in that connection's transaction."""
         chosen, payload = self._split(args, kwargs)
@@ -216,10 +232,16 @@ def make_definition(key: str, function: Callable[..., Any], options: dict[str, A
         hint = f"; did you mean {close[0]}?" if close else ""
         raise InvalidDefinition(f"{key}: there is no option {name}{hint}")
     given = {name: value for name, value in options.items() if value is not None}
-    if "tags" in given:
-        given["tags"] = tuple(given["tags"])
+    for name in ("tags", "approvers"):
+        if name in given and not isinstance(given[name], str):
+            given[name] = tuple(given[name])
     given.setdefault("description", (function.__doc__ or "").strip().partition("\n")[0])
     return Definition(key=key, **given)
+
+
+def option_names() -> frozenset[str]:
+    """The names of all that an enqueue may say."""
+    return _OPTION_NAMES
 
 
 def make_options(given: dict[str, Any]) -> EnqueueOptions:
@@ -230,4 +252,16 @@ def make_options(given: dict[str, Any]) -> EnqueueOptions:
             close = difflib.get_close_matches(name, _OPTION_NAMES, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise InvalidOption(name, f"is not an option of an enqueue{hint}")
-    return replace(services.PLAIN, **{**given, "tags": tuple(given.get("tags", ()))})
+    read = {"tags": tuple(given.get("tags", ())), "after": job_ids(given.get("after", ()))}
+    return replace(services.PLAIN, **{**given, **read})
+
+
+def job_ids(jobs: "Sequence[JobHandle | int]") -> tuple[JobId, ...]:
+    """The ids of jobs given as handles or numbers."""
+    if isinstance(jobs, JobHandle | int):
+        raise InvalidOption("after", "must be a list of jobs")
+    given = [job.id if isinstance(job, JobHandle) else job for job in jobs]
+    for job in given:
+        if not isinstance(job, int) or isinstance(job, bool):
+            raise InvalidOption("after", f"must be a list of jobs, not of {type(job).__name__}")
+    return tuple(JobId(job) for job in given)

@@ -14,6 +14,14 @@ from tests.support.databases import empty_database, role
 
 MIGRATIONS = migrate.migrations()
 NUMBERS = [migration.number for migration in MIGRATIONS]
+WAITS = 6
+# As it was before a job could wait for more than time.
+OLD_ENQUEUE = """
+create function mainspring.enqueue(
+    text, jsonb, text, text, integer, integer, timestamptz, interval, timestamptz, text, text,
+    interval, text, text, text, text[])
+returns bigint language sql as 'select 1::bigint'
+"""
 COLUMNS = """
 select attname, format_type(atttypid, atttypmod), attcollation::regcollation::text, attnotnull
   from pg_attribute where attrelid = %s::regclass and attnum > 0 order by attnum
@@ -74,6 +82,32 @@ async def test_two_who_migrate_at_once_apply_it_once(empty_url):
 
     assert sorted(map(len, applied)) == [0, 0, len(MIGRATIONS)]
     await check(empty_url)
+
+
+async def test_an_upgrade_keeps_jobs_and_whom_enqueue_was_granted(empty_url, monkeypatch):
+    old = [each for each in MIGRATIONS if each.number < WAITS]
+    monkeypatch.setattr(migrate, "migrations", lambda: old)
+    monkeypatch.setattr(migrate, "functions", lambda: [OLD_ENQUEUE])
+    monkeypatch.setattr(migrate, "_PARTITIONS", "select 1")
+    await migrate.migrate(empty_url)
+    monkeypatch.undo()
+    with role(empty_url) as caller:
+        execute(empty_url, f"grant execute on function mainspring.enqueue to {caller}")
+        execute(empty_url, "insert into mainspring.jobs (definition) values ('work')")
+
+        await migrate.migrate(empty_url)
+
+        row = execute(
+            empty_url,
+            "select p.pronargs, has_function_privilege(%s, p.oid, 'execute') from pg_proc as p"
+            " where p.pronamespace = 'mainspring'::regnamespace and p.proname = 'enqueue'",
+            caller,
+        )
+    assert row == [(20, True)]
+    assert execute(empty_url, "select state, waits_for, limit_name from mainspring.jobs") == [
+        ("queued", None, None)
+    ]
+    assert execute(empty_url, "select to_regclass('mainspring.kept_grants')") == [(None,)]
 
 
 async def test_a_migration_that_fails_leaves_nothing_behind(empty_url):
@@ -167,6 +201,9 @@ def test_a_dump_that_fails_says_why(empty_url):
 
 def test_jobs_and_history_have_the_same_columns_in_the_same_order(connection):
     live = connection.execute(COLUMNS, ("mainspring.jobs",)).fetchall()
+    # What a job that has ended no longer counts for comes last, and is left out.
+    assert [column[0] for column in live[-2:]] == ["limit_name", "limit_key"]
+    live = live[:-2]
 
     assert connection.execute(COLUMNS, ("mainspring.jobs_history",)).fetchall() == live
     assert ("job_id", "bigint", "-", True) in live

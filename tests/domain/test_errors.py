@@ -27,6 +27,9 @@ SAMPLES = {
     "version": "14.2",
     "found": 1,
     "expected": 2,
+    "actor": "eve",
+    "approvers": ("ann", "bob"),
+    "flow_id": 7,
 }
 
 

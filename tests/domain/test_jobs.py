@@ -81,7 +81,7 @@ def test_only_a_running_job_can_succeed_and_then_nothing_follows():
 
 @pytest.mark.parametrize("state", [JobState.FAILED, JobState.DEAD_LETTER, JobState.CANCELED])
 def test_an_unsuccessful_job_can_only_be_retried(state):
-    assert MOVES[state] == {JobState.QUEUED}
+    assert MOVES[state] == {JobState.QUEUED, JobState.BLOCKED, JobState.AWAITING_APPROVAL}
 
 
 @pytest.mark.parametrize("state", JobState)

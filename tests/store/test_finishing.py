@@ -56,7 +56,7 @@ def succeed(
 ) -> list[Report]:
     worker_id, row = held
     reports = Successes([row.job_id], [row.fence], [WAITED], [RAN], [result])
-    return queue.run(attempts.finish_succeeded(queue.connection, worker_id, reports))
+    return queue.run(attempts.finish_succeeded(queue.connection, worker_id, reports)).refused
 
 
 def test_a_claim_gives_what_a_worker_needs(held):
@@ -171,7 +171,8 @@ def test_many_finish_in_one_statement(queue):
         [row.payload.encode() for row in claimed],
     )
 
-    assert queue.run(attempts.finish_succeeded(queue.connection, worker_id, reports)) == []
+    finished = queue.run(attempts.finish_succeeded(queue.connection, worker_id, reports))
+    assert finished == ([], [])
 
     assert all(job["result"] == job["payload"] for job in rows(queue, "jobs_history"))
     assert len(rows(queue, "attempts")) == 20

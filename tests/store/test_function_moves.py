@@ -46,8 +46,8 @@ def place(connection: psycopg.Connection, job_id: int) -> str:
 
 @pytest.mark.parametrize("state", [s for s in CAN_BE_CANCELED if s is not JobState.RUNNING])
 def test_cancel_ends_a_job_that_does_not_run(tx, state):
-    waits_for = WaitsFor.TIME if state is JobState.QUEUED else None
-    job_id = insert_job(tx, state, waits_for=waits_for, payload='{"n": 1}')
+    waits = {"waits_for": WaitsFor.TIME} if state is JobState.QUEUED else {}
+    job_id = insert_job(tx, state, payload='{"n": 1}', **waits)
 
     assert call(tx, "cancel", job_id, reason="not needed") == ["canceled"]
 

@@ -16,7 +16,7 @@ from psycopg import AsyncConnection
 
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
 from mainspring.store import attempts, workers
-from mainspring.store.attempts import ClaimedRow, Ending, Report, Return, Successes
+from mainspring.store.attempts import ClaimedRow, Ending, Finished, Report, Return, Successes
 from tests.support.queue_driver import LEASE, QueueDriver
 from tests.support.queue_model import NOW, Lease, ModelJob
 from tests.support.queue_rules import DAY, CallerRules, Machine, OperatorRules, TimeRules
@@ -205,10 +205,12 @@ class ReportRules(Machine):
         leases = data.draw(st.lists(st.sampled_from(own), min_size=1, max_size=3, unique=True))
         return WorkerId(worker_id), leases
 
-    def accepted(self, leases: list[Lease], refused: list[Report]) -> list[ModelJob]:
+    def accepted(self, leases: list[Lease], finished: Finished) -> list[ModelJob]:
         """The jobs whose report counts, after a look that the others were refused."""
         counting = [lease for lease in leases if self.model.accepts(lease)]
-        assert set(refused) == {report_of(lease) for lease in leases if lease not in counting}
+        assert set(finished.refused) == {
+            report_of(lease) for lease in leases if lease not in counting
+        }
         return [self.model.jobs[lease.job_id] for lease in counting]
 
 

@@ -31,6 +31,10 @@ def note(ctx: Context, what: str) -> None:
     )
 
 
+def _noted(what: str) -> list[tuple[int]]:
+    return _notebook().execute("select job_id from notes where what = %s", (what,)).fetchall()
+
+
 @cache
 def _notebook() -> psycopg.Connection:
     url = os.environ["MAINSPRING_DATABASE_URL"]
@@ -66,6 +70,21 @@ async def take_a_while(ctx: Context, seconds: float) -> str:
     await asyncio.sleep(seconds)
     note(ctx, "done")
     return "done"
+
+
+@app.job(concurrency=2)
+async def take_turns(ctx: Context, seconds: float) -> None:
+    note(ctx, "began")
+    await asyncio.sleep(seconds)
+    note(ctx, "done")
+
+
+@app.job(concurrency=1)
+async def hang_alone(ctx: Context) -> None:
+    """Hangs in the first attempt of the first job, which the others wait for."""
+    note(ctx, "began")
+    if ctx.attempt == 1 and len(_noted("began")) == 1:
+        await asyncio.sleep(FOR_EVER)
 
 
 @app.job

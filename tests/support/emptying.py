@@ -15,6 +15,11 @@ _TABLES = (
     "definitions",
     "definition_versions",
     "audit",
+    "limits",
+    "buckets",
+    "approvals",
+    "dependencies",
+    "flows",
 )
 
 
@@ -28,4 +33,5 @@ def empty(url: str) -> None:
         for table in _TABLES:
             connection.execute(f"delete from mainspring.{table}".encode())
         connection.execute("delete from mainspring.tenants where tenant_id <> 'default'")
+        connection.execute("update mainspring.tenants set weight = 1, max_running = null")
         connection.execute("alter sequence mainspring.job_ids restart")

@@ -214,7 +214,7 @@ class TimeRules(Machine):
         due = [job for job in self.waiting_for(WaitsFor.TIME) if job.due_in <= horizon]
         now = self.started_at + horizon
         rows = self.queue.statement("waits", "promote", now=now, limit=1000)
-        assert sorted(queue for (queue,) in rows) == sorted(job.queue for job in due)
+        assert sorted(queue for queue, _ in rows) == sorted(job.queue for job in due)
         for job in due:
             job.waits_for = None
 

@@ -12,7 +12,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from mainspring.domain.jobs import FINAL_STATES
-from mainspring.domain.types import JobState
+from mainspring.domain.types import JobState, WaitsFor
 
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
 
@@ -47,7 +47,9 @@ def _required(state: JobState) -> dict[str, Any]:
         return {"started_at": YESTERDAY, "finished_at": datetime.now(UTC)}
     if state is JobState.RUNNING:
         return {"started_at": YESTERDAY, "fence": 1, "worker_id": 7}
-    return {}
+    if state is JobState.AWAITING_APPROVAL:
+        return {"waits_for": WaitsFor.APPROVAL}
+    return {"waits_for": WaitsFor.PARENTS} if state is JobState.BLOCKED else {}
 
 
 def insert_attempt(connection: psycopg.Connection, job_id: int, **columns: Any) -> None:

@@ -14,7 +14,7 @@ from mainspring.cli import output
 from mainspring.cli.jobs import run
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
 from mainspring.cli.schedule_options import read_duration
-from mainspring.domain.definitions import DefinitionState
+from mainspring.domain.definitions import Definition, DefinitionState
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import Kind
 
@@ -53,6 +53,28 @@ Schema = Annotated[
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
 Retention = Annotated[
     str | None, typer.Option(help="How long its finished jobs are kept, such as 30d.")
+]
+
+Concurrency = Annotated[int | None, typer.Option(help="Most of its jobs that run at once.")]
+KeyConcurrency = Annotated[
+    int | None, typer.Option(help="Most of its jobs of one key that run at once.")
+]
+RateOption = Annotated[
+    str | None, typer.Option("--rate", help="Most starts of one key, such as 100/minute.")
+]
+Burst = Annotated[int | None, typer.Option(help="Starts in a row after a rest.")]
+LimitName = Annotated[str | None, typer.Option("--limit", help="A limit that it shares.")]
+LimitBy = Annotated[
+    str | None, typer.Option(help="The field of the payload that is the key, such as user_id.")
+]
+ApprovalsNeeded = Annotated[
+    int | None, typer.Option("--approvals", help="How many have to approve a job.")
+]
+ApprovalExpiry = Annotated[
+    str | None, typer.Option(help="How long an approval is waited for, such as 2d.")
+]
+Approvers = Annotated[
+    list[str] | None, typer.Option("--approver", help="Who may approve; may be repeated.")
 ]
 
 
@@ -106,6 +128,15 @@ def create(
     schema: Schema = None,
     tags: Tags = None,
     retention: Retention = None,
+    concurrency: Concurrency = None,
+    key_concurrency: KeyConcurrency = None,
+    rate: RateOption = None,
+    burst: Burst = None,
+    limit: LimitName = None,
+    limit_by: LimitBy = None,
+    approvals_needed: ApprovalsNeeded = None,
+    approval_expiry: ApprovalExpiry = None,
+    approvers: Approvers = None,
     as_json: AsJson = False,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
@@ -135,6 +166,15 @@ def update(
     schema: Schema = None,
     tags: Tags = None,
     retention: Retention = None,
+    concurrency: Concurrency = None,
+    key_concurrency: KeyConcurrency = None,
+    rate: RateOption = None,
+    burst: Burst = None,
+    limit: LimitName = None,
+    limit_by: LimitBy = None,
+    approvals_needed: ApprovalsNeeded = None,
+    approval_expiry: ApprovalExpiry = None,
+    approvers: Approvers = None,
     as_json: AsJson = False,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
@@ -165,14 +205,16 @@ def activate(key: Key, database_url: DatabaseUrl = None, data_dir: DataDir = Non
 _PLAIN = (
     *("function", "role", "working_directory"),
     *("description", "queue", "priority", "max_attempts"),
+    *("concurrency", "key_concurrency", "rate", "burst", "limit", "limit_by"),
+    "approvals_needed",
 )
-_LISTS = ("tags", "environment", "success_codes", "fail_codes")
+_LISTS = ("tags", "environment", "success_codes", "fail_codes", "approvers")
 
 
 def _read(options: dict[str, Any]) -> dict[str, Any]:
     """The fields that were given, from the text they came in."""
     given = {name: options[name] for name in _PLAIN if options[name] is not None}
-    for name in ("timeout", "retention"):
+    for name in ("timeout", "retention", "approval_expiry"):
         if options[name] is not None:
             given[name] = read_duration(name, options[name])
     for name, field in (("schema", "arg_schema"), ("argv", "argv")):
@@ -215,11 +257,35 @@ def _rows(state: DefinitionState) -> list[tuple[str, str]]:
         ("attempts", str(definition.max_attempts)),
         ("timeout", output.span(definition.timeout)),
         ("retention", output.span(definition.retention) if definition.retention else ""),
+        ("limit", _limits(definition)),
+        ("approval", _approval(definition)),
         ("tags", ", ".join(definition.tags)),
         ("schema", _text(definition.arg_schema) if definition.arg_schema else ""),
         ("changed", output.ago(state.updated_at)),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def _limits(definition: Definition) -> str:
+    parts = [
+        (definition.concurrency, "at once"),
+        (definition.key_concurrency, "at once per key"),
+        (definition.rate, "per key"),
+        (definition.limit, "(shared)"),
+    ]
+    said = [f"{value} {unit}" for value, unit in parts if value is not None]
+    by = f", the key is {definition.limit_by}" if definition.limit_by else ""
+    return ", ".join(said) + by
+
+
+def _approval(definition: Definition) -> str:
+    if not definition.approvals_needed:
+        return ""
+    by = ", ".join(definition.approvers) or "anyone"
+    expiry = definition.approval_expiry
+    return f"{definition.approvals_needed} by {by}" + (
+        f", within {output.span(expiry)}" if expiry else ""
+    )
 
 
 def _table(found: list[DefinitionState]) -> Table:
@@ -261,6 +327,15 @@ def _facts(state: DefinitionState) -> dict[str, Any]:
         "max_attempts": definition.max_attempts,
         "timeout": _seconds(definition.timeout),
         "retention": _seconds(definition.retention),
+        "concurrency": definition.concurrency,
+        "key_concurrency": definition.key_concurrency,
+        "rate": definition.rate,
+        "burst": definition.burst,
+        "limit": definition.limit,
+        "limit_by": definition.limit_by,
+        "approvals_needed": definition.approvals_needed,
+        "approval_expiry": _seconds(definition.approval_expiry),
+        "approvers": definition.approvers,
         "arg_schema": definition.arg_schema,
         "spec": definition.spec,
         "tags": definition.tags,

@@ -35,6 +35,18 @@ def enqueue(
     idempotency_key: Annotated[
         str | None, typer.Option(help="A repeated enqueue returns the first job.")
     ] = None,
+    limit_key: Annotated[
+        str | None, typer.Option(help="What it counts as where its definition has a limit.")
+    ] = None,
+    approvals_needed: Annotated[
+        int | None, typer.Option("--approvals", help="How many have to approve it first.")
+    ] = None,
+    after: Annotated[
+        list[int] | None, typer.Option(help="A job it waits for; may be repeated.")
+    ] = None,
+    on_parent_failure: Annotated[
+        str, typer.Option(help="cancel, continue or wait, when one of those fails.")
+    ] = "cancel",
     wait: Annotated[
         float | None, typer.Option(help="Wait this many seconds for the result.")
     ] = None,
@@ -51,6 +63,10 @@ def enqueue(
         "delay": None if delay is None else timedelta(seconds=delay),
         "dedupe_key": dedupe_key,
         "idempotency_key": idempotency_key,
+        "limit_key": limit_key,
+        "approvals_needed": approvals_needed,
+        "after": after or (),
+        "on_parent_failure": on_parent_failure,
     }
     app = Mainspring(settings=make_settings(database_url, data_dir))
     chosen = parse_payload(payload)

@@ -16,24 +16,26 @@ from mainspring.cli import jobs as job_commands
 from mainspring.cli import output
 from mainspring.cli import schedules as schedule_commands
 from mainspring.cli import worker as worker_commands
+from mainspring.cli.approvals import approvals
 from mainspring.cli.cron import cron
 from mainspring.cli.definitions import definitions
+from mainspring.cli.flows import flows
+from mainspring.cli.limits import limits
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
 from mainspring.db.access import Database
 from mainspring.domain.errors import (
     ConflictError,
-    JobNotFound,
     JobUnsuccessful,
     MainspringError,
+    NotFoundError,
     ResultTimeout,
-    ScheduleNotFound,
     SchemaMissing,
     SchemaOutdated,
 )
 
-_NOT_DONE = (ConflictError, JobNotFound, JobUnsuccessful, ResultTimeout, ScheduleNotFound)
+_NOT_DONE = (ConflictError, JobUnsuccessful, NotFoundError, ResultTimeout)
 
 app = typer.Typer(
     name="mainspring",
@@ -49,6 +51,9 @@ app.command()(job_commands.enqueue)
 app.add_typer(job_commands.jobs, name="jobs")
 app.add_typer(schedule_commands.schedules, name="schedules")
 app.add_typer(definitions, name="definitions")
+app.add_typer(limits, name="limits")
+app.add_typer(approvals, name="approvals")
+app.add_typer(flows, name="flows")
 app.add_typer(cron, name="cron")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from mainspring.domain.errors import (
     DuplicateJob,
     DuplicateSchedule,
+    FlowNotFound,
     IdempotencyConflict,
     IllegalMove,
     InvalidDefinition,
@@ -16,6 +17,7 @@ from mainspring.domain.errors import (
     InvalidSchedule,
     JobNotFound,
     MainspringError,
+    NotAnApprover,
     PayloadTooLarge,
     ScheduleNotFound,
     SchemaMissing,
@@ -54,10 +56,14 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS021": lambda _, facts: IdempotencyConflict(facts["key"], JobId(facts["job_id"])),
     "MS030": lambda _, facts: JobNotFound(JobId(facts["job_id"])),
     "MS031": _illegal_move,
+    "MS032": lambda _, facts: NotAnApprover(
+        JobId(facts["job_id"]), facts["actor"], facts["approvers"]
+    ),
     "MS040": lambda _, facts: ScheduleNotFound(str(facts["name"])),
     "MS041": lambda _, facts: InvalidSchedule(facts["field"], facts["problem"]),
     "MS042": lambda _, facts: DuplicateSchedule(str(facts["name"])),
     "MS050": lambda _, facts: InvalidDefinition(_definition_problem(facts)),
+    "MS060": lambda _, facts: FlowNotFound(facts["flow_id"]),
     # PostgreSQL's own: a row that is referred to, a \u0000 in a JSON string, and a schema, view
     # or function not there.
     "23503": _missing_tenant,

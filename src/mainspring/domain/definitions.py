@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from mainspring.domain.errors import InvalidDefinition
-from mainspring.domain.jobs import ATTEMPTS, ensure_priority, ensure_queue
+from mainspring.domain.errors import InvalidDefinition, InvalidOption
+from mainspring.domain.jobs import ATTEMPTS, ensure_approvals, ensure_priority, ensure_queue
+from mainspring.domain.limits import Limit, Rate, ensure_limit_by, ensure_limit_name
 from mainspring.domain.retry import Backoff
 from mainspring.domain.schemas import Schema
 from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode, Kind
@@ -33,6 +34,15 @@ class Definition:
     spec: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     retention: timedelta | None = None
+    concurrency: int | None = None
+    key_concurrency: int | None = None
+    rate: str | None = None
+    burst: int | None = None
+    limit: str | None = None
+    limit_by: str | None = None
+    approvals_needed: int = 0
+    approval_expiry: timedelta | None = None
+    approvers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         ensure_key(self.key)
@@ -52,6 +62,11 @@ class Definition:
             raise InvalidDefinition(f"{self.key}: arg_schema must be a JSON Schema, an object")
         if isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags):
             raise InvalidDefinition(f"{self.key}: tags must be a list of texts")
+        try:
+            _ensure_limits(self)
+            _ensure_approval(self)
+        except InvalidOption as error:
+            raise InvalidDefinition(f"{self.key}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +104,40 @@ class Handler:
         is_async = self.mode is ExecutionMode.ASYNC
         is_simple = is_async and not self.wants_context and schema is None
         object.__setattr__(self, "is_simple", is_simple)
+
+
+def _ensure_limits(definition: Definition) -> None:
+    own = (definition.concurrency, definition.key_concurrency, definition.rate)
+    has_own = any(value is not None for value in own)
+    if definition.limit is not None and has_own:
+        raise InvalidOption(
+            "limit", "names a limit that is shared, which excludes concurrency and rate"
+        )
+    if definition.limit is not None:
+        ensure_limit_name(definition.limit)
+    if definition.limit_by is not None and not (has_own or definition.limit):
+        raise InvalidOption("limit_by", "needs concurrency, key_concurrency, rate or limit")
+    if definition.burst is not None and definition.rate is None:
+        raise InvalidOption("burst", "needs a rate")
+    ensure_limit_by(definition.limit_by)
+    Limit(
+        definition.key,
+        concurrency=definition.concurrency,
+        key_concurrency=definition.key_concurrency,
+        rate=None if definition.rate is None else Rate.parse(definition.rate),
+        burst=1 if definition.burst is None else definition.burst,
+    )
+
+
+def _ensure_approval(definition: Definition) -> None:
+    ensure_approvals("approvals_needed", definition.approvals_needed)
+    expiry, approvers = definition.approval_expiry, definition.approvers
+    if expiry is not None and not (isinstance(expiry, timedelta) and expiry > timedelta(0)):
+        raise InvalidOption("approval_expiry", "must be a timedelta of more than zero")
+    if isinstance(approvers, str) or not all(isinstance(name, str) and name for name in approvers):
+        raise InvalidOption("approvers", "must be a list of names")
+    if (expiry or approvers) and not definition.approvals_needed:
+        raise InvalidOption("approvals_needed", "must be 1 or more where approvers or expiry are")
 
 
 def ensure_key(key: str) -> None:

@@ -9,6 +9,7 @@ MainspringError
 │   ├── UnknownDefinition      no definition has the key, or it is not active
 │   ├── InvalidSchedule        when, what or under which policy it fires cannot be
 │   ├── InvalidTemplate        a payload template that cannot be read or rendered
+│   ├── InvalidFlow            steps that wait for each other in a circle
 │   ├── UnsupportedConnection
 │   └── SettingsError
 ├── ConflictError              the state of the system does not allow it now
@@ -17,9 +18,14 @@ MainspringError
 │   ├── IllegalMove
 │   ├── DuplicateSchedule      the name is taken
 │   ├── DuplicateDefinition    the key is taken
+│   ├── NotAnApprover          someone else has to decide on the job
 │   └── LeaseLost              an older lease tried to report
-├── JobNotFound
-├── ScheduleNotFound
+├── NotFoundError
+│   ├── JobNotFound
+│   ├── ScheduleNotFound
+│   ├── LimitNotFound
+│   ├── ApprovalNotFound       the job never asked for approval
+│   └── FlowNotFound
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
 └── DatabaseError              the database cannot be used as it is
@@ -35,7 +41,7 @@ The message names the thing and its state for people, the fields carry the same 
 programs, `code` serves clients.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from mainspring.domain.types import JobId, JobState
@@ -115,6 +121,12 @@ class InvalidTemplate(InputError):
     code = "invalid_template"
 
 
+class InvalidFlow(InputError):
+    """The steps of a flow cannot all come after each other."""
+
+    code = "invalid_flow"
+
+
 class UnsupportedConnection(InputError):
     """The object given as `connection=` is none of the kinds we can use."""
 
@@ -186,6 +198,16 @@ class DuplicateDefinition(ConflictError):
         self.key = key
 
 
+class NotAnApprover(ConflictError):
+    """The job waits for the decision of others."""
+
+    code = "not_an_approver"
+
+    def __init__(self, job_id: JobId, actor: str, approvers: Sequence[str]) -> None:
+        super().__init__(f"{actor} may not decide on job {job_id}; {', '.join(approvers)} may")
+        self.job_id, self.actor, self.approvers = job_id, actor, tuple(approvers)
+
+
 class LeaseLost(ConflictError):
     """The report came from an older lease; the job belongs to someone else now."""
 
@@ -196,7 +218,13 @@ class LeaseLost(ConflictError):
         self.job_id = job_id
 
 
-class JobNotFound(MainspringError):
+class NotFoundError(MainspringError):
+    """There is no such thing, or not in this tenant."""
+
+    code = "not_found"
+
+
+class JobNotFound(NotFoundError):
     """No live or finished job has this id in the tenant."""
 
     code = "job_not_found"
@@ -206,7 +234,7 @@ class JobNotFound(MainspringError):
         self.job_id = job_id
 
 
-class ScheduleNotFound(MainspringError):
+class ScheduleNotFound(NotFoundError):
     """The tenant has no schedule of this name."""
 
     code = "schedule_not_found"
@@ -215,6 +243,37 @@ class ScheduleNotFound(MainspringError):
         hint = f"; did you mean {suggestion!r}?" if suggestion else ""
         super().__init__(f"there is no schedule {name!r}{hint}")
         self.name, self.suggestion = name, suggestion
+
+
+class LimitNotFound(NotFoundError):
+    """No limit has this name."""
+
+    code = "limit_not_found"
+
+    def __init__(self, name: str, suggestion: str | None = None) -> None:
+        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
+        super().__init__(f"there is no limit {name!r}{hint}")
+        self.name, self.suggestion = name, suggestion
+
+
+class ApprovalNotFound(NotFoundError):
+    """The job is not there, or never asked for approval."""
+
+    code = "approval_not_found"
+
+    def __init__(self, job_id: JobId) -> None:
+        super().__init__(f"job {job_id} has not asked for approval")
+        self.job_id = job_id
+
+
+class FlowNotFound(NotFoundError):
+    """The tenant has no flow with this number."""
+
+    code = "flow_not_found"
+
+    def __init__(self, flow_id: int) -> None:
+        super().__init__(f"there is no flow {flow_id}")
+        self.flow_id = flow_id
 
 
 class ResultTimeout(MainspringError):

@@ -29,6 +29,7 @@ from mainspring.domain.types import (
 
 PRIORITIES = range(1001)
 ATTEMPTS = range(1, 1001)
+APPROVALS = range(101)
 MAX_PAYLOAD_BYTES = 1024 * 1024
 MAX_KEY_LENGTH = 500
 MAX_TAGS = 50
@@ -39,9 +40,14 @@ LIVE_STATES = frozenset(
 )
 FINAL_STATES = frozenset(JobState) - LIVE_STATES
 
+# What is retried has to be approved, and to wait for its parents, as if it were new.
+_RETRIED = frozenset({JobState.AWAITING_APPROVAL, JobState.BLOCKED, JobState.QUEUED})
+
 MOVES: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
     {
-        JobState.AWAITING_APPROVAL: frozenset({JobState.QUEUED, JobState.CANCELED}),
+        JobState.AWAITING_APPROVAL: frozenset(
+            {JobState.BLOCKED, JobState.QUEUED, JobState.CANCELED}
+        ),
         JobState.BLOCKED: frozenset({JobState.QUEUED, JobState.CANCELED}),
         JobState.QUEUED: frozenset({JobState.RUNNING, JobState.CANCELED}),
         JobState.RUNNING: frozenset(
@@ -54,9 +60,9 @@ MOVES: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
             }
         ),
         JobState.SUCCEEDED: frozenset(),
-        JobState.FAILED: frozenset({JobState.QUEUED}),
-        JobState.DEAD_LETTER: frozenset({JobState.QUEUED}),
-        JobState.CANCELED: frozenset({JobState.QUEUED}),
+        JobState.FAILED: _RETRIED,
+        JobState.DEAD_LETTER: _RETRIED,
+        JobState.CANCELED: _RETRIED,
     }
 )
 
@@ -154,6 +160,7 @@ class Fail:
 
 OnDuplicate = Literal["raise", "existing"]
 DedupeBy = Literal["content"]
+OnParentFailure = Literal["cancel", "continue", "wait"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +181,10 @@ class EnqueueOptions:
     on_duplicate: OnDuplicate = "raise"
     correlation_id: str | None = None
     tags: tuple[str, ...] = field(default=())
+    limit_key: str | None = None
+    approvals_needed: int | None = None
+    after: tuple[JobId, ...] = ()
+    on_parent_failure: OnParentFailure = "cancel"
 
     def __post_init__(self) -> None:
         _check_times(self)
@@ -188,6 +199,9 @@ class EnqueueOptions:
             raise InvalidOption("tags", f"must be {MAX_TAGS} at most, not {len(self.tags)}")
         for tag in self.tags:
             ensure_text("tags", tag)
+        if self.approvals_needed is not None:
+            ensure_approvals("approvals_needed", self.approvals_needed)
+        ensure_on_failure(self.on_parent_failure)
 
 
 def ensure_priority(priority: int) -> None:
@@ -196,6 +210,20 @@ def ensure_priority(priority: int) -> None:
             "priority",
             f"must be a whole number from {PRIORITIES[0]} (first) to {PRIORITIES[-1]} (last), "
             f"not {priority!r}",
+        )
+
+
+def ensure_approvals(option: str, count: int) -> None:
+    if not isinstance(count, int) or isinstance(count, bool) or count not in APPROVALS:
+        raise InvalidOption(
+            option, f"must be a whole number from 0 to {APPROVALS[-1]}, not {count!r}"
+        )
+
+
+def ensure_on_failure(choice: str) -> None:
+    if choice not in ("cancel", "continue", "wait"):
+        raise InvalidOption(
+            "on_parent_failure", f"must be 'cancel', 'continue' or 'wait', not {choice!r}"
         )
 
 
@@ -264,7 +292,7 @@ def _ensure_instant(option: str, instant: datetime | None) -> None:
 
 
 def _check_keys(options: EnqueueOptions) -> None:
-    for name in ("dedupe_key", "idempotency_key", "correlation_id", "tenant_id"):
+    for name in ("dedupe_key", "idempotency_key", "correlation_id", "tenant_id", "limit_key"):
         value = getattr(options, name)
         if value is not None:
             ensure_text(name, value)

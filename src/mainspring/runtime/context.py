@@ -9,12 +9,13 @@ import orjson
 
 from mainspring import telemetry
 from mainspring.domain.errors import InputError, InvalidPayload, LeaseLost
+from mainspring.domain.flows import Parent
 from mainspring.domain.jobs import Progress, holds_nul
 from mainspring.domain.slots import SlotTrigger
 from mainspring.domain.types import ExecutionMode, JobId, TenantId
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.transactions import AsyncSource, JobTransaction, SyncSource
-from mainspring.store import attempts
+from mainspring.store import attempts, flows
 
 
 class JobCanceled(Exception):
@@ -174,6 +175,18 @@ class Context:
             is_held = attempts.save_checkpoint_sync(connection, self._job.report, encoded)
         if not is_held:
             raise LeaseLost(self._job.id)
+
+    async def aparents(self) -> list[Parent]:
+        """The jobs that this one came after, with what they gave."""
+        async with self._facilities.async_source.connection() as connection:
+            return await flows.parents_of(connection, self._job.id)
+
+    def parents(self) -> list[Parent]:
+        """The same for plain functions."""
+        if self._mode is ExecutionMode.ASYNC:
+            raise InputError("in an async handler write `await ctx.aparents()`")
+        with self._facilities.sync_source.connection() as connection:
+            return flows.parents_of_sync(connection, self._job.id)
 
     def transaction(self) -> JobTransaction:
         """A connection whose writes commit together with the job's success, or not at all."""

@@ -37,14 +37,16 @@ from mainspring.domain.types import (
 )
 from mainspring.runtime.context import Enqueuer
 from mainspring.runtime.executors.processes import ProcessExecutor
+from mainspring.runtime.grants import grant_all
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.leases import host_name, process_identity
 from mainspring.runtime.reports import Reporter
 from mainspring.runtime.runners import Runners
+from mainspring.runtime.settling import settle_all
 from mainspring.runtime.stored import StoredHandlers, executors
 from mainspring.runtime.watchdog import Watchdog
 from mainspring.settings import Settings
-from mainspring.store import attempts, jobs, outputs, waits, workers
+from mainspring.store import approvals, attempts, jobs, limits, outputs, waits, workers
 from mainspring.store.workers import WorkerFacts
 
 T = TypeVar("T")
@@ -111,6 +113,7 @@ class Drain:
             concurrency=1,
             processes=self._processes,
             probe=self._probe,
+            take_token=self._take_token,
             on_unknown=lambda _: None,
             on_room=lambda: None,
         )
@@ -165,12 +168,19 @@ class Drain:
                 return await self._run(job)
             if await self.end_waits():
                 continue
-            if not with_scheduled or not await self._do(lambda c: waits.promote_next(c, queue)):
+            if not with_scheduled:
+                return None
+            if await self._do(lambda c: waits.promote_next(c, queue)):
+                continue
+            if not await self._do(limits.refill_buckets):
                 return None
 
     async def run_job(self, tenant_id: TenantId, job_id: JobId) -> Ran | None:
         """Run this job; None when it is not ready, or not there (yet)."""
         found = await self._do(lambda c: jobs.get(c, tenant_id, job_id))
+        if found is not None and found.waits_for is WaitsFor.LIMIT:
+            await self.end_waits()
+            found = await self._do(lambda c: jobs.get(c, tenant_id, job_id))
         if found is None or found.state is not JobState.QUEUED or found.waits_for is not None:
             return None
         lane = Lane(found.priority, found.tenant_id, found.queue)
@@ -193,7 +203,9 @@ class Drain:
             )
             await waits.expire(connection)
             await waits.settle_cancels(connection)
-            return bool(ready)
+            await approvals.expire(connection)
+            settled = await settle_all(connection)
+            return bool(ready) or settled > 0 or await grant_all(connection) > 0
 
         return await self._do(end)
 
@@ -206,6 +218,9 @@ class Drain:
 
     async def _probe(self, job: HeldJob) -> bool:
         return await self._do(lambda c: attempts.probe(c, job.report))
+
+    async def _take_token(self, job: HeldJob) -> bool:
+        return await self._do(lambda c: limits.take_token(c, job.report)) == 0
 
     async def _do(self, action: Callable[[AsyncConnection[Any]], Awaitable[T]]) -> T:
         # Once: a test wants to hear that its database is gone, not to wait for it.

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from mainspring.domain.limits import Room
 from mainspring.domain.outcomes import StopReason
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
@@ -99,6 +100,11 @@ class HeldJob:
     def rare(self, name: str) -> Any:
         """A field that few jobs have; None for those that have not."""
         return orjson.loads(self.extras).get(name) if self.extras else None
+
+    def room(self) -> Room | None:
+        """Where it holds a place of a limit; None if nothing limits it."""
+        name = self.rare("limit_name") if self.extras else None
+        return None if name is None else Room(name, self.rare("limit_key"), self.tenant_id)
 
     def timings(self) -> tuple[int, int]:
         """Microseconds from claim to begin, and from begin to now."""

@@ -3,9 +3,11 @@
     due       jobs whose instant has come: at the instant
     tidy      deadlines, requested cancels, jobs that waited for a handler: every few seconds
     recovery  jobs of dead workers: every second
+    grants    jobs that wait for a limit: when a place is free, and every second
+    settling  jobs that wait for others: when one of those ends, and every few seconds
     history   partitions ahead, retention: every quarter of an hour
 
-A pass that finds nothing costs an index probe or two, and an idle worker makes about three a
+A pass that finds nothing costs an index probe or two, and an idle worker makes about four a
 second in all.
 """
 
@@ -19,9 +21,12 @@ from psycopg import AsyncConnection
 from mainspring import telemetry
 from mainspring.db.dedicated import DedicatedConnection
 from mainspring.runtime import descendants
+from mainspring.runtime.grants import Grants
 from mainspring.runtime.leases import host_name, is_gone
 from mainspring.runtime.loop import Loop
-from mainspring.store import attempts, history, waits, workers
+from mainspring.runtime.settling import Settling
+from mainspring.runtime.transactions import AsyncSource
+from mainspring.store import approvals, attempts, flows, history, limits, waits, workers
 
 _BUSY_REST = 1.0
 _IDLE_REST = 15.0
@@ -31,11 +36,12 @@ _BATCH = 1000
 
 
 class Maintenance:
-    """Four loops on one connection."""
+    """Six loops on one connection."""
 
     def __init__(
         self,
         connection: DedicatedConnection,
+        source: AsyncSource,
         *,
         definitions: Sequence[str],
         kinds: Sequence[str],
@@ -53,6 +59,28 @@ class Maintenance:
         self.tidy = Loop("tidy", self._pass_tidy)
         self.recovery = Loop("recovery", self._pass_recovery)
         self.history = Loop("history", self._pass_history)
+        self.grants = Grants(connection, source, on_ready=on_ready)
+        self.settling = Settling(connection, on_ready=on_ready)
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        own = (self.due, self.tidy, self.recovery, self.history)
+        return (*own, self.grants.loop, self.settling.loop)
+
+    def hear(self, kind: str, subject: str = "") -> None:
+        """A message of the kind came: there is something due, limited or ended."""
+        match kind:
+            case "d":
+                self.due.wake()
+            case "l":
+                self.grants.hear(subject)
+            case "p":
+                self.settling.look()
+
+    def look_around(self) -> None:
+        """Messages may have been missed."""
+        for kind in ("d", "l", "p"):
+            self.hear(kind)
 
     async def _pass_due(self) -> float:
         return await self._connection.try_once(self._promote)
@@ -74,7 +102,14 @@ class Maintenance:
         ):
             await self._connection.try_once(duty)
         # Batch by batch, so that the other loops get the connection in between.
-        for prune in (history.prune_jobs, history.prune_keys):
+        for prune in (
+            history.prune_jobs,
+            history.prune_keys,
+            limits.prune_buckets,
+            approvals.prune,
+            flows.prune_flows,
+            flows.prune_dependencies,
+        ):
             while await self._connection.try_once(prune):
                 pass
         return _HISTORY_EVERY * random.uniform(0.8, 1.2)  # noqa: S311 - only jitter
@@ -92,17 +127,25 @@ class Maintenance:
     async def _tidy(self, connection: AsyncConnection[Any]) -> None:
         released = await waits.release_known(connection, self._definitions, self._kinds)
         await self._announce(connection, released)
-        await waits.expire(connection)
-        await waits.settle_cancels(connection)
+        ended = await waits.expire(connection)
+        ended += await waits.settle_cancels(connection)
+        ended += await approvals.expire(connection)
+        if ended:
+            self.grants.look()
+            self.settling.look()
 
-    async def _announce(self, connection: AsyncConnection[Any], queues: Sequence[str]) -> None:
-        if queues:
-            await workers.wake(connection, set(queues))
+    async def _announce(
+        self, connection: AsyncConnection[Any], released: Sequence[waits.Released]
+    ) -> None:
+        if queues := {each.queue for each in released if not each.is_limited}:
+            await workers.wake(connection, queues)
             self._on_ready()
+        if any(each.is_limited for each in released):
+            self.grants.look()
 
     async def recover(self, connection: AsyncConnection[Any]) -> None:
         if await recover(connection, max_losses=self._max_losses):
-            self.due.wake()
+            self.look_around()
 
 
 async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:

@@ -15,11 +15,12 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.dedicated import DedicatedConnection
+from mainspring.domain.limits import Room
 from mainspring.domain.outcomes import End, Requeue, clean
-from mainspring.domain.types import AttemptStatus, JobState, WorkerId
+from mainspring.domain.types import AttemptStatus, JobId, JobState, WorkerId
 from mainspring.runtime.held import HeldJob
 from mainspring.store import attempts, workers
-from mainspring.store.attempts import Ending, Report, Return, Successes
+from mainspring.store.attempts import Ending, Finished, Report, Return, Successes
 
 _LARGEST_BATCH = 2000
 _LATE_SECONDS = 60.0
@@ -34,12 +35,17 @@ class Reporter:
         *,
         on_sent: Callable[[int], None],
         on_returned: Callable[[], None] = lambda: None,
+        on_freed: Callable[[set[Room]], None] = lambda _: None,
+        on_parents: Callable[[set[JobId]], None] = lambda _: None,
     ) -> None:
         self.worker_id = WorkerId(0)
         self.in_flight = 0
         self._connection = connection
         self._on_sent = on_sent
         self._on_returned = on_returned
+        self._on_freed, self._on_parents = on_freed, on_parents
+        self._rooms: set[Room] = set()
+        self._parents: set[JobId] = set()
         self._successes = Successes()
         self._endings: list[Ending] = []
         self._returns: list[Return] = []
@@ -62,10 +68,13 @@ class Reporter:
         reports.waits.append(int((job.began_at - job.claimed_at) * 1e6))
         reports.runs.append(int(ran * 1e6))
         reports.results.append(result)
+        if job.extras is not None:
+            self._note_room(job)
         self._has_reports.set()
 
     def end(self, job: HeldJob, outcome: End) -> None:
         waited, ran = job.timings()
+        self._note_room(job)
         self._endings.append(
             Ending(
                 job.id,
@@ -80,8 +89,16 @@ class Reporter:
         )
         self._has_reports.set()
 
+    def committed(self, job: HeldJob, *, is_parent: bool) -> None:
+        """A job's own transaction has reported its success."""
+        self._note_room(job)
+        if is_parent:
+            self._parents.add(job.id)
+        self._tell()
+
     def requeue(self, job: HeldJob, outcome: Requeue) -> None:
         waited, ran = job.timings()
+        self._note_room(job)
         if not outcome.delay:
             self._ready_queues.add(job.queue)
         self._returns.append(
@@ -144,6 +161,20 @@ class Reporter:
             self._on_returned()
         sent, self.in_flight, self._in_flight_ids = self.in_flight, 0, set()
         self._on_sent(sent)
+        self._tell()
+
+    def _note_room(self, job: HeldJob) -> None:
+        if (room := job.room()) is not None:
+            self._rooms.add(room)
+
+    def _tell(self) -> None:
+        """What is committed may let others go."""
+        if self._rooms:
+            rooms, self._rooms = self._rooms, set()
+            self._on_freed(rooms)
+        if self._parents:
+            parents, self._parents = self._parents, set()
+            self._on_parents(parents)
 
     async def _announce_ready(self) -> None:
         if self._ready_queues:
@@ -151,14 +182,15 @@ class Reporter:
             await self._connection.run(lambda connection: workers.wake(connection, queues))
 
     async def _send_successes(self, worker_id: WorkerId, batch: Successes) -> None:
-        async def finish(connection: AsyncConnection[Any]) -> list[Report]:
+        async def finish(connection: AsyncConnection[Any]) -> Finished:
             return await attempts.finish_succeeded(connection, worker_id, batch)
 
         try:
-            refused = await self._connection.run(finish)
+            refused, parents = await self._connection.run(finish)
         except psycopg.DataError as error:
             await self._send_singly(worker_id, batch, error)
             return
+        self._parents.update(parents)
         await self.record_late([(report, AttemptStatus.SUCCEEDED) for report in refused])
 
     async def _send_singly(
@@ -186,11 +218,13 @@ class Reporter:
     async def _send(
         self, worker_id: WorkerId, reports: Sequence[Any], statement: Callable[..., Any]
     ) -> None:
-        async def finish(connection: AsyncConnection[Any]) -> list[Report]:
-            refused: list[Report] = await statement(connection, worker_id, reports)
-            return refused
+        async def finish(connection: AsyncConnection[Any]) -> Finished:
+            finished: Finished = await statement(connection, worker_id, reports)
+            return finished
 
-        refused = set(await self._connection.run(finish))
+        finished = await self._connection.run(finish)
+        self._parents.update(finished.parents)
+        refused = set(finished.refused)
         await self.record_late(
             [
                 (Report(report.job_id, report.fence), report.status)

@@ -50,6 +50,7 @@ from mainspring.runtime.results import UnstorableResult, encode_result
 from mainspring.runtime.stored import StoredHandlers
 
 _SLICE = 0.002
+_PUT_BACK = object()
 _MANY_LOSSES = 2
 _OUR_CODE = str(Path(__file__).parent)
 
@@ -68,6 +69,7 @@ class Runners:
         concurrency: int,
         processes: ProcessExecutor,
         probe: Callable[[HeldJob], Any],
+        take_token: Callable[[HeldJob], Any],
         on_unknown: Callable[[HeldJob], None],
         on_room: Callable[[], None],
     ) -> None:
@@ -82,6 +84,7 @@ class Runners:
         self._facilities = facilities
         self._processes = processes
         self._probe = probe
+        self._take_token = take_token
         self._on_unknown = on_unknown
         self._on_room = on_room
         self._tasks: set[asyncio.Task[None]] = set()
@@ -145,7 +148,7 @@ class Runners:
             if buffer and not self._is_starter_scheduled:
                 self.start()
             try:
-                if handler.is_simple and not job.losses:
+                if handler.is_simple and not job.losses and job.extras is None:
                     # The hot path: no context, no executor, nothing to clean up.
                     answer = await handler.function(**job.payload())
                 else:
@@ -219,6 +222,8 @@ class Runners:
             self._yielding -= 1
 
     async def _call(self, job: HeldJob, handler: Handler) -> Any:
+        if job.rare("is_rated") and not await self._take_token(job):
+            return _PUT_BACK
         if not job.losses:
             return await self._execute(job, handler)
         if job.losses < _MANY_LOSSES:
@@ -282,7 +287,12 @@ class Runners:
         job.expires_at = job.began_at + timeout.total_seconds()
 
     async def _answered(self, job: HeldJob, answer: Any) -> None:
-        if isinstance(answer, Committed) or job.stop is StopReason.ABANDONED:
+        if isinstance(answer, Committed):
+            # A process of its own does not say whether others wait for the job.
+            own = job.transaction
+            self._reporter.committed(job, is_parent=own is None or own.is_parent)
+            return
+        if answer is _PUT_BACK or job.stop is StopReason.ABANDONED:
             return
         if job.stop is StopReason.LEASE_LOST:
             await self._roll_back(job, LeaseLost(job.id))
@@ -296,6 +306,7 @@ class Runners:
         result = encode_result(outcome.result)
         if job.transaction is not None and job.transaction.is_open:
             await job.transaction.acommit(job.timings(), result)
+            self._reporter.committed(job, is_parent=job.transaction.is_parent)
         else:
             self._reporter.succeed(job, time.monotonic() - job.began_at, result)
 

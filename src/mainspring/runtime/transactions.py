@@ -14,7 +14,7 @@ from psycopg import AsyncConnection, Connection
 from mainspring.domain.errors import InputError, LeaseLost
 from mainspring.domain.types import WorkerId
 from mainspring.store import attempts
-from mainspring.store.attempts import Report, Successes
+from mainspring.store.attempts import Finished, Report, Successes
 
 
 class AsyncSource(Protocol):
@@ -45,6 +45,7 @@ class JobTransaction:
         self._lent: Any = None
         self._transaction: Any = None
         self.connection: Any = None
+        self.is_parent = False
 
     @property
     def is_open(self) -> bool:
@@ -98,8 +99,8 @@ class JobTransaction:
         """Report success inside the transaction and commit; LeaseLost rolls it back."""
         success = _success(self._report, timings, result)
         try:
-            if await attempts.finish_succeeded(self.connection, self._worker_id, success):
-                raise LeaseLost(self._report.job_id)
+            done = await attempts.finish_succeeded(self.connection, self._worker_id, success)
+            self._accept(done)
         except BaseException as error:
             await self.aroll_back(error)
             raise
@@ -119,12 +120,17 @@ class JobTransaction:
         """The same as `acommit` on a blocking connection."""
         success = _success(self._report, timings, result)
         try:
-            if attempts.finish_succeeded_sync(self.connection, self._worker_id, success):
-                raise LeaseLost(self._report.job_id)
+            done = attempts.finish_succeeded_sync(self.connection, self._worker_id, success)
+            self._accept(done)
         except BaseException as error:
             self.roll_back(error)
             raise
         self._leave(None)
+
+    def _accept(self, done: Finished) -> None:
+        if done.refused:
+            raise LeaseLost(self._report.job_id)
+        self.is_parent = bool(done.parents)
 
     async def aroll_back(self, error: BaseException) -> None:
         if self.is_open:

@@ -88,7 +88,6 @@ class Worker:
         self._claims = self._dedicated("claim", on_reconnect=self._return_unheard)
         self._finishes = self._dedicated("finish")
         self._chores = self._dedicated("chores")
-        self._reporter = Reporter(self._finishes, on_sent=self._sent, on_returned=self._rests)
         self._claimer = Claimer(
             self._claims,
             queues=self._facts.queues,
@@ -100,6 +99,22 @@ class Worker:
         )
         self._processes = ProcessExecutor(default_size(), self._url)
         self._stored = StoredHandlers(executors(self, settings))
+        self._maintenance = Maintenance(
+            self._chores,
+            self.async_source,
+            definitions=tuple(self._handlers),
+            kinds=self._stored.kinds,
+            max_losses=settings.max_losses,
+            hears_all=self._hears_all,
+            on_ready=self._claimer.wake,
+        )
+        self._reporter = Reporter(
+            self._finishes,
+            on_sent=self._sent,
+            on_returned=self._rests,
+            on_freed=self._maintenance.grants.freed,
+            on_parents=self._maintenance.settling.ended,
+        )
         self._strangers = Strangers(
             self._chores, self._stored, on_known=self._start_known, on_unknown=self._note_unknown
         )
@@ -112,19 +127,12 @@ class Worker:
             concurrency=settings.concurrency,
             processes=self._processes,
             probe=self._probe,
+            take_token=self._maintenance.grants.take_token,
             on_unknown=self._strangers.add,
             on_room=self._claimer.made_room,
         )
         self._watchdog = Watchdog(
             self._runners, self._chores, grace_seconds=settings.cancel_grace_seconds
-        )
-        self._maintenance = Maintenance(
-            self._chores,
-            definitions=tuple(self._handlers),
-            kinds=self._stored.kinds,
-            max_losses=settings.max_losses,
-            hears_all=self._hears_all,
-            on_ready=self._claimer.wake,
         )
 
     def _dedicated(self, name: str, **options: Any) -> DedicatedConnection:
@@ -170,12 +178,7 @@ class Worker:
         self._spawn(self._watchdog.loop.run())
         self._spawn(self._tend_buffer())
         self._spawn(self._strangers.run())
-        for loop in (
-            self._maintenance.due,
-            self._maintenance.tidy,
-            self._maintenance.recovery,
-            self._maintenance.history,
-        ):
+        for loop in self._maintenance.loops:
             self._spawn(loop.run())
         if not self._settings.use_pooler:
             self._spawn(listen(self._url, on_message=self._hear, on_connect=self._look_around))
@@ -291,8 +294,9 @@ class Worker:
         self._runners.start()
 
     def _rests(self) -> None:
-        """There may be jobs due soon that nobody told of."""
-        self._maintenance.due.wake()
+        """There may be jobs that nobody told of."""
+        self._maintenance.hear("d")
+        self._maintenance.hear("l")
 
     def _sent(self, count: int) -> None:
         self._claimer.pace.finished(count, time.monotonic())
@@ -358,17 +362,17 @@ class Worker:
     def _look_around(self) -> None:
         """Messages may have been missed."""
         self._claimer.wake()
-        self._maintenance.due.wake()
+        self._maintenance.look_around()
         self._watchdog.look_for_cancels()
 
     def _hear(self, message: str) -> None:
         kind, _, subject = message.partition(":")
         if kind == "q" and subject in self._facts.queues:
             self._claimer.wake()
-        elif kind == "d":
-            self._maintenance.due.wake()
         elif kind == "c" and subject == str(self.worker_id):
             self._watchdog.look_for_cancels()
+        else:
+            self._maintenance.hear(kind, subject)
 
     def _lease_lost(self, worker_id: WorkerId) -> None:
         if worker_id == self.worker_id and not self._stopping.is_set():

@@ -4,7 +4,6 @@ import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ SPEC_FIELDS: Mapping[Kind, tuple[str, ...]] = {
     ),
 }
 _FIELDS = frozenset(part.name for part in fields(Definition)) - {"key", "kind", "spec"}
-_BACKOFF = {"base": "backoff_base", "cap": "backoff_cap", "jitter": "backoff_jitter"}
 
 
 def ensure_synced(conflicts: Iterable[tuple[str, str]]) -> None:
@@ -43,7 +41,7 @@ def ensure_synced(conflicts: Iterable[tuple[str, str]]) -> None:
 
 
 async def create(database: Database, definition: Definition) -> DefinitionState:
-    if not await database.arun(store.create(_facts(definition, _COLUMNS))):
+    if not await database.arun(store.create(store.facts_of(definition))):
         raise DuplicateDefinition(definition.key)
     return await get(database, definition.key)
 
@@ -59,7 +57,8 @@ async def update(
     if changes.keys() & set(SPEC_FIELDS[known.kind]):
         changed = pinned(changed, directories)
     columns = {column for name in changes for column in _columns_of(known.kind, name)}
-    await database.arun(store.update(key, _facts(changed, columns)))
+    facts = store.facts_of(changed)
+    await database.arun(store.update(key, {column: facts[column] for column in columns}))
     return await get(database, key)
 
 
@@ -140,8 +139,9 @@ def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
     own = {name: value for name, value in changes.items() if name in _FIELDS}
     if isinstance(document := own.get("arg_schema"), Mapping):
         Schema(known.key, document)
-    if "tags" in own:
-        own["tags"] = _tags(known.key, own["tags"])
+    for name in ("tags", "approvers"):
+        if name in own:
+            own[name] = _texts(known.key, name, own[name])
     own["spec"] = {name: value for name, value in spec.items() if value is not None}
     return replace(known, **own)
 
@@ -153,51 +153,21 @@ def _kind(kind: str) -> Kind:
         raise InvalidOption("kind", f"must be one of {', '.join(Kind)}, not {kind!r}") from None
 
 
-def _tags(key: str, tags: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(tags, str):
-        raise InvalidDefinition(f"{key}: tags must be a list of texts")
-    return tuple(tags)
+def _texts(key: str, name: str, values: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise InvalidDefinition(f"{key}: {name} must be a list of texts")
+    return tuple(values or ())
 
 
-# As the database reads them from JSON
-
-_COLUMNS = frozenset(
-    {
-        *("key", "kind", "description", "queue", "priority", "max_attempts", "timeout"),
-        *("backoff_base", "backoff_factor", "backoff_cap", "backoff_jitter"),
-        *("arg_schema", "spec", "tags", "retention"),
-    }
-)
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "backoff": ("backoff_base", "backoff_factor", "backoff_cap", "backoff_jitter"),
+    "rate": ("rate_count", "rate_period"),
+    "limit": ("limit_name",),
+}
 
 
-def _columns_of(kind: Kind, field: str) -> set[str]:
-    if field == "backoff":
-        return {"backoff_base", "backoff_factor", "backoff_cap", "backoff_jitter"}
-    return {"spec"} if field in SPEC_FIELDS[kind] else {field}
-
-
-def _facts(definition: Definition, columns: Iterable[str]) -> dict[str, Any]:
-    backoff = definition.backoff
-    facts = {
-        "key": definition.key,
-        "kind": definition.kind,
-        "description": definition.description,
-        "queue": definition.queue,
-        "priority": definition.priority,
-        "max_attempts": definition.max_attempts,
-        "timeout": _interval(definition.timeout),
-        "backoff_factor": backoff.factor,
-        "arg_schema": definition.arg_schema,
-        "spec": definition.spec,
-        "tags": list(definition.tags),
-        "retention": _interval(definition.retention),
-        **{column: _interval(getattr(backoff, name)) for name, column in _BACKOFF.items()},
-    }
-    return {name: facts[name] for name in columns}
-
-
-def _interval(duration: timedelta | None) -> str | None:
-    return None if duration is None else f"{duration.total_seconds()} seconds"
+def _columns_of(kind: Kind, field: str) -> tuple[str, ...]:
+    return ("spec",) if field in SPEC_FIELDS[kind] else _COLUMNS.get(field, (field,))
 
 
 async def _unknown(database: Database, key: str) -> UnknownDefinition:

@@ -154,6 +154,8 @@ def plan_bulk(
     """Everything is checked before anything is sent, so nothing is half-written."""
     if options.dedupe_key or options.idempotency_key or options.dedupe_by:
         raise InvalidOption("dedupe_key", "is for one job; enqueue_many takes dedupe_keys")
+    if options.after:
+        raise InvalidOption("after", "is for one job; build a flow, or enqueue one by one")
     encoded = _encode_all(list(payloads), limit)
     if dedupe_keys is not None and len(dedupe_keys) != len(encoded):
         raise InvalidOption(

@@ -48,6 +48,18 @@ CREATE TYPE mainspring.waits_for AS ENUM (
     'turn'
 );
 
+CREATE FUNCTION mainspring.actor() RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if pg_has_role(session_user, (select nspowner from pg_catalog.pg_namespace
+                                   where nspname = 'mainspring'), 'MEMBER') then
+        return coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user);
+    end if;
+    return session_user;
+end
+$$;
+
 CREATE FUNCTION mainspring.add_clock() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -66,6 +78,33 @@ begin
     end if;
     perform pg_notify('mainspring', 's:');
     return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.add_parents(job_id bigint, parents bigint[], tenant text, on_failure text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    unknown bigint;
+begin
+    if coalesce(add_parents.on_failure, '') not in ('cancel', 'continue', 'wait') then
+        perform mainspring.refuse('MS003',
+            'on_parent_failure must be ''cancel'', ''continue'' or ''wait''',
+            '{"option": "on_parent_failure"}');
+    end if;
+    select parent.id into unknown from unnest(add_parents.parents) as parent (id)
+     where not exists (select from mainspring.job_status as job
+                        where job.job_id = parent.id and job.tenant_id = add_parents.tenant)
+     limit 1;
+    if found then
+        perform mainspring.refuse('MS030', 'there is no job ' || coalesce(unknown::text, 'null'),
+            jsonb_build_object('job_id', unknown));
+    end if;
+    insert into mainspring.dependencies (job_id, parent_id, on_failure)
+    select distinct add_parents.job_id, parent.id, add_parents.on_failure
+      from unnest(add_parents.parents) as parent (id);
+    perform pg_notify('mainspring', 'p:');
 end
 $$;
 
@@ -208,6 +247,101 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.approve(job_id bigint, reason text DEFAULT ''::text, tenant text DEFAULT 'default'::text) RETURNS mainspring.job_state
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    asked mainspring.approvals;
+begin
+    asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
+    -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
+    insert into mainspring.votes (job_id, actor, is_approval, reason)
+    values (asked.job_id, mainspring.actor(), true, coalesce(approve.reason, ''))
+    on conflict do nothing;
+    if (select count(*) from mainspring.votes as vote
+         where vote.job_id = asked.job_id and vote.is_approval) < asked.needed then
+        return 'awaiting_approval';
+    end if;
+    update mainspring.approvals as a set decision = 'approved', decided_at = now()
+     where a.job_id = asked.job_id;
+    return mainspring.move_on(asked.job_id);
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant text) IS 'Approves a job as who is calling; says awaiting_approval while more have to.';
+
+CREATE TABLE mainspring.definitions (
+    key text NOT NULL COLLATE pg_catalog."C",
+    kind text DEFAULT 'python'::text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    priority smallint DEFAULT 100 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
+    backoff_base interval DEFAULT '00:00:05'::interval NOT NULL,
+    backoff_factor double precision DEFAULT 2 NOT NULL,
+    backoff_cap interval DEFAULT '00:05:00'::interval NOT NULL,
+    backoff_jitter interval DEFAULT '00:00:01'::interval NOT NULL,
+    is_active boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    arg_schema jsonb,
+    spec jsonb DEFAULT '{}'::jsonb NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    retention interval,
+    concurrency integer,
+    key_concurrency integer,
+    rate_count integer,
+    rate_period interval,
+    burst integer,
+    limit_name text COLLATE pg_catalog."C",
+    limit_by text[],
+    approvals_needed smallint DEFAULT 0 NOT NULL,
+    approval_expiry interval,
+    approvers text[],
+    is_plain boolean DEFAULT true NOT NULL,
+    CONSTRAINT definitions_approval_expiry_check CHECK ((approval_expiry > '00:00:00'::interval)),
+    CONSTRAINT definitions_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 100))),
+    CONSTRAINT definitions_approvers_check CHECK ((cardinality(approvers) > 0)),
+    CONSTRAINT definitions_arg_schema_check CHECK ((jsonb_typeof(arg_schema) = 'object'::text)),
+    CONSTRAINT definitions_backoff_factor_check CHECK ((backoff_factor >= (1)::double precision)),
+    CONSTRAINT definitions_burst_check CHECK ((burst >= 1)),
+    CONSTRAINT definitions_check CHECK (((rate_count IS NULL) = (rate_period IS NULL))),
+    CONSTRAINT definitions_concurrency_check CHECK ((concurrency >= 0)),
+    CONSTRAINT definitions_key_concurrency_check CHECK ((key_concurrency >= 0)),
+    CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
+    CONSTRAINT definitions_limit_by_check CHECK ((cardinality(limit_by) > 0)),
+    CONSTRAINT definitions_limit_name_check CHECK ((limit_name <> ''::text)),
+    CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+    CONSTRAINT definitions_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT definitions_queue_check CHECK ((queue <> ''::text)),
+    CONSTRAINT definitions_rate_count_check CHECK ((rate_count >= 1)),
+    CONSTRAINT definitions_rate_period_check CHECK ((rate_period > '00:00:00'::interval)),
+    CONSTRAINT definitions_retention_check CHECK ((retention >= '00:00:00'::interval)),
+    CONSTRAINT definitions_spec_check CHECK ((jsonb_typeof(spec) = 'object'::text)),
+    CONSTRAINT definitions_timeout_check CHECK ((timeout > '00:00:00'::interval))
+);
+
+CREATE FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions, needed integer DEFAULT NULL::integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    delete from mainspring.votes as vote where vote.job_id = ask_approval.job_id;
+    insert into mainspring.approvals as asked (job_id, tenant_id, needed, approvers, expires_at)
+    values (ask_approval.job_id, tenant,
+            coalesce(ask_approval.needed, defined.approvals_needed), defined.approvers,
+            now() + defined.approval_expiry)
+    on conflict (job_id) do update
+       set needed = excluded.needed, approvers = excluded.approvers,
+           requested_at = excluded.requested_at, expires_at = excluded.expires_at,
+           decided_at = null, decision = null;
+end
+$$;
+
 CREATE FUNCTION mainspring.audit_definition() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -221,7 +355,7 @@ begin
     end if;
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
     values (
-        '', coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        '', mainspring.actor(),
         case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
              when new.is_active and not old.is_active then 'activate'
              when old.is_active and not new.is_active then 'deactivate' else 'update' end,
@@ -248,7 +382,7 @@ begin
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
     values (
         coalesce(new.tenant_id, old.tenant_id),
-        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        mainspring.actor(),
         case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
              when new.enabled and not old.enabled then 'enable'
              when old.enabled and not new.enabled then 'disable' else 'update' end,
@@ -301,6 +435,23 @@ begin
        set turn = c.turn + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when job_id is null then c.last_enqueued_at else now() end
      where c.schedule_id = backfill.schedule_id;
+end
+$$;
+
+CREATE FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    missing double precision := greatest(0, extract(epoch from (
+        select known.full_at from mainspring.buckets as known
+         where known.limit_name = bucket_of.limit_name
+           and known.limit_key = bucket_of.limit_key) - clock_timestamp()));
+begin
+    if seconds is not null then
+        -- A microsecond is lost in the rounding of an instant.
+        tokens := floor(burst - coalesce(missing, 0) / seconds + 1e-6);
+        next_in := coalesce(missing, 0) - (burst - 1) * seconds;
+    end if;
 end
 $$;
 
@@ -367,6 +518,27 @@ end
 $$;
 
 COMMENT ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) IS 'Cancels a job that has not started at once; asks a running one to stop and says running.';
+
+CREATE FUNCTION mainspring.cancel_flow(flow_id bigint, reason text DEFAULT 'its flow was canceled'::text, tenant text DEFAULT 'default'::text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    canceled integer;
+begin
+    perform mainspring.ensure_flow(cancel_flow.flow_id, tenant);
+    -- Children before parents: a child must not start because a parent of it was canceled.
+    select count(mainspring.cancel(job.job_id, reason, tenant)) into canceled
+      from (select live.job_id from mainspring.flow_jobs as member
+              join mainspring.jobs as live using (job_id)
+             where member.flow_id = cancel_flow.flow_id
+             order by live.job_id desc) as job;
+    return canceled;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) IS 'Cancels what is live of a flow; says how many jobs that were.';
 
 CREATE FUNCTION mainspring.check_condition_role() RETURNS trigger
     LANGUAGE plpgsql
@@ -594,6 +766,84 @@ begin
     end if;
 end
 $$;
+
+CREATE FUNCTION mainspring.check_steps(steps jsonb, tenant text) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    given record;
+    problem text;
+begin
+    for given in
+        select number - 1 as number, value as step
+          from jsonb_array_elements(steps) with ordinality as item (value, number)
+         where jsonb_typeof(value) <> 'object'
+            or jsonb_typeof(coalesce(value -> 'payload', '{}')) <> 'object'
+            or jsonb_typeof(coalesce(value -> 'after', '[]')) <> 'array'
+            or jsonb_typeof(coalesce(value -> 'after_jobs', '[]')) <> 'array'
+         limit 1
+    loop
+        perform mainspring.refuse('MS003', 'steps: step ' || given.number || ' must be an object '
+            || 'with a definition, a payload that is an object and an array after',
+            '{"option": "steps"}');
+    end loop;
+    for given in
+        select item.number - 1 as number, parent.value as parent
+          from jsonb_array_elements(steps) with ordinality as item (value, number),
+               lateral jsonb_array_elements(coalesce(item.value -> 'after', '[]')) as parent
+         where jsonb_typeof(parent.value) <> 'number'
+            or parent.value::text !~ '^[0-9]{1,9}$'
+            or (parent.value)::text::bigint >= item.number - 1
+         limit 1
+    loop
+        perform mainspring.refuse('MS003', 'steps: step ' || given.number || ' comes after '
+            || given.parent::text || ', which is not the number of a step before it',
+            '{"option": "steps"}');
+    end loop;
+    for given in select step.*, d.key from mainspring.read_steps(steps, tenant) as step
+                   left join mainspring.definitions as d on d.key = step.definition and d.is_active
+                  where d.key is null or step.priority not between 0 and 1000
+                     or step.max_attempts not between 1 and 1000
+                     or length(step.queue) not between 1 and 500
+                     or step.needed not between 0 and 100
+                     or step.on_parent_failure not in ('cancel', 'continue', 'wait')
+                     or pg_column_size(step.payload) > 65536
+                     or (step.limit_key is not null and d.limit_name is null)
+    loop
+        if given.key is null then
+            perform mainspring.refuse('MS010', 'no active definition has the key '
+                || coalesce(quote_literal(given.definition), 'null'),
+                jsonb_build_object('key', given.definition));
+        end if;
+        perform mainspring.check_enqueue(coalesce(given.payload, '{}'), given.priority,
+                                         given.max_attempts, null, null, null, null);
+        perform mainspring.check_text('queue', given.queue);
+        problem := case
+            when given.needed not between 0 and 100 then 'approvals_needed must be from 0 to 100'
+            when given.on_parent_failure not in ('cancel', 'continue', 'wait')
+            then 'on_parent_failure must be ''cancel'', ''continue'' or ''wait'''
+            when given.limit_key is not null and given.limit_name is null
+            then 'limit_key is given, but ' || given.key || ' has no limit' end;
+        if problem is not null then
+            perform mainspring.refuse('MS003', 'steps: step ' || given.number - 1 || ': ' || problem,
+                '{"option": "steps"}');
+        end if;
+    end loop;
+    for given in
+        select parent.value as parent
+          from mainspring.read_steps(steps, tenant) as step,
+               lateral jsonb_array_elements(step.after_jobs) as parent
+         where jsonb_typeof(parent.value) <> 'number' or parent.value::text !~ '^[0-9]{1,18}$'
+            or not exists (select from mainspring.job_status as job
+                            where job.job_id = parent.value::text::bigint
+                              and job.tenant_id = tenant)
+         limit 1
+    loop
+        perform mainspring.refuse('MS030', 'there is no job ' || given.parent::text,
+            jsonb_build_object('job_id', given.parent));
+    end loop;
+end
+$_$;
 
 CREATE FUNCTION mainspring.check_text(option text, value text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
@@ -982,42 +1232,11 @@ CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current j
     LANGUAGE sql IMMUTABLE
     RETURN (WITH field AS (SELECT name.name, mainspring.part_of(name.name) AS part FROM jsonb_object_keys(((declared_changes.wanted || declared_changes.known) || declared_changes.current)) name(name)), touched AS (SELECT field_1.part FROM field field_1 WHERE ((declared_changes.current -> field_1.name) IS DISTINCT FROM (declared_changes.known -> field_1.name))) SELECT jsonb_object_agg(field.name, (declared_changes.wanted -> field.name)) AS jsonb_object_agg FROM field WHERE (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.current -> field.name)) AND (declared_changes.overwrite OR (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.known -> field.name)) AND (NOT (field.part IN (SELECT touched.part FROM touched))))) AND ((field.name <> 'condition_role'::text) OR (declared_changes.wanted ? field.name))));
 
-CREATE TABLE mainspring.definitions (
-    key text NOT NULL COLLATE pg_catalog."C",
-    kind text DEFAULT 'python'::text NOT NULL,
-    description text DEFAULT ''::text NOT NULL,
-    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    priority smallint DEFAULT 100 NOT NULL,
-    max_attempts integer DEFAULT 3 NOT NULL,
-    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
-    backoff_base interval DEFAULT '00:00:05'::interval NOT NULL,
-    backoff_factor double precision DEFAULT 2 NOT NULL,
-    backoff_cap interval DEFAULT '00:05:00'::interval NOT NULL,
-    backoff_jitter interval DEFAULT '00:00:01'::interval NOT NULL,
-    is_active boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    arg_schema jsonb,
-    spec jsonb DEFAULT '{}'::jsonb NOT NULL,
-    tags text[] DEFAULT '{}'::text[] NOT NULL,
-    retention interval,
-    CONSTRAINT definitions_arg_schema_check CHECK ((jsonb_typeof(arg_schema) = 'object'::text)),
-    CONSTRAINT definitions_backoff_factor_check CHECK ((backoff_factor >= (1)::double precision)),
-    CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
-    CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
-    CONSTRAINT definitions_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT definitions_queue_check CHECK ((queue <> ''::text)),
-    CONSTRAINT definitions_retention_check CHECK ((retention >= '00:00:00'::interval)),
-    CONSTRAINT definitions_spec_check CHECK ((jsonb_typeof(spec) = 'object'::text)),
-    CONSTRAINT definitions_timeout_check CHECK ((timeout > '00:00:00'::interval))
-);
-
 CREATE FUNCTION mainspring.definition_facts(definition mainspring.definitions) RETURNS jsonb
     LANGUAGE sql STABLE
     SET "TimeZone" TO 'UTC'
     SET "IntervalStyle" TO 'postgres'
-    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(definition_facts.definition) - ARRAY['key'::text, 'version'::text, 'created_at'::text, 'updated_at'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
+    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(definition_facts.definition) - ARRAY['key'::text, 'version'::text, 'is_plain'::text, 'created_at'::text, 'updated_at'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
 
 CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1054,6 +1273,15 @@ begin
     end if;
     delete from mainspring.attempts as attempt where attempt.job_id = delete_job.job_id;
     delete from mainspring.outputs as output where output.job_id = delete_job.job_id;
+    delete from mainspring.approvals as asked where asked.job_id = delete_job.job_id;
+    delete from mainspring.dependencies as d where d.job_id = delete_job.job_id;
+    if gone.limit_name is not null and gone.waits_for is null then
+        perform mainspring.wake_limits(gone.limit_name, gone.limit_key, gone.tenant_id);
+    end if;
+    if exists (select from mainspring.dependencies as d
+                where d.parent_id = delete_job.job_id and d.outcome is null) then
+        perform pg_notify('mainspring', 'p:');
+    end if;
 end
 $$;
 
@@ -1090,18 +1318,87 @@ begin
 end
 $_$;
 
-CREATE FUNCTION mainspring.enqueue(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[]) RETURNS bigint
+CREATE FUNCTION mainspring.enqueue(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, after bigint[] DEFAULT NULL::bigint[], on_parent_failure text DEFAULT 'cancel'::text) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     select job_id from mainspring.enqueue_job(
         definition, payload, tenant, queue, priority, max_attempts, scheduled_for, delay, deadline,
-        dedupe_key, dedupe_by, dedupe_window, idempotency_key, on_duplicate, correlation_id, tags)
+        dedupe_key, dedupe_by, dedupe_window, idempotency_key, on_duplicate, correlation_id, tags,
+        limit_key, approvals_needed, after, on_parent_failure)
 $$;
 
-COMMENT ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[]) IS 'Enqueues one job in the caller''s transaction and returns its id.';
+COMMENT ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text) IS 'Enqueues one job in the caller''s transaction and returns its id.';
 
-CREATE FUNCTION mainspring.enqueue_job(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], OUT job_id bigint, OUT is_new boolean) RETURNS record
+CREATE FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant text DEFAULT 'default'::text, OUT flow_id bigint, OUT job_ids bigint[]) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    wrong record;
+    queue text;
+begin
+    perform mainspring.check_text('name', coalesce(enqueue_flow.name, ''));
+    if jsonb_typeof(steps) is distinct from 'array' or jsonb_array_length(steps) = 0 then
+        perform mainspring.refuse('MS003', 'steps must be a JSON array with one step at least',
+            '{"option": "steps"}');
+    end if;
+    if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
+    end if;
+    perform mainspring.check_steps(steps, tenant);
+    insert into mainspring.flows as flow (tenant_id, name)
+    values (tenant, enqueue_flow.name) returning flow.flow_id into flow_id;
+    select array_agg(nextval('mainspring.job_ids')) into job_ids
+      from generate_series(1, jsonb_array_length(steps));
+
+    insert into mainspring.jobs (
+        job_id, tenant_id, queue, definition, definition_version, priority, payload,
+        max_attempts, scheduled_for, state, waits_for, correlation_id, tags, limit_name, limit_key)
+    select job_ids[step.number], tenant, coalesce(step.queue, d.queue), d.key, d.version,
+           coalesce(step.priority, d.priority), coalesce(step.payload, '{}'),
+           coalesce(step.max_attempts, d.max_attempts), step.due_at,
+           mainspring.state_of(step.waits), step.waits,
+           coalesce(step.correlation_id, 'flow:' || flow_id), step.tags, step.limit_name,
+           case when step.limit_name is not null then
+               mainspring.limit_key_of(step.payload, d.limit_by, step.limit_key) end
+      from mainspring.read_steps(steps, tenant) as step
+      join mainspring.definitions as d on d.key = step.definition;
+    insert into mainspring.flow_jobs (flow_id, job_id, step)
+    select enqueue_flow.flow_id, job_ids[step.number], coalesce(step.step, '')
+      from mainspring.read_steps(steps, tenant) as step;
+    insert into mainspring.dependencies (job_id, parent_id, on_failure)
+    select distinct job_ids[step.number], parent.id, step.on_parent_failure
+      from mainspring.read_steps(steps, tenant) as step,
+           lateral (
+               select job_ids[value::integer + 1]
+                 from jsonb_array_elements_text(step.after)
+               union
+               select value::bigint from jsonb_array_elements_text(step.after_jobs)
+           ) as parent (id);
+    insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+    select job_ids[step.number], tenant, step.needed, d.approvers, now() + d.approval_expiry
+      from mainspring.read_steps(steps, tenant) as step
+      join mainspring.definitions as d on d.key = step.definition
+     where step.needed > 0;
+
+    for queue in select distinct job.queue from mainspring.jobs as job
+                  where job.job_id = any (job_ids) and job.state = 'queued' loop
+        perform mainspring.wake(queue);
+    end loop;
+    if exists (select from mainspring.jobs as job
+                where job.job_id = any (job_ids) and job.waits_for = 'limit') then
+        perform mainspring.wake_limits();
+    end if;
+    perform pg_notify('mainspring', 'p:');
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant text, OUT flow_id bigint, OUT job_ids bigint[]) IS 'Enqueues jobs that wait for each other in the caller''s transaction.';
+
+CREATE FUNCTION mainspring.enqueue_job(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, after bigint[] DEFAULT NULL::bigint[], on_parent_failure text DEFAULT 'cancel'::text, OUT job_id bigint, OUT is_new boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -1114,11 +1411,14 @@ declare
     woken text;
     held mainspring.enqueue_keys;
     holder bigint;
+    room record;
+    waits mainspring.waits_for;
 begin
     -- The common case is one statement: plpgsql pays for every expression anew in each
     -- transaction. It inserts nothing if anything is wrong; then the checks below say what.
     if num_nonnulls(enqueue_job.dedupe_key, enqueue_job.dedupe_by, enqueue_job.dedupe_window,
-                    enqueue_job.idempotency_key, enqueue_job.deadline) = 0 then
+                    enqueue_job.idempotency_key, enqueue_job.deadline, enqueue_job.limit_key,
+                    enqueue_job.approvals_needed, enqueue_job.after) = 0 then
         insert into mainspring.jobs (
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
             scheduled_for, waits_for, correlation_id, tags)
@@ -1130,9 +1430,10 @@ begin
                     then 'time'::mainspring.waits_for end,
                enqueue_job.correlation_id, enqueue_job.tags
           from mainspring.definitions as d
-         where d.key = enqueue_job.definition and d.is_active
+         where d.key = enqueue_job.definition and d.is_active and d.is_plain
            and (enqueue_job.tenant = 'default' or exists (
-                select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant))
+                select from mainspring.tenants as t
+                 where t.tenant_id = enqueue_job.tenant and t.max_running is null))
            and jsonb_typeof(enqueue_job.payload) = 'object'
            and pg_column_size(enqueue_job.payload) <= 65536
            and pg_column_compression(enqueue_job.payload) is null
@@ -1190,6 +1491,17 @@ begin
         perform mainspring.refuse('MS003', 'dedupe_window needs dedupe_key or dedupe_by',
             '{"option": "dedupe_window"}');
     end if;
+    if enqueue_job.approvals_needed not between 0 and 100 then
+        perform mainspring.refuse('MS003', 'approvals_needed must be from 0 to 100, not '
+            || enqueue_job.approvals_needed, '{"option": "approvals_needed"}');
+    end if;
+    -- An enqueue can ask for more than the definition does, never for less.
+    defined.approvals_needed := greatest(defined.approvals_needed, enqueue_job.approvals_needed);
+    perform mainspring.check_text('limit_key', enqueue_job.limit_key);
+    select * into room from mainspring.room_of(
+        defined, enqueue_job.tenant, enqueue_job.payload, enqueue_job.limit_key);
+    waits := mainspring.first_wait(defined.approvals_needed > 0,
+        coalesce(cardinality(enqueue_job.after), 0) > 0, due_at, room.limit_name);
     job_queue := coalesce(enqueue_job.queue, defined.queue);
     job_id := nextval('mainspring.job_ids');
     is_new := true;
@@ -1222,13 +1534,14 @@ begin
     while is_new loop
         insert into mainspring.jobs (
             job_id, tenant_id, queue, definition, definition_version, priority, payload,
-            max_attempts, scheduled_for, waits_for, deadline_at, dedupe_key, correlation_id, tags)
+            max_attempts, scheduled_for, state, waits_for, deadline_at, dedupe_key,
+            correlation_id, tags, limit_name, limit_key)
         values (
             enqueue_job.job_id, enqueue_job.tenant, job_queue, enqueue_job.definition,
             defined.version, coalesce(enqueue_job.priority, defined.priority),
             enqueue_job.payload, coalesce(enqueue_job.max_attempts, defined.max_attempts), due_at,
-            case when due_at > now() then 'time'::mainspring.waits_for end,
-            enqueue_job.deadline, held_key, enqueue_job.correlation_id, enqueue_job.tags)
+            mainspring.state_of(waits), waits, enqueue_job.deadline, held_key,
+            enqueue_job.correlation_id, enqueue_job.tags, room.limit_name, room.limit_key)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
         exit when found;
         -- The holder may finish between the two statements; then the key is free again.
@@ -1241,7 +1554,17 @@ begin
     end loop;
 
     if is_new then
-        perform mainspring.wake(job_queue, due_at);
+        if coalesce(cardinality(enqueue_job.after), 0) > 0 then
+            perform mainspring.add_parents(enqueue_job.job_id, enqueue_job.after,
+                                           enqueue_job.tenant, enqueue_job.on_parent_failure);
+        end if;
+        if waits = 'approval' then
+            perform mainspring.ask_approval(enqueue_job.job_id, enqueue_job.tenant, defined);
+        elsif waits = 'limit' then
+            perform mainspring.wake_limits(room.limit_name, room.limit_key, enqueue_job.tenant);
+        elsif waits is distinct from 'parents' then
+            perform mainspring.wake(job_queue, due_at);
+        end if;
     elsif enqueue_job.on_duplicate = 'raise' then
         perform mainspring.refuse('MS020', 'job ' || enqueue_job.job_id
             || ' already holds the dedupe key ' || quote_literal(held_key),
@@ -1256,15 +1579,18 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], OUT job_id bigint, OUT is_new boolean) IS 'Enqueues one job in the caller''s transaction; says whether it is new or an earlier one.';
+COMMENT ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) IS 'Enqueues one job in the caller''s transaction; says whether it is new or an earlier one.';
 
-CREATE FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_keys text[] DEFAULT NULL::text[], correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[]) RETURNS SETOF bigint
+CREATE FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_keys text[] DEFAULT NULL::text[], correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 #variable_conflict use_column
 declare
     plan record;
+    defined mainspring.definitions;
+    room record;
+    waits mainspring.waits_for;
     wrong integer;
 begin
     select * into plan from mainspring.prepare_bulk(
@@ -1290,23 +1616,51 @@ begin
        from unnest(enqueue_many.dedupe_keys) as item (key)
       where length(item.key) not between 1 and 500;
 
-    return query
-    insert into mainspring.jobs (
-        tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-        scheduled_for, waits_for, deadline_at, dedupe_key, correlation_id, tags)
-    select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_version,
-           plan.job_priority, item.payload, plan.job_max_attempts, plan.due_at,
-           case when plan.due_at > now() then 'time'::mainspring.waits_for end,
-           enqueue_many.deadline, item.dedupe_key, enqueue_many.correlation_id, enqueue_many.tags
-      from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys) as item (payload, dedupe_key)
-    on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
-    returning job_id;
+    select * into defined from mainspring.definitions as d where d.key = enqueue_many.definition;
+    if enqueue_many.approvals_needed not between 0 and 100 then
+        perform mainspring.refuse('MS003', 'approvals_needed must be from 0 to 100, not '
+            || enqueue_many.approvals_needed, '{"option": "approvals_needed"}');
+    end if;
+    defined.approvals_needed := greatest(defined.approvals_needed, enqueue_many.approvals_needed);
+    perform mainspring.check_text('limit_key', enqueue_many.limit_key);
+    select * into room from mainspring.room_of(
+        defined, enqueue_many.tenant, '{}', enqueue_many.limit_key);
+    waits := mainspring.first_wait(
+        defined.approvals_needed > 0, false, plan.due_at, room.limit_name);
 
-    perform mainspring.wake(plan.job_queue, plan.due_at);
+    return query
+    with added as (
+        insert into mainspring.jobs as job (
+            tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+            scheduled_for, state, waits_for, deadline_at, dedupe_key, correlation_id, tags,
+            limit_name, limit_key)
+        select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_version,
+               plan.job_priority, item.payload, plan.job_max_attempts, plan.due_at,
+               mainspring.state_of(waits), waits, enqueue_many.deadline, item.dedupe_key,
+               enqueue_many.correlation_id, enqueue_many.tags, room.limit_name,
+               case when room.limit_name is not null then mainspring.limit_key_of(
+                   item.payload, defined.limit_by, enqueue_many.limit_key) end
+          from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys)
+               as item (payload, dedupe_key)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
+        returning job.job_id
+    ), asked as (
+        insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+        select added.job_id, enqueue_many.tenant, defined.approvals_needed, defined.approvers,
+               now() + defined.approval_expiry
+          from added where defined.approvals_needed > 0
+    )
+    select added.job_id from added;
+
+    if waits = 'limit' then
+        perform mainspring.wake_limits();
+    elsif waits is distinct from 'approval' then
+        perform mainspring.wake(plan.job_queue, plan.due_at);
+    end if;
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[]) IS 'Enqueues one job per payload; a payload whose dedupe key is taken is left out.';
+COMMENT ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer) IS 'Enqueues one job per payload; a payload whose dedupe key is taken is left out.';
 
 CREATE FUNCTION mainspring.ensure_caller(role text) RETURNS void
     LANGUAGE plpgsql
@@ -1346,6 +1700,19 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.ensure_flow(flow_id bigint, tenant text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not exists (select from mainspring.flows as flow
+                    where flow.flow_id = ensure_flow.flow_id and flow.tenant_id = tenant) then
+        perform mainspring.refuse('MS060',
+            'there is no flow ' || coalesce(flow_id::text, 'null'),
+            jsonb_build_object('flow_id', flow_id));
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.ensure_partitions(days_ahead integer) RETURNS integer
     LANGUAGE plpgsql
     SET lock_timeout TO '2s'
@@ -1376,6 +1743,37 @@ begin
         end loop;
     end loop;
     return made;
+end
+$$;
+
+CREATE FUNCTION mainspring.expire_approvals(most integer) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+declare
+    late mainspring.approvals;
+    settled integer := 0;
+begin
+    for late in
+        select * from mainspring.approvals as asked
+         where asked.decided_at is null and asked.expires_at <= now()
+         order by asked.expires_at limit most for update skip locked
+    loop
+        update mainspring.jobs as job
+           set cancel_requested_at = now(),
+               last_error = 'nobody approved it before ' || to_char(
+                   late.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')
+         where job.job_id = late.job_id and job.state = 'awaiting_approval';
+        if found then
+            update mainspring.approvals as asked set decision = 'expired', decided_at = now()
+             where asked.job_id = late.job_id;
+            perform mainspring.settle_cancel(late.job_id);
+        else
+            update mainspring.approvals as asked set expires_at = null
+             where asked.job_id = late.job_id;
+        end if;
+        settled := settled + 1;
+    end loop;
+    return settled;
 end
 $$;
 
@@ -1423,6 +1821,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, due_at timestamp with time zone, limit_name text) RETURNS mainspring.waits_for
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN needs_approval THEN 'approval'::mainspring.waits_for WHEN has_parents THEN 'parents'::mainspring.waits_for WHEN (due_at > now()) THEN 'time'::mainspring.waits_for WHEN (limit_name IS NOT NULL) THEN 'limit'::mainspring.waits_for ELSE NULL::mainspring.waits_for END;
+
 CREATE FUNCTION mainspring.forget_schedule() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1450,9 +1852,113 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT shared text[], OUT full_ones text[], OUT next_in double precision) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+begin
+    granted := 0;
+    queues := '{}';
+    shared := '{}';
+    full_ones := '{}';
+    is_ours := pg_try_advisory_xact_lock(hashtext('mainspring.limits'));
+    if not is_ours then
+        return;
+    end if;
+    perform mainspring.take_back_places();
+    with room as materialized (
+        select distinct name, key, tenant_id
+          from unnest(names, keys, tenants) as room (name, key, tenant_id)
+    ), by_limit as materialized (
+        select known.*,
+               case when known.concurrency is not null then known.concurrency - (
+                   select count(*) from mainspring.jobs as held
+                    where held.limit_name = known.name and held.waits_for is null) end as free
+          from mainspring.limits as known
+         where known.name = any (names)
+    ), by_tenant as materialized (
+        select known.tenant_id, known.max_running - (
+                   select count(*) from mainspring.jobs as held
+                    where held.tenant_id = known.tenant_id and held.limit_name is not null
+                      and held.waits_for is null) as free
+          from mainspring.tenants as known
+         where known.tenant_id = any (tenants) and known.max_running is not null
+    ), by_key as materialized (
+        select asked.name, asked.key, least(
+                   case when by_limit.key_concurrency is not null
+                        then by_limit.key_concurrency - held.places end,
+                   case when by_limit.rate_count is not null
+                        then bucket.tokens - held.unstarted end) as free,
+               case when by_limit.rate_count is not null and bucket.tokens < 1
+                         and held.unstarted = 0 then bucket.next_in end as next_in
+          from (select distinct name, key from room) as asked
+          join by_limit using (name),
+               lateral (
+                   select count(*) as places,
+                          count(*) filter (where job.probed_at is null
+                                             and by_limit.rate_count is not null) as unstarted
+                     from mainspring.jobs as job
+                    where job.limit_name = asked.name and job.limit_key = asked.key
+                      and job.waits_for is null) as held,
+               lateral mainspring.bucket_of(by_limit.name, asked.key, by_limit.burst,
+                   mainspring.token_seconds(by_limit.rate_count, by_limit.rate_period)) as bucket
+         where num_nonnulls(by_limit.key_concurrency, by_limit.rate_count) > 0
+    ), candidate as materialized (
+        select first.place, first.job_id, first.priority, room.name, room.key, room.tenant_id,
+               by_limit.free as limit_free, by_key.free as key_free, by_tenant.free as tenant_free
+          from room
+          left join by_limit using (name)
+          left join by_key using (name, key)
+          left join by_tenant using (tenant_id),
+               lateral (
+                   select waiting.ctid as place, waiting.job_id, waiting.priority
+                     from mainspring.jobs as waiting
+                    where waiting.waits_for = 'limit' and waiting.limit_name = room.name
+                      and waiting.limit_key = room.key and waiting.tenant_id = room.tenant_id
+                      and waiting.cancel_requested_at is null
+                    order by waiting.priority, waiting.job_id
+                    limit greatest(0, least(by_limit.free, by_key.free, by_tenant.free, most))
+                      for update skip locked) as first
+    ), ranked as (
+        -- The first of all is the first of its limit, of its key and of its tenant, so that
+        -- something goes wherever something can.
+        select place, limit_free, key_free, tenant_free,
+               row_number() over (order by priority, job_id) as number,
+               row_number() over (partition by name order by priority, job_id) as in_limit,
+               row_number() over (partition by name, key order by priority, job_id) as in_key,
+               row_number() over (partition by tenant_id order by priority, job_id) as in_tenant
+          from candidate
+    ), gone as (
+        update mainspring.jobs as job set waits_for = null
+         where job.ctid = any (array(
+            select place from ranked
+             where number <= most and in_limit <= coalesce(limit_free, in_limit)
+               and in_key <= coalesce(key_free, in_key)
+               and in_tenant <= coalesce(tenant_free, in_tenant)))
+        returning job.queue, job.limit_name
+    )
+    select (select count(*) from gone), array(select distinct queue from gone),
+           array(select name from by_limit where free is not null),
+           array(select name from by_limit
+                  where free <= (select count(*) from gone where limit_name = by_limit.name)),
+           (select min(by_key.next_in) from by_key)
+      into granted, queues, shared, full_ones, next_in;
+end
+$$;
+
+CREATE TABLE mainspring.tenants (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    weight integer DEFAULT 1 NOT NULL,
+    max_running integer,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT tenants_max_running_check CHECK ((max_running >= 0)),
+    CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text)),
+    CONSTRAINT tenants_weight_check CHECK (((weight >= 1) AND (weight <= 1000)))
+);
+
 CREATE FUNCTION mainspring.is_plain(schedule mainspring.schedules) RETURNS boolean
-    LANGUAGE sql IMMUTABLE
-    RETURN ((num_nonnulls((schedule).launcher, (schedule).condition_sql, (schedule).gauge_sql) = 0) AND (NOT (schedule).is_templated));
+    LANGUAGE sql STABLE
+    RETURN ((num_nonnulls((schedule).launcher, (schedule).condition_sql, (schedule).gauge_sql) = 0) AND (NOT (schedule).is_templated) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = (is_plain.schedule).tenant_id) AND (t.max_running IS NOT NULL))))));
 
 CREATE FUNCTION mainspring.is_zone(name text) RETURNS boolean
     LANGUAGE plpgsql STRICT
@@ -1464,6 +1970,33 @@ begin
         or exists (select from pg_timezone_names as known where known.name = is_zone.name)));
 exception when invalid_parameter_value then
     return false;
+end
+$$;
+
+CREATE FUNCTION mainspring.keep_limit() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if tg_op <> 'INSERT' and old.limit_name = old.key
+       and (tg_op = 'DELETE' or new.limit_name is distinct from new.key) then
+        delete from mainspring.limits as known where known.name = old.key;
+    end if;
+    if tg_op <> 'DELETE' and new.limit_name = new.key then
+        insert into mainspring.limits as known (
+            name, concurrency, key_concurrency, rate_count, rate_period, burst)
+        values (new.key, new.concurrency, new.key_concurrency, new.rate_count, new.rate_period,
+                coalesce(new.burst, 1))
+        on conflict (name) do update
+           set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
+               rate_count = excluded.rate_count, rate_period = excluded.rate_period,
+               burst = excluded.burst
+         where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
+                known.burst) is distinct from
+               (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
+                excluded.rate_period, excluded.burst);
+    end if;
+    return null;
 end
 $$;
 
@@ -1482,6 +2015,10 @@ begin
     return null;
 end
 $$;
+
+CREATE FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (length(COALESCE(given, (payload #>> path), ''::text)) > 500) THEN ('md5:'::text || md5(COALESCE(given, (payload #>> path)))) ELSE COALESCE(given, (payload #>> path), ''::text) END;
 
 CREATE SEQUENCE mainspring.job_ids
     START WITH 1
@@ -1523,16 +2060,73 @@ CREATE TABLE mainspring.jobs (
     slot_at timestamp with time zone,
     origin jsonb,
     definition_version integer DEFAULT 1 NOT NULL,
+    limit_name text COLLATE pg_catalog."C",
+    limit_key text COLLATE pg_catalog."C",
     CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
+    CONSTRAINT jobs_limit_has_key CHECK (((limit_name IS NULL) = (limit_key IS NULL))),
     CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
     CONSTRAINT jobs_priority_in_range CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT jobs_running_has_lease CHECK ((((state = 'running'::mainspring.job_state) = (fence IS NOT NULL)) AND ((fence IS NULL) = (worker_id IS NULL)) AND ((state <> 'running'::mainspring.job_state) OR ((waits_for IS NULL) AND (started_at IS NOT NULL)))))
+    CONSTRAINT jobs_running_has_lease CHECK ((((state = 'running'::mainspring.job_state) = (fence IS NOT NULL)) AND ((fence IS NULL) = (worker_id IS NULL)) AND ((state <> 'running'::mainspring.job_state) OR ((waits_for IS NULL) AND (started_at IS NOT NULL))))),
+    CONSTRAINT jobs_wait_as_they_say CHECK ((((state = 'awaiting_approval'::mainspring.job_state) = (NOT (waits_for IS DISTINCT FROM 'approval'::mainspring.waits_for))) AND ((state = 'blocked'::mainspring.job_state) = (NOT (waits_for IS DISTINCT FROM 'parents'::mainspring.waits_for)))))
 )
 WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_analyze_scale_factor='0.05', autovacuum_analyze_threshold='5000', autovacuum_vacuum_cost_delay='0');
 
 CREATE FUNCTION mainspring.live_runs(schedule_id bigint) RETURNS bigint
     LANGUAGE sql STABLE
     RETURN (SELECT count(*) AS count FROM mainspring.jobs job WHERE ((job.schedule_id = live_runs.schedule_id) AND (job.slot_at IS NOT NULL)));
+
+CREATE TABLE mainspring.approvals (
+    job_id bigint NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    needed smallint NOT NULL,
+    approvers text[],
+    requested_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone,
+    decided_at timestamp with time zone,
+    decision text,
+    CONSTRAINT approvals_check CHECK (((decided_at IS NULL) = (decision IS NULL))),
+    CONSTRAINT approvals_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'rejected'::text, 'expired'::text]))),
+    CONSTRAINT approvals_needed_check CHECK (((needed >= 1) AND (needed <= 100)))
+);
+
+CREATE FUNCTION mainspring.lock_approval(job_id bigint, tenant text, target text) RETURNS mainspring.approvals
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    asked mainspring.approvals;
+    job_state mainspring.job_state;
+begin
+    select * into asked from mainspring.approvals as a
+     where a.job_id = lock_approval.job_id and a.tenant_id = tenant for update;
+    select job.state into job_state from mainspring.job_status as job
+     where job.job_id = lock_approval.job_id and job.tenant_id = tenant;
+    if job_state is null then
+        perform mainspring.refuse('MS030',
+            'there is no job ' || coalesce(lock_approval.job_id::text, 'null'),
+            jsonb_build_object('job_id', lock_approval.job_id));
+    end if;
+    if asked.job_id is null or job_state <> 'awaiting_approval' or asked.decided_at is not null
+       or asked.expires_at <= now() then
+        perform mainspring.refuse('MS031', 'job ' || lock_approval.job_id || ' is ' || job_state
+            || '; it cannot become ' || target, jsonb_build_object(
+            'job_id', lock_approval.job_id, 'state', job_state, 'target', target));
+    end if;
+    if asked.approvers is not null and mainspring.actor() <> all (asked.approvers)
+       and not exists (select from unnest(asked.approvers) as approver
+                        join pg_catalog.pg_roles as role on role.rolname = approver
+                       where mainspring.actor() = session_user
+                         and pg_has_role(session_user, role.oid, 'MEMBER')
+                         and not (select rolsuper from pg_catalog.pg_roles
+                                   where rolname = session_user)) then
+        perform mainspring.refuse('MS032', mainspring.actor() || ' may not decide on job '
+            || lock_approval.job_id || '; ' || array_to_string(asked.approvers, ', ') || ' may',
+            jsonb_build_object('job_id', lock_approval.job_id, 'actor', mainspring.actor(),
+                               'approvers', asked.approvers));
+    end if;
+    return asked;
+end
+$$;
 
 CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
     LANGUAGE sql STABLE
@@ -1544,6 +2138,98 @@ $$;
 CREATE FUNCTION mainspring.message_for(queue text, due_at timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE
     RETURN CASE WHEN (due_at <= now()) THEN ('q:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'd:'::text ELSE NULL::text END;
+
+CREATE FUNCTION mainspring.move_jobs_of_definition() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    update mainspring.jobs as job
+       set limit_name = room.limit_name,
+           limit_key = case when room.limit_name is null then null
+                            -- One that was given with the job stays.
+                            when job.limit_name <> ''
+                                 and new.limit_by is not distinct from old.limit_by
+                            then job.limit_key
+                            else mainspring.limit_key_of(job.payload, new.limit_by, null) end,
+           waits_for = case when job.state = 'queued'
+                                 and (job.waits_for is null or job.waits_for = 'limit')
+                            then mainspring.wait_of(room.limit_name) else job.waits_for end
+      from (select t.tenant_id,
+                   coalesce(new.limit_name, case when t.max_running is not null then '' end)
+                       as limit_name
+              from mainspring.tenants as t) as room
+     where job.definition = new.key and room.tenant_id = job.tenant_id;
+    perform pg_notify('mainspring', 'l:');
+    perform pg_notify('mainspring', 'q:' || new.queue);
+    return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.move_jobs_of_tenant() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if (new.max_running is null) <> (old.max_running is null) then
+        update mainspring.jobs as job
+           set limit_name = case when new.max_running is not null then '' end,
+               limit_key = case when new.max_running is not null then '' end,
+               waits_for = case when job.state = 'queued'
+                                     and (job.waits_for is null or job.waits_for = 'limit')
+                                then mainspring.wait_of(
+                                    case when new.max_running is not null then '' end)
+                                else job.waits_for end
+         where job.tenant_id = new.tenant_id
+           and coalesce(job.limit_name, '') = '';
+        update mainspring.clocks as clock set is_plain = mainspring.is_plain(schedule)
+          from mainspring.schedules as schedule
+         where schedule.schedule_id = clock.schedule_id and schedule.tenant_id = new.tenant_id;
+        if new.tenant_id = 'default' then
+            -- An enqueue for the default tenant looks at nothing but the definition.
+            update mainspring.definitions set is_plain = is_plain;
+        end if;
+        perform pg_notify('mainspring', 'q:' || queue.queue)
+           from (select distinct job.queue from mainspring.jobs as job
+                  where job.tenant_id = new.tenant_id) as queue;
+    end if;
+    perform pg_notify('mainspring', 'l:');
+    return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.move_on(job_id bigint) RETURNS mainspring.job_state
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    moved mainspring.jobs;
+begin
+    update mainspring.jobs as job
+       set waits_for = next.waits_for, state = mainspring.state_of(next.waits_for)
+      from (select held.job_id,
+                   case when exists (select from mainspring.dependencies as d
+                                      where d.job_id = held.job_id and d.outcome is null)
+                        then 'parents'
+                        when held.slot_at is not null then 'turn'
+                        else mainspring.first_wait(
+                            false, false, held.scheduled_for, held.limit_name)
+                   end as waits_for
+              from mainspring.jobs as held where held.job_id = move_on.job_id) as next
+     where job.job_id = next.job_id and job.state in ('awaiting_approval', 'blocked')
+    returning job.* into moved;
+    if moved.waits_for = 'turn' then
+        perform mainspring.release_turn(moved.schedule_id);
+    elsif moved.waits_for = 'time' then
+        perform mainspring.wake(moved.queue, moved.scheduled_for);
+    elsif moved.state = 'queued' then
+        perform mainspring.wake_for(moved);
+    elsif moved.waits_for = 'parents' then
+        perform pg_notify('mainspring', 'p:');
+    end if;
+    return moved.state;
+end
+$$;
 
 CREATE FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) RETURNS void
     LANGUAGE plpgsql
@@ -1565,6 +2251,20 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.note_limit() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    values ('', mainspring.actor(), lower(tg_op), 'limit', coalesce(new.name, old.name),
+            case when tg_op <> 'INSERT' then to_jsonb(old) - array['created_at', 'updated_at'] end,
+            case when tg_op <> 'DELETE' then to_jsonb(new) - array['created_at', 'updated_at'] end);
+    perform pg_notify('mainspring', 'l:');
+    return null;
+end
+$$;
+
 CREATE FUNCTION mainspring.plan_key(schedule mainspring.schedules) RETURNS uuid
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -1581,15 +2281,15 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_version integer, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) RETURNS record
+CREATE FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_version integer, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT is_plain boolean, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
 begin
     select d.version, coalesce(prepare_bulk.queue, d.queue),
            coalesce(prepare_bulk.priority, d.priority),
-           coalesce(prepare_bulk.max_attempts, d.max_attempts)
-      into job_version, job_queue, job_priority, job_max_attempts
+           coalesce(prepare_bulk.max_attempts, d.max_attempts), d.is_plain
+      into job_version, job_queue, job_priority, job_max_attempts, is_plain
       from mainspring.definitions as d
      where d.key = prepare_bulk.definition and d.is_active;
     if not found then
@@ -1606,6 +2306,12 @@ begin
         prepare_bulk.scheduled_for, prepare_bulk.deadline, null);
     perform mainspring.check_text('queue', prepare_bulk.queue);
     due_at := coalesce(prepare_bulk.scheduled_for, now() + prepare_bulk.delay, now());
+    is_plain := is_plain and not exists (
+        select from mainspring.tenants as t
+         where t.tenant_id = prepare_bulk.tenant and t.max_running is not null);
+    if not is_plain then
+        return;
+    end if;
     select array_agg(nextval('mainspring.job_ids')) into job_ids
       from generate_series(1, prepare_bulk.count);
     first_id := job_ids[1];
@@ -1630,8 +2336,28 @@ begin
     if tg_op = 'UPDATE' and new.kind <> old.kind then
         perform mainspring.refuse_definition(new.key, 'kind', format('is %s and stays so', old.kind));
     end if;
+    if num_nonnulls(new.concurrency, new.key_concurrency, new.rate_count) > 0 then
+        if new.limit_name <> new.key then
+            perform mainspring.refuse_definition(new.key, 'limit', 'names a limit that is shared, '
+                || 'which excludes concurrency, key_concurrency and rate');
+        end if;
+        new.limit_name := new.key;
+    elsif new.limit_name = new.key then
+        if tg_op = 'INSERT' then
+            perform mainspring.refuse_definition(new.key, 'limit', 'must be another name than the '
+                || 'key; give concurrency, key_concurrency or rate for a limit of its own');
+        end if;
+        new.limit_name := null;
+    end if;
+    new.is_plain := new.limit_name is null and new.approvals_needed = 0
+                    and not exists (select from mainspring.tenants as t
+                                     where t.tenant_id = 'default' and t.max_running is not null);
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
+    end if;
+    if new.limit_by is not null and new.limit_name is null then
+        perform mainspring.refuse_definition(new.key, 'limit_by',
+            'needs a limit: give concurrency, key_concurrency, rate or limit');
     end if;
     if new.kind = 'sql' and (tg_op = 'INSERT' or new.spec is distinct from old.spec) then
         wrong := mainspring.wrong_function(new.spec);
@@ -1682,6 +2408,39 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.read_steps(steps jsonb, tenant text) RETURNS TABLE(number bigint, step text, definition text, payload jsonb, queue text, priority integer, max_attempts integer, correlation_id text, tags text[], limit_name text, limit_key text, needed integer, on_parent_failure text, due_at timestamp with time zone, after jsonb, after_jobs jsonb, waits mainspring.waits_for)
+    LANGUAGE plpgsql STABLE
+    AS $$
+#variable_conflict use_column
+begin
+    return query
+    select given.number, given.step, given.definition, given.payload, given.queue, given.priority,
+           given.max_attempts, given.correlation_id, given.tags, room.limit_name, given.limit_key,
+           greatest(given.approvals_needed, d.approvals_needed)::integer,
+           coalesce(given.on_parent_failure, 'cancel'),
+           coalesce(given.scheduled_for, now() + make_interval(secs => given.delay), now()),
+           coalesce(given.after, '[]'), coalesce(given.after_jobs, '[]'),
+           mainspring.first_wait(
+               greatest(given.approvals_needed, d.approvals_needed) > 0,
+               coalesce(jsonb_array_length(given.after), 0)
+                   + coalesce(jsonb_array_length(given.after_jobs), 0) > 0,
+               coalesce(given.scheduled_for, now() + make_interval(secs => given.delay)),
+               room.limit_name)
+      from rows from (jsonb_to_recordset(read_steps.steps) as (
+               step text, definition text, payload jsonb, queue text, priority integer,
+               max_attempts integer, correlation_id text, tags text[], limit_key text,
+               approvals_needed integer, on_parent_failure text, scheduled_for timestamptz,
+               delay double precision, after jsonb, after_jobs jsonb)) with ordinality
+           as given (step, definition, payload, queue, priority, max_attempts, correlation_id,
+                     tags, limit_key, approvals_needed, on_parent_failure, scheduled_for, delay,
+                     after, after_jobs, number)
+      left join mainspring.definitions as d on d.key = given.definition and d.is_active
+      left join mainspring.tenants as t on t.tenant_id = read_steps.tenant,
+           lateral (select coalesce(d.limit_name, case when t.max_running is not null then '' end)
+                           as limit_name) as room;
+end
+$$;
+
 CREATE FUNCTION mainspring.refuse(code text, message text, detail jsonb DEFAULT '{}'::jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -1708,12 +2467,36 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.reject(job_id bigint, reason text, tenant text DEFAULT 'default'::text) RETURNS mainspring.job_state
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    asked mainspring.approvals;
+begin
+    perform mainspring.check_text('reason', coalesce(reject.reason, ''));
+    asked := mainspring.lock_approval(reject.job_id, tenant, 'rejected');
+    insert into mainspring.votes as vote (job_id, actor, is_approval, reason)
+    values (asked.job_id, mainspring.actor(), false, reject.reason)
+    on conflict (job_id, actor) do update
+       set is_approval = false, reason = excluded.reason, voted_at = now();
+    update mainspring.approvals as a set decision = 'rejected', decided_at = now()
+     where a.job_id = asked.job_id;
+    return mainspring.cancel(
+        asked.job_id, 'rejected by ' || mainspring.actor() || ': ' || reject.reason, tenant);
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.reject(job_id bigint, reason text, tenant text) IS 'Rejects a job that awaits approval as who is calling; it becomes canceled.';
+
 CREATE FUNCTION mainspring.release_turn(schedule_id bigint) RETURNS void
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
 declare
     room bigint;
+    released mainspring.jobs;
 begin
     select coalesce(max(schedule.max_running), 1) into room from mainspring.schedules as schedule
      where schedule.schedule_id = release_turn.schedule_id;
@@ -1721,19 +2504,38 @@ begin
      where job.schedule_id = release_turn.schedule_id and job.slot_at is not null
        and job.waits_for is distinct from 'turn';
     if room > 0 then
-        with released as (
-            update mainspring.jobs as job set waits_for = null, scheduled_for = now()
+        for released in
+            update mainspring.jobs as job
+               set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = now()
              where job.job_id = any (array(
                 select waiting.job_id from mainspring.jobs as waiting
                  where waiting.schedule_id = release_turn.schedule_id
                    and waiting.waits_for = 'turn'
                  order by waiting.slot_at limit room for update skip locked))
-            returning job.queue
-        )
-        select count(mainspring.wake(queue)) into room from (select distinct queue from released);
+            returning job.*
+        loop
+            perform mainspring.wake_for(released);
+        end loop;
     end if;
 end
 $$;
+
+CREATE FUNCTION mainspring.remove_limit(name text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if exists (select from mainspring.definitions as d
+                where d.key = remove_limit.name and d.limit_name = d.key) then
+        perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
+            || 'change the definition', '{"option": "name"}');
+    end if;
+    delete from mainspring.limits as known where known.name = remove_limit.name;
+    return found;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.remove_limit(name text) IS 'Removes a limit; what waits for it may go. Says whether there was one.';
 
 CREATE TABLE mainspring.enqueue_keys (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -1780,6 +2582,10 @@ declare
     ended mainspring.jobs_history;
     live_state mainspring.job_state;
     holder bigint;
+    defined mainspring.definitions;
+    room record;
+    waits mainspring.waits_for;
+    needed integer;
 begin
     if retry.payload is not null then
         perform mainspring.check_enqueue(retry.payload, null, null, null, null, null, null);
@@ -1805,18 +2611,31 @@ begin
         ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'
             || coalesce(retry.payload, ended.payload)::text);
     end if;
+    select * into defined from mainspring.definitions as d where d.key = ended.definition;
+    select * into room from mainspring.room_of(
+        defined, ended.tenant_id, coalesce(retry.payload, ended.payload), null);
+    -- What was not approved, or not like this, has to be approved first.
+    select asked.needed into needed from mainspring.approvals as asked
+     where asked.job_id = ended.job_id
+       and (asked.decision is distinct from 'approved' or retry.payload <> ended.payload);
+    waits := case when needed > 0 then 'approval'
+                  when exists (select from mainspring.dependencies as d
+                                where d.job_id = ended.job_id and d.outcome is null)
+                  then 'parents'
+                  when ended.slot_at is not null then 'turn'
+                  else mainspring.wait_of(room.limit_name) end;
     loop
         insert into mainspring.jobs (
             job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint, last_error,
-            schedule_id, slot_at, origin, waits_for)
+            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint,
+            last_error, schedule_id, slot_at, origin, state, waits_for, limit_name, limit_key)
         values (
             ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
             ended.priority, ended.tenant_id, ended.queue, ended.definition,
             ended.definition_version, coalesce(retry.payload, ended.payload), ended.dedupe_key,
-            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error, ended.schedule_id, ended.slot_at,
-            ended.origin,
-            case when ended.slot_at is not null then 'turn'::mainspring.waits_for end)
+            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error,
+            ended.schedule_id, ended.slot_at, ended.origin, mainspring.state_of(waits), waits,
+            room.limit_name, room.limit_key)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
         exit when found;
         select job.job_id into holder from mainspring.jobs as job
@@ -1830,15 +2649,65 @@ begin
     update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
      where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
        and slot.job_id = ended.job_id;
-    if ended.slot_at is not null then
+    if waits = 'approval' then
+        perform mainspring.ask_approval(ended.job_id, ended.tenant_id, defined, needed);
+    elsif waits = 'turn' then
         perform mainspring.release_turn(ended.schedule_id);
+    elsif waits = 'parents' then
+        perform pg_notify('mainspring', 'p:');
+    elsif waits = 'limit' then
+        perform mainspring.wake_limits(room.limit_name, room.limit_key, ended.tenant_id);
+    else
+        perform mainspring.wake(ended.queue);
     end if;
-    perform mainspring.wake(ended.queue);
     return ended.job_id;
 end
 $$;
 
 COMMENT ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) IS 'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
+
+CREATE FUNCTION mainspring.retry_flow(flow_id bigint, tenant text DEFAULT 'default'::text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    retried bigint[];
+begin
+    perform mainspring.ensure_flow(retry_flow.flow_id, tenant);
+    select array_agg(past.job_id order by past.job_id) into retried
+      from mainspring.flow_jobs as member
+      join mainspring.jobs_history as past using (job_id)
+     where member.flow_id = retry_flow.flow_id
+       and past.state in ('failed', 'dead_letter', 'canceled');
+    update mainspring.dependencies as known set outcome = null
+     where known.parent_id = any (retried) and known.job_id = any (retried);
+    perform mainspring.retry(job_id, null, tenant) from unnest(retried) as job_id;
+    return coalesce(cardinality(retried), 0);
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) IS 'Puts what failed or was canceled in a flow back; says how many jobs that were.';
+
+CREATE FUNCTION mainspring.room_of(defined mainspring.definitions, tenant text, payload jsonb, given text, OUT limit_name text, OUT limit_key text) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    limit_name := defined.limit_name;
+    if limit_name is null and given is not null then
+        perform mainspring.refuse('MS003', 'limit_key is given, but ' || defined.key
+            || ' has no limit', '{"option": "limit_key"}');
+    end if;
+    if limit_name is null and exists (select from mainspring.tenants as t
+                                       where t.tenant_id = tenant and t.max_running is not null)
+    then
+        limit_name := '';
+    end if;
+    if limit_name is not null then
+        limit_key := mainspring.limit_key_of(payload, defined.limit_by, given);
+    end if;
+end
+$$;
 
 CREATE FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) RETURNS timestamp with time zone
     LANGUAGE sql STABLE
@@ -1885,11 +2754,59 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.set_limit(name text, concurrency integer DEFAULT NULL::integer, key_concurrency integer DEFAULT NULL::integer, rate_count integer DEFAULT NULL::integer, rate_period interval DEFAULT NULL::interval, burst integer DEFAULT 1) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+#variable_conflict use_column
+begin
+    perform mainspring.check_text('name', set_limit.name);
+    if set_limit.name is null or set_limit.name !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
+        perform mainspring.refuse('MS003', 'name must start with a letter or _ and hold only '
+            || 'letters, digits and _ . : - (200 at most)', '{"option": "name"}');
+    end if;
+    if least(set_limit.concurrency, set_limit.key_concurrency) < 0 then
+        perform mainspring.refuse('MS003', 'concurrency must be zero or more',
+            '{"option": "concurrency"}');
+    end if;
+    if set_limit.rate_count < 1 or set_limit.rate_period <= '0'
+       or (set_limit.rate_count is null) <> (set_limit.rate_period is null) then
+        perform mainspring.refuse('MS003', 'rate must be a count of 1 or more in a period of more '
+            || 'than zero', '{"option": "rate"}');
+    end if;
+    if coalesce(set_limit.burst, 0) < 1 then
+        perform mainspring.refuse('MS003', 'burst must be 1 or more', '{"option": "burst"}');
+    end if;
+    if exists (select from mainspring.definitions as d
+                where d.key = set_limit.name and d.limit_name = d.key) then
+        perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
+            || 'change the definition', '{"option": "name"}');
+    end if;
+    insert into mainspring.limits as known (
+        name, concurrency, key_concurrency, rate_count, rate_period, burst)
+    values (set_limit.name, set_limit.concurrency, set_limit.key_concurrency,
+            set_limit.rate_count, set_limit.rate_period, set_limit.burst)
+    on conflict (name) do update
+       set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
+           rate_count = excluded.rate_count, rate_period = excluded.rate_period,
+           burst = excluded.burst
+     where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
+            known.burst) is distinct from
+           (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
+            excluded.rate_period, excluded.burst);
+end
+$_$;
+
+COMMENT ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) IS 'Sets what a limit allows; null stands for as many as there are.';
+
 CREATE FUNCTION mainspring.settle_cancel(job_id bigint) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
+declare
+    held mainspring.jobs;
 begin
+    select * into held from mainspring.jobs as job where job.job_id = settle_cancel.job_id;
     with ended as (
         delete from mainspring.jobs as job
          where job.job_id = settle_cancel.job_id and job.state <> 'running'
@@ -1906,7 +2823,91 @@ begin
            tenant_id, queue, definition, definition_version, payload, dedupe_key,
            correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin
       from ended;
-    return found;
+    if not found then
+        return false;
+    end if;
+    if held.limit_name is not null and held.waits_for is null then
+        perform mainspring.wake_limits(held.limit_name, held.limit_key, held.tenant_id);
+    end if;
+    if exists (select from mainspring.dependencies as d
+                where d.parent_id = settle_cancel.job_id and d.outcome is null) then
+        perform pg_notify('mainspring', 'p:');
+    end if;
+    return true;
+end
+$$;
+
+CREATE FUNCTION mainspring.settle_parents(parents bigint[], most integer, OUT is_ours boolean, OUT settled integer) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    children bigint[];
+    child record;
+begin
+    settled := 0;
+    is_ours := pg_try_advisory_xact_lock(hashtext('mainspring.flows'));
+    if not is_ours then
+        return;
+    end if;
+    with ended as (
+        select open.job_id, open.parent_id, open.on_failure
+          from mainspring.dependencies as open
+         where open.outcome is null and (parents is null or open.parent_id = any (parents))
+           and not exists (select from mainspring.jobs as live where live.job_id = open.parent_id)
+         limit most
+    ), decided as (
+        update mainspring.dependencies as known
+           set outcome = coalesce(past.state, 'canceled')
+          from ended
+          left join lateral (
+               select job.state from mainspring.jobs_history as job
+                where job.job_id = ended.parent_id limit 1) as past on true
+         where known.job_id = ended.job_id and known.parent_id = ended.parent_id
+           and (past.state = 'succeeded' or ended.on_failure <> 'wait')
+        returning known.job_id
+    )
+    select coalesce(array_agg(distinct job_id), '{}'), count(*) into children, settled
+      from decided;
+    if parents is null then
+        -- Children that were left alone before because someone held their row.
+        children := children || array(
+            select job.job_id from mainspring.jobs as job
+             where job.state in ('blocked', 'awaiting_approval')
+               and (exists (select from mainspring.dependencies as failed
+                             where failed.job_id = job.job_id and failed.outcome <> 'succeeded'
+                               and failed.on_failure = 'cancel')
+                    or (job.state = 'blocked'
+                        and not exists (select from mainspring.dependencies as open
+                                         where open.job_id = job.job_id
+                                           and open.outcome is null)))
+             limit most);
+    end if;
+    for child in
+        select job.job_id, job.state, failed.parent_id, failed.outcome,
+               exists (select from mainspring.dependencies as open
+                        where open.job_id = job.job_id and open.outcome is null) as is_open
+          from mainspring.jobs as job
+          left join lateral (
+               select known.parent_id, known.outcome from mainspring.dependencies as known
+                where known.job_id = job.job_id and known.outcome <> 'succeeded'
+                  and known.on_failure = 'cancel'
+                order by known.parent_id limit 1) as failed on true
+         where job.job_id = any (children) and job.state in ('blocked', 'awaiting_approval')
+           for update of job skip locked
+    loop
+        if child.parent_id is not null then
+            update mainspring.jobs as job
+               set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
+                   last_error = 'its parent, job ' || child.parent_id || ', is ' || child.outcome
+             where job.job_id = child.job_id;
+            perform mainspring.settle_cancel(child.job_id);
+            settled := settled + 1;
+        elsif not child.is_open and child.state = 'blocked' then
+            perform mainspring.move_on(child.job_id);
+            settled := settled + 1;
+        end if;
+    end loop;
 end
 $$;
 
@@ -1937,6 +2938,8 @@ declare
     defined mainspring.definitions;
     live bigint := mainspring.live_runs(schedule.schedule_id);
     wanted text := coalesce(start_slot.definition, schedule.definition);
+    room record;
+    waits mainspring.waits_for;
 begin
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
@@ -1956,24 +2959,37 @@ begin
           where job.schedule_id = schedule.schedule_id and job.slot_at is not null;
         live := mainspring.live_runs(schedule.schedule_id);
     end if;
+    select * into room from mainspring.room_of(
+        defined, schedule.tenant_id, coalesce(start_slot.payload, schedule.payload), null);
+    waits := case when defined.approvals_needed > 0 then 'approval'
+                  when live >= schedule.max_running then 'turn'
+                  else mainspring.wait_of(room.limit_name) end;
     insert into mainspring.jobs as job (
         tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-        waits_for, schedule_id, slot_at, origin)
+        state, waits_for, limit_name, limit_key, schedule_id, slot_at, origin)
     values (
         schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted, defined.version,
         coalesce(schedule.priority, defined.priority),
         coalesce(start_slot.payload, schedule.payload),
         coalesce(schedule.max_attempts, defined.max_attempts),
-        case when live >= schedule.max_running then 'turn'::mainspring.waits_for end,
+        mainspring.state_of(waits), waits, room.limit_name, room.limit_key,
         schedule.schedule_id, slot,
         schedule.origin || jsonb_build_object('trigger', source, 'missed', missed))
     returning job.job_id into job_id;
     outcome := 'enqueued';
-    if live < schedule.max_running then
+    if waits = 'approval' then
+        perform mainspring.ask_approval(job_id, schedule.tenant_id, defined);
+    elsif waits = 'limit' then
+        perform mainspring.wake_limits(room.limit_name, room.limit_key, schedule.tenant_id);
+    elsif waits is null then
         perform mainspring.wake(coalesce(schedule.queue, defined.queue));
     end if;
 end
 $$;
+
+CREATE FUNCTION mainspring.state_of(waits mainspring.waits_for) RETURNS mainspring.job_state
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE waits WHEN 'approval'::mainspring.waits_for THEN 'awaiting_approval'::mainspring.job_state WHEN 'parents'::mainspring.waits_for THEN 'blocked'::mainspring.job_state ELSE 'queued'::mainspring.job_state END;
 
 CREATE FUNCTION mainspring.store_schedule(schedule mainspring.schedules) RETURNS mainspring.schedules
     LANGUAGE plpgsql
@@ -2026,6 +3042,108 @@ begin
      where s.schedule_id = schedule.schedule_id
     returning * into stored;
     return stored;
+end
+$$;
+
+CREATE FUNCTION mainspring.take_back_places() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    full_room record;
+begin
+    for full_room in
+        select held.limit_name, null::text as limit_key, null::text as tenant_id,
+               count(*) - known.concurrency as excess
+          from mainspring.limits as known
+          join mainspring.jobs as held
+            on held.limit_name = known.name and held.waits_for is null
+         where known.updated_at > now() - interval '10 minutes' and known.concurrency is not null
+         group by held.limit_name, known.concurrency having count(*) > known.concurrency
+        union all
+        select held.limit_name, held.limit_key, null, count(*) - known.key_concurrency
+          from mainspring.limits as known
+          join mainspring.jobs as held
+            on held.limit_name = known.name and held.waits_for is null
+         where known.updated_at > now() - interval '10 minutes'
+           and known.key_concurrency is not null
+         group by held.limit_name, held.limit_key, known.key_concurrency
+        having count(*) > known.key_concurrency
+        union all
+        select null, null, held.tenant_id, count(*) - known.max_running
+          from mainspring.tenants as known
+          join mainspring.jobs as held
+            on held.tenant_id = known.tenant_id and held.limit_name is not null
+               and held.waits_for is null
+         where known.updated_at > now() - interval '10 minutes' and known.max_running is not null
+         group by held.tenant_id, known.max_running having count(*) > known.max_running
+    loop
+        update mainspring.jobs as job set waits_for = 'limit'
+         where job.ctid = any (array(
+            select ready.ctid from mainspring.jobs as ready
+             where ready.limit_name is not null and ready.waits_for is null
+               and ready.state = 'queued'
+               and (full_room.limit_name is null or ready.limit_name = full_room.limit_name)
+               and (full_room.limit_key is null or ready.limit_key = full_room.limit_key)
+               and (full_room.tenant_id is null or ready.tenant_id = full_room.tenant_id)
+             order by ready.priority desc, ready.job_id desc limit full_room.excess
+               for update skip locked));
+    end loop;
+end
+$$;
+
+CREATE FUNCTION mainspring.take_token(job_id bigint, fence bigint) RETURNS double precision
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    room record;
+    bucket mainspring.buckets;
+    starts_at timestamptz;
+begin
+    select job.limit_name, job.limit_key, known.burst,
+           mainspring.token_seconds(known.rate_count, known.rate_period) as seconds
+      into room
+      from mainspring.jobs as job left join mainspring.limits as known on known.name = job.limit_name
+     where job.job_id = take_token.job_id and job.fence = take_token.fence;
+    if not found then
+        return null;
+    end if;
+    if room.seconds is not null then
+        insert into mainspring.buckets (limit_name, limit_key, full_at)
+        values (room.limit_name, room.limit_key, clock_timestamp())
+        on conflict do nothing;
+        select * into bucket from mainspring.buckets as known
+         where known.limit_name = room.limit_name and known.limit_key = room.limit_key for update;
+        starts_at := clock_timestamp();
+        bucket.full_at := greatest(bucket.full_at, starts_at)
+                          + make_interval(secs => room.seconds);
+        if bucket.full_at > starts_at + make_interval(secs => room.seconds * room.burst)
+                            + interval '1 microsecond' then
+            update mainspring.jobs as job
+               set state = 'queued', fence = null, worker_id = null, started_at = null,
+                   attempt = job.attempt - 1, waits_for = 'limit'
+             where job.job_id = take_token.job_id and job.fence = take_token.fence;
+            return extract(epoch from bucket.full_at - starts_at) - room.seconds * room.burst;
+        end if;
+        update mainspring.buckets as known set full_at = bucket.full_at
+         where known.limit_name = room.limit_name and known.limit_key = room.limit_key;
+    end if;
+    update mainspring.jobs as job set probed_at = now()
+     where job.job_id = take_token.job_id and job.fence = take_token.fence;
+    return case when found then 0 end;
+end
+$$;
+
+CREATE FUNCTION mainspring.token_seconds(rate_count integer, rate_period interval) RETURNS double precision
+    LANGUAGE sql IMMUTABLE
+    RETURN ((EXTRACT(epoch FROM rate_period) / (rate_count)::numeric))::double precision;
+
+CREATE FUNCTION mainspring.touch() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.updated_at := now();
+    return new;
 end
 $$;
 
@@ -2099,6 +3217,10 @@ exception when unique_violation then
 end
 $$;
 
+CREATE FUNCTION mainspring.wait_of(limit_name text) RETURNS mainspring.waits_for
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (limit_name IS NOT NULL) THEN 'limit'::mainspring.waits_for ELSE NULL::mainspring.waits_for END;
+
 CREATE FUNCTION mainspring.wake(queue text, due_at timestamp with time zone DEFAULT now()) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2108,6 +3230,32 @@ begin
                 where worker.wants_wake and wake.queue = any (worker.queues))
        and mainspring.message_for(queue, due_at) is not null then
         perform pg_notify('mainspring', mainspring.message_for(queue, due_at));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.wake_for(job mainspring.jobs) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if job.limit_name is null then
+        perform mainspring.wake(job.queue);
+    else
+        perform mainspring.wake_limits(job.limit_name, job.limit_key, job.tenant_id);
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.wake_limits(limit_name text DEFAULT NULL::text, limit_key text DEFAULT NULL::text, tenant text DEFAULT NULL::text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    room text := jsonb_build_array(limit_name, limit_key, tenant)::text;
+begin
+    if exists (select from mainspring.workers as worker where worker.wants_wake) then
+        -- A message can have 8000 bytes.
+        perform pg_notify('mainspring', case when limit_name is null or octet_length(room) > 7000
+                                             then 'l:' else 'l:' || room end);
     end if;
 end
 $$;
@@ -2242,6 +3390,138 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.jobs_history (
+    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
+    fence bigint,
+    worker_id bigint,
+    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    probed_at timestamp with time zone,
+    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
+    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
+    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
+    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
+    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
+    waits_for mainspring.waits_for,
+    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
+    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
+    dedupe_key text COLLATE pg_catalog."C",
+    correlation_id text,
+    tags text[],
+    progress jsonb,
+    checkpoint jsonb,
+    result jsonb,
+    last_error text,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    origin jsonb,
+    definition_version integer DEFAULT 1 NOT NULL,
+    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE VIEW mainspring.job_status AS
+ SELECT jobs.job_id,
+    jobs.tenant_id,
+    jobs.definition,
+    jobs.queue,
+    jobs.state,
+    jobs.waits_for,
+    jobs.priority,
+    jobs.payload,
+    jobs.created_at,
+    jobs.scheduled_for,
+    jobs.started_at,
+    jobs.finished_at,
+    jobs.deadline_at,
+    jobs.cancel_requested_at,
+    jobs.attempt,
+    jobs.failures,
+    jobs.losses,
+    jobs.max_attempts,
+    jobs.dedupe_key,
+    jobs.correlation_id,
+    jobs.tags,
+    jobs.progress,
+    jobs.checkpoint,
+    jobs.result,
+    jobs.last_error,
+    jobs.worker_id,
+    jobs.schedule_id,
+    jobs.slot_at,
+    jobs.origin,
+    jobs.definition_version
+   FROM mainspring.jobs
+UNION ALL
+ SELECT jobs_history.job_id,
+    jobs_history.tenant_id,
+    jobs_history.definition,
+    jobs_history.queue,
+    jobs_history.state,
+    jobs_history.waits_for,
+    jobs_history.priority,
+    jobs_history.payload,
+    jobs_history.created_at,
+    jobs_history.scheduled_for,
+    jobs_history.started_at,
+    jobs_history.finished_at,
+    jobs_history.deadline_at,
+    jobs_history.cancel_requested_at,
+    jobs_history.attempt,
+    jobs_history.failures,
+    jobs_history.losses,
+    jobs_history.max_attempts,
+    jobs_history.dedupe_key,
+    jobs_history.correlation_id,
+    jobs_history.tags,
+    jobs_history.progress,
+    jobs_history.checkpoint,
+    jobs_history.result,
+    jobs_history.last_error,
+    jobs_history.worker_id,
+    jobs_history.schedule_id,
+    jobs_history.slot_at,
+    jobs_history.origin,
+    jobs_history.definition_version
+   FROM mainspring.jobs_history;
+
+CREATE TABLE mainspring.votes (
+    job_id bigint NOT NULL,
+    actor text NOT NULL,
+    is_approval boolean NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    voted_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT votes_actor_check CHECK ((actor <> ''::text))
+);
+
+CREATE VIEW mainspring.approval_status AS
+ SELECT approval.job_id,
+    approval.tenant_id,
+    job.definition,
+    job.payload,
+    job.state,
+    approval.needed,
+    approval.approvers,
+    approval.requested_at,
+    approval.expires_at,
+    approval.decision,
+    approval.decided_at,
+    ( SELECT count(*) AS count
+           FROM mainspring.votes vote
+          WHERE ((vote.job_id = approval.job_id) AND vote.is_approval)) AS approvals,
+    ( SELECT COALESCE(jsonb_agg(jsonb_build_object('actor', vote.actor, 'is_approval', vote.is_approval, 'reason', vote.reason, 'voted_at', vote.voted_at) ORDER BY vote.voted_at), '[]'::jsonb) AS "coalesce"
+           FROM mainspring.votes vote
+          WHERE (vote.job_id = approval.job_id)) AS votes
+   FROM (mainspring.approvals approval
+     JOIN mainspring.job_status job USING (job_id));
+
 CREATE TABLE mainspring.attempts (
     job_id bigint NOT NULL,
     fence bigint NOT NULL,
@@ -2365,6 +3645,13 @@ ALTER TABLE mainspring.audit ALTER COLUMN audit_id ADD GENERATED ALWAYS AS IDENT
     CACHE 1
 );
 
+CREATE TABLE mainspring.buckets (
+    limit_name text NOT NULL COLLATE pg_catalog."C",
+    limit_key text NOT NULL COLLATE pg_catalog."C",
+    full_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
 CREATE TABLE mainspring.clocks (
     schedule_id bigint NOT NULL,
     turn bigint DEFAULT 0 NOT NULL,
@@ -2406,6 +3693,36 @@ CREATE TABLE mainspring.definition_versions (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE mainspring.dependencies (
+    job_id bigint NOT NULL,
+    parent_id bigint NOT NULL,
+    on_failure text DEFAULT 'cancel'::text NOT NULL,
+    outcome mainspring.job_state,
+    CONSTRAINT dependencies_check CHECK ((job_id <> parent_id)),
+    CONSTRAINT dependencies_on_failure_check CHECK ((on_failure = ANY (ARRAY['cancel'::text, 'continue'::text, 'wait'::text])))
+);
+
+CREATE TABLE mainspring.flow_jobs (
+    flow_id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    step text DEFAULT ''::text NOT NULL
+);
+
+CREATE VIEW mainspring.dependency_status AS
+ SELECT dependency.job_id,
+    dependency.parent_id,
+    dependency.on_failure,
+    dependency.outcome,
+    parent.tenant_id,
+    parent.definition,
+    parent.state,
+    parent.result,
+    parent.last_error,
+    member.step
+   FROM ((mainspring.dependencies dependency
+     LEFT JOIN mainspring.job_status parent ON ((parent.job_id = dependency.parent_id)))
+     LEFT JOIN mainspring.flow_jobs member ON ((member.job_id = dependency.parent_id)));
+
 CREATE SEQUENCE mainspring.fences
     START WITH 1
     INCREMENT BY 1
@@ -2413,107 +3730,74 @@ CREATE SEQUENCE mainspring.fences
     NO MAXVALUE
     CACHE 1;
 
-CREATE TABLE mainspring.jobs_history (
-    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
-    fence bigint,
-    worker_id bigint,
-    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
-    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    cancel_requested_at timestamp with time zone,
-    probed_at timestamp with time zone,
-    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
-    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
-    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
-    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
-    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
-    waits_for mainspring.waits_for,
-    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
-    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
-    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
-    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
-    dedupe_key text COLLATE pg_catalog."C",
-    correlation_id text,
-    tags text[],
-    progress jsonb,
-    checkpoint jsonb,
-    result jsonb,
-    last_error text,
-    schedule_id bigint,
-    slot_at timestamp with time zone,
-    origin jsonb,
-    definition_version integer DEFAULT 1 NOT NULL,
-    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
-)
-PARTITION BY RANGE (finished_at);
+CREATE SEQUENCE mainspring.flow_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
 
-CREATE VIEW mainspring.job_status AS
- SELECT jobs.job_id,
-    jobs.tenant_id,
-    jobs.definition,
-    jobs.queue,
-    jobs.state,
-    jobs.waits_for,
-    jobs.priority,
-    jobs.payload,
-    jobs.created_at,
-    jobs.scheduled_for,
-    jobs.started_at,
-    jobs.finished_at,
-    jobs.deadline_at,
-    jobs.cancel_requested_at,
-    jobs.attempt,
-    jobs.failures,
-    jobs.losses,
-    jobs.max_attempts,
-    jobs.dedupe_key,
-    jobs.correlation_id,
-    jobs.tags,
-    jobs.progress,
-    jobs.checkpoint,
-    jobs.result,
-    jobs.last_error,
-    jobs.worker_id,
-    jobs.schedule_id,
-    jobs.slot_at,
-    jobs.origin,
-    jobs.definition_version
-   FROM mainspring.jobs
-UNION ALL
- SELECT jobs_history.job_id,
-    jobs_history.tenant_id,
-    jobs_history.definition,
-    jobs_history.queue,
-    jobs_history.state,
-    jobs_history.waits_for,
-    jobs_history.priority,
-    jobs_history.payload,
-    jobs_history.created_at,
-    jobs_history.scheduled_for,
-    jobs_history.started_at,
-    jobs_history.finished_at,
-    jobs_history.deadline_at,
-    jobs_history.cancel_requested_at,
-    jobs_history.attempt,
-    jobs_history.failures,
-    jobs_history.losses,
-    jobs_history.max_attempts,
-    jobs_history.dedupe_key,
-    jobs_history.correlation_id,
-    jobs_history.tags,
-    jobs_history.progress,
-    jobs_history.checkpoint,
-    jobs_history.result,
-    jobs_history.last_error,
-    jobs_history.worker_id,
-    jobs_history.schedule_id,
-    jobs_history.slot_at,
-    jobs_history.origin,
-    jobs_history.definition_version
-   FROM mainspring.jobs_history;
+CREATE VIEW mainspring.flow_job_status AS
+ SELECT member.flow_id,
+    member.step,
+    job.job_id,
+    job.tenant_id,
+    job.definition,
+    job.state,
+    job.waits_for,
+    job.started_at,
+    job.finished_at,
+    job.last_error,
+    ARRAY( SELECT dependency.parent_id
+           FROM mainspring.dependencies dependency
+          WHERE (dependency.job_id = job.job_id)
+          ORDER BY dependency.parent_id) AS parent_ids
+   FROM (mainspring.flow_jobs member
+     JOIN mainspring.job_status job USING (job_id));
+
+CREATE TABLE mainspring.flows (
+    flow_id bigint DEFAULT nextval('mainspring.flow_ids'::regclass) NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE VIEW mainspring.flow_status AS
+ SELECT flow.flow_id,
+    flow.tenant_id,
+    flow.name,
+    flow.created_at,
+    counted.jobs,
+    counted.live,
+    counted.blocked,
+    counted.running,
+    counted.succeeded,
+    counted.failed,
+    counted.dead_letter,
+    counted.canceled,
+    counted.finished_at,
+        CASE
+            WHEN (counted.live > 0) THEN 'running'::text
+            WHEN ((counted.failed + counted.dead_letter) > 0) THEN 'failed'::text
+            WHEN (counted.canceled > 0) THEN 'canceled'::text
+            ELSE 'succeeded'::text
+        END AS state
+   FROM mainspring.flows flow,
+    LATERAL ( SELECT count(*) AS jobs,
+            count(*) FILTER (WHERE (job.finished_at IS NULL)) AS live,
+            count(*) FILTER (WHERE (job.state = 'blocked'::mainspring.job_state)) AS blocked,
+            count(*) FILTER (WHERE (job.state = 'running'::mainspring.job_state)) AS running,
+            count(*) FILTER (WHERE (job.state = 'succeeded'::mainspring.job_state)) AS succeeded,
+            count(*) FILTER (WHERE (job.state = 'failed'::mainspring.job_state)) AS failed,
+            count(*) FILTER (WHERE (job.state = 'dead_letter'::mainspring.job_state)) AS dead_letter,
+            count(*) FILTER (WHERE (job.state = 'canceled'::mainspring.job_state)) AS canceled,
+                CASE
+                    WHEN bool_and((job.finished_at IS NOT NULL)) THEN max(job.finished_at)
+                    ELSE NULL::timestamp with time zone
+                END AS finished_at
+           FROM (mainspring.flow_jobs member
+             JOIN mainspring.job_status job USING (job_id))
+          WHERE (member.flow_id = flow.flow_id)) counted;
 
 CREATE TABLE mainspring.jobs_history_default (
     job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
@@ -2550,6 +3834,41 @@ CREATE TABLE mainspring.jobs_history_default (
     definition_version integer DEFAULT 1 CONSTRAINT jobs_history_definition_version_not_null NOT NULL,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
+
+CREATE TABLE mainspring.limits (
+    name text NOT NULL COLLATE pg_catalog."C",
+    concurrency integer,
+    key_concurrency integer,
+    rate_count integer,
+    rate_period interval,
+    burst integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT limits_burst_check CHECK ((burst >= 1)),
+    CONSTRAINT limits_check CHECK (((rate_count IS NULL) = (rate_period IS NULL))),
+    CONSTRAINT limits_concurrency_check CHECK ((concurrency >= 0)),
+    CONSTRAINT limits_key_concurrency_check CHECK ((key_concurrency >= 0)),
+    CONSTRAINT limits_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT limits_rate_count_check CHECK ((rate_count >= 1)),
+    CONSTRAINT limits_rate_period_check CHECK ((rate_period > '00:00:00'::interval))
+);
+
+CREATE VIEW mainspring.limit_status AS
+ SELECT name,
+    concurrency,
+    key_concurrency,
+    rate_count,
+    (EXTRACT(epoch FROM rate_period))::double precision AS rate_seconds,
+    burst,
+    ( SELECT count(*) AS count
+           FROM mainspring.jobs job
+          WHERE ((job.limit_name = known.name) AND (job.waits_for IS NULL) AND (job.state = 'running'::mainspring.job_state))) AS running,
+    ( SELECT count(*) AS count
+           FROM mainspring.jobs job
+          WHERE ((job.limit_name = known.name) AND (job.waits_for = 'limit'::mainspring.waits_for))) AS waiting,
+    created_at,
+    updated_at
+   FROM mainspring.limits known;
 
 CREATE TABLE mainspring.migrations (
     number integer NOT NULL,
@@ -2692,12 +4011,6 @@ CREATE VIEW mainspring.slot_status AS
    FROM (mainspring.slots slot
      JOIN mainspring.schedules schedule USING (schedule_id));
 
-CREATE TABLE mainspring.tenants (
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text))
-);
-
 CREATE VIEW mainspring.worker_status AS
  SELECT worker_id,
     name,
@@ -2717,8 +4030,14 @@ ALTER TABLE ONLY mainspring.attempts ATTACH PARTITION mainspring.attempts_defaul
 
 ALTER TABLE ONLY mainspring.jobs_history ATTACH PARTITION mainspring.jobs_history_default DEFAULT;
 
+ALTER TABLE ONLY mainspring.approvals
+    ADD CONSTRAINT approvals_pkey PRIMARY KEY (job_id);
+
 ALTER TABLE ONLY mainspring.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (audit_id);
+
+ALTER TABLE ONLY mainspring.buckets
+    ADD CONSTRAINT buckets_pkey PRIMARY KEY (limit_name, limit_key);
 
 ALTER TABLE ONLY mainspring.clocks
     ADD CONSTRAINT clocks_pkey PRIMARY KEY (schedule_id);
@@ -2729,11 +4048,23 @@ ALTER TABLE ONLY mainspring.definition_versions
 ALTER TABLE ONLY mainspring.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY mainspring.dependencies
+    ADD CONSTRAINT dependencies_pkey PRIMARY KEY (job_id, parent_id);
+
 ALTER TABLE ONLY mainspring.enqueue_keys
     ADD CONSTRAINT enqueue_keys_pkey PRIMARY KEY (tenant_id, kind, key);
 
+ALTER TABLE ONLY mainspring.flow_jobs
+    ADD CONSTRAINT flow_jobs_pkey PRIMARY KEY (flow_id, job_id);
+
+ALTER TABLE ONLY mainspring.flows
+    ADD CONSTRAINT flows_pkey PRIMARY KEY (flow_id);
+
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY mainspring.limits
+    ADD CONSTRAINT limits_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY mainspring.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (number);
@@ -2759,8 +4090,15 @@ ALTER TABLE ONLY mainspring.slots
 ALTER TABLE ONLY mainspring.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
+ALTER TABLE ONLY mainspring.votes
+    ADD CONSTRAINT votes_pkey PRIMARY KEY (job_id, actor);
+
 ALTER TABLE ONLY mainspring.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_id);
+
+CREATE INDEX approvals_expiry ON mainspring.approvals USING btree (expires_at) WHERE (decided_at IS NULL);
+
+CREATE INDEX approvals_open ON mainspring.approvals USING btree (tenant_id, job_id) WHERE (decided_at IS NULL);
 
 CREATE INDEX attempts_job ON ONLY mainspring.attempts USING btree (job_id);
 
@@ -2768,11 +4106,21 @@ CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING bt
 
 CREATE INDEX audit_subject ON mainspring.audit USING btree (noun, subject, audit_id);
 
+CREATE INDEX buckets_full ON mainspring.buckets USING btree (full_at);
+
 CREATE INDEX clocks_checking ON mainspring.clocks USING btree (schedule_id) WHERE (checking_until IS NOT NULL);
 
 CREATE INDEX clocks_due ON mainspring.clocks USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
 
+CREATE INDEX dependencies_open ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NULL);
+
 CREATE INDEX enqueue_keys_expiry ON mainspring.enqueue_keys USING btree (expires_at);
+
+CREATE INDEX flow_jobs_job ON mainspring.flow_jobs USING btree (job_id);
+
+CREATE INDEX flows_tenant ON mainspring.flows USING btree (tenant_id, flow_id);
+
+CREATE INDEX jobs_blocked ON mainspring.jobs USING btree (job_id) WHERE (state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state]));
 
 CREATE INDEX jobs_cancel_requested ON mainspring.jobs USING btree (worker_id) WHERE (cancel_requested_at IS NOT NULL);
 
@@ -2782,9 +4130,15 @@ CREATE UNIQUE INDEX jobs_dedupe ON mainspring.jobs USING btree (tenant_id, dedup
 
 CREATE INDEX jobs_due ON mainspring.jobs USING btree (scheduled_for) WHERE (waits_for = 'time'::mainspring.waits_for);
 
+CREATE INDEX jobs_granted ON mainspring.jobs USING btree (limit_name, limit_key) WHERE ((limit_name IS NOT NULL) AND (waits_for IS NULL));
+
+CREATE INDEX jobs_granted_tenant ON mainspring.jobs USING btree (tenant_id) WHERE ((limit_name IS NOT NULL) AND (waits_for IS NULL));
+
 CREATE INDEX jobs_history_job ON ONLY mainspring.jobs_history USING btree (job_id);
 
 CREATE INDEX jobs_history_default_job_id_idx ON mainspring.jobs_history_default USING btree (job_id);
+
+CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
 
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue, priority, tenant_id, job_id) WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL));
 
@@ -2814,11 +4168,19 @@ CREATE TRIGGER definitions_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.
 
 CREATE TRIGGER definitions_check_role BEFORE INSERT OR UPDATE OF kind, spec ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.check_definition_role();
 
+CREATE TRIGGER definitions_keep_limit AFTER INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_limit();
+
 CREATE TRIGGER definitions_keep_version AFTER INSERT OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_version();
+
+CREATE TRIGGER definitions_move_jobs AFTER UPDATE ON mainspring.definitions FOR EACH ROW WHEN (((new.limit_name IS DISTINCT FROM old.limit_name) OR (new.limit_by IS DISTINCT FROM old.limit_by))) EXECUTE FUNCTION mainspring.move_jobs_of_definition();
 
 CREATE TRIGGER definitions_prepare BEFORE INSERT OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_definition();
 
 CREATE TRIGGER jobs_history_settle_slot AFTER INSERT ON mainspring.jobs_history FOR EACH ROW WHEN ((new.schedule_id IS NOT NULL)) EXECUTE FUNCTION mainspring.settle_slot();
+
+CREATE TRIGGER limits_note AFTER INSERT OR DELETE OR UPDATE ON mainspring.limits FOR EACH ROW EXECUTE FUNCTION mainspring.note_limit();
+
+CREATE TRIGGER limits_touch BEFORE UPDATE ON mainspring.limits FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
 
 CREATE TRIGGER schedules_add_clock AFTER INSERT ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.add_clock();
 
@@ -2832,14 +4194,32 @@ CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, a
 
 CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
 
+CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenants FOR EACH ROW WHEN ((new.max_running IS DISTINCT FROM old.max_running)) EXECUTE FUNCTION mainspring.move_jobs_of_tenant();
+
+CREATE TRIGGER tenants_touch BEFORE UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
+
+ALTER TABLE ONLY mainspring.flow_jobs
+    ADD CONSTRAINT flow_jobs_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES mainspring.flows(flow_id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
 
+ALTER TABLE ONLY mainspring.votes
+    ADD CONSTRAINT votes_job_id_fkey FOREIGN KEY (job_id) REFERENCES mainspring.approvals(job_id) ON DELETE CASCADE;
+
+REVOKE ALL ON FUNCTION mainspring.actor() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.add_clock() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.add_parents(job_id bigint, parents bigint[], tenant text, on_failure text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.apply_plan(plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions, needed integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_definition() FROM PUBLIC;
 
@@ -2847,11 +4227,15 @@ REVOKE ALL ON FUNCTION mainspring.audit_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.call_function(full_name text, role text, payload jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.caller_of(role text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_condition_role() FROM PUBLIC;
 
@@ -2862,6 +4246,8 @@ REVOKE ALL ON FUNCTION mainspring.check_definition_role() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_steps(steps jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_text(option text, value text) FROM PUBLIC;
 
@@ -2913,45 +4299,71 @@ REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PU
 
 REVOKE ALL ON FUNCTION mainspring.drop_partitions() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], OUT job_id bigint, OUT is_new boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant text, OUT flow_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_caller(role text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.ensure_flow(flow_id bigint, tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT takes_payload boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, due_at timestamp with time zone, limit_name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT shared text[], OUT full_ones text[], OUT next_in double precision) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.keep_limit() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.lock_approval(job_id bigint, tenant text, target text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.message_for(queue text, due_at timestamp with time zone) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.move_jobs_of_definition() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.move_jobs_of_tenant() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.move_on(job_id bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.note_limit() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.plan_key(schedule mainspring.schedules) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_version integer, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, OUT job_version integer, OUT job_queue text, OUT job_priority integer, OUT job_max_attempts integer, OUT due_at timestamp with time zone, OUT is_plain boolean, OUT first_id bigint, OUT last_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prepare_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prepare_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.read_steps(steps jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
 
@@ -2959,11 +4371,19 @@ REVOKE ALL ON FUNCTION mainspring.refuse_definition(key text, field text, proble
 
 REVOKE ALL ON FUNCTION mainspring.refuse_schedule(field text, problem text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.reject(job_id bigint, reason text, tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.release_turn(schedule_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.remove_limit(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.room_of(defined mainspring.definitions, tenant text, payload jsonb, given text, OUT limit_name text, OUT limit_key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) FROM PUBLIC;
 
@@ -2971,7 +4391,11 @@ REVOKE ALL ON FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) 
 
 REVOKE ALL ON FUNCTION mainspring.set_clock() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.settle_cancel(job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.settle_parents(parents bigint[], most integer, OUT is_ours boolean, OUT settled integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.settle_slot() FROM PUBLIC;
 
@@ -2979,13 +4403,29 @@ REVOKE ALL ON FUNCTION mainspring.spread_by(schedule mainspring.schedules) FROM 
 
 REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.state_of(waits mainspring.waits_for) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.take_back_places() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.take_token(job_id bigint, fence bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.token_seconds(rate_count integer, rate_period interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.touch() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.wait_of(limit_name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.wake(queue text, due_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wake_for(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wake_limits(limit_name text, limit_key text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) FROM PUBLIC;
 

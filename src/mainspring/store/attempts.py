@@ -43,6 +43,13 @@ class Report(NamedTuple):
     fence: Fence
 
 
+class Finished(NamedTuple):
+    """What came of reports: those that were refused, and the jobs that others wait for."""
+
+    refused: list[Report]
+    parents: list[JobId]
+
+
 class LostJob(NamedTuple):
     """A job taken back from a dead worker."""
 
@@ -128,6 +135,11 @@ async def claim(
     return await cursor.fetchall()
 
 
+def _finished(rows: list[tuple[Any, ...]], leases: Iterable[Report]) -> Finished:
+    ((accepted, parents),) = rows
+    return Finished(_refused([(accepted,)], leases), parents)
+
+
 def _refused(rows: list[tuple[Any, ...]], leases: Iterable[Report]) -> list[Report]:
     """The reports that are not among the accepted; null means that all are."""
     ((accepted,),) = rows
@@ -151,24 +163,22 @@ def _succeeded_params(worker_id: WorkerId, reports: Successes) -> dict[str, Any]
 
 async def finish_succeeded(
     connection: AsyncConnection[Any], worker_id: WorkerId, reports: Successes
-) -> list[Report]:
-    """Returns the refused reports."""
+) -> Finished:
     cursor = await connection.execute(_FINISH_SUCCEEDED, _succeeded_params(worker_id, reports))
-    return _refused(await cursor.fetchall(), reports.leases())
+    return _finished(await cursor.fetchall(), reports.leases())
 
 
 def finish_succeeded_sync(
     connection: Connection[Any], worker_id: WorkerId, reports: Successes
-) -> list[Report]:
+) -> Finished:
     """The same on a blocking connection, inside whatever transaction it has open."""
     cursor = connection.execute(_FINISH_SUCCEEDED, _succeeded_params(worker_id, reports))
-    return _refused(cursor.fetchall(), reports.leases())
+    return _finished(cursor.fetchall(), reports.leases())
 
 
 async def finish_ended(
     connection: AsyncConnection[Any], worker_id: WorkerId, reports: Sequence[Ending]
-) -> list[Report]:
-    """Returns the refused reports."""
+) -> Finished:
     cursor = await connection.execute(
         _STATEMENTS["finish_ended"].sql,
         {
@@ -185,13 +195,13 @@ async def finish_ended(
         },
     )
     leases = [Report(report.job_id, report.fence) for report in reports]
-    return _refused(await cursor.fetchall(), leases)
+    return _finished(await cursor.fetchall(), leases)
 
 
 async def finish_requeued(
     connection: AsyncConnection[Any], worker_id: WorkerId, reports: Sequence[Return]
-) -> list[Report]:
-    """Returns the refused reports."""
+) -> Finished:
+    """A job that goes back to queued lets nobody go."""
     cursor = await connection.execute(
         _STATEMENTS["finish_requeued"].sql,
         {
@@ -208,7 +218,7 @@ async def finish_requeued(
         },
     )
     leases = [Report(report.job_id, report.fence) for report in reports]
-    return _refused(await cursor.fetchall(), leases)
+    return Finished(_refused(await cursor.fetchall(), leases), [])
 
 
 async def hand_back(

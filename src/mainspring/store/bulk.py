@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, cast
 
 from psycopg import AsyncConnection, Connection
 
+from mainspring.db.arrays import TextArray
 from mainspring.db.statements import load
 from mainspring.domain.jobs import EnqueueOptions
 from mainspring.domain.types import JobId
@@ -13,6 +14,7 @@ from mainspring.store.jobs import common_options
 _STATEMENTS = load("jobs")
 _PREPARE = _STATEMENTS["prepare_bulk"].sql
 _COPY = _STATEMENTS["copy_jobs"].sql
+_ENQUEUE = _STATEMENTS["enqueue_many"].sql
 _WAKE = _STATEMENTS["wake_queue"].sql
 _ROWS_A_WRITE = 2000
 
@@ -26,6 +28,7 @@ class BulkPlan(NamedTuple):
     max_attempts: int
     due_at: str
     waits: bool
+    is_plain: bool
     first_id: int
     last_id: int
     job_ids: list[int] | None
@@ -47,6 +50,9 @@ def enqueue(
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute(_PREPARE, _params(definition, payloads, options))
         plan = BulkPlan(*_only(cursor.fetchall()))
+        if not plan.is_plain or not _suits_copy(options):
+            cursor.execute(_ENQUEUE, _inserted(definition, payloads, options))
+            return [JobId(row[0]) for row in cursor.fetchall()]
         with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 copy.write(lines)
@@ -65,6 +71,9 @@ async def aenqueue(
     async with connection.transaction(), connection.cursor() as cursor:
         await cursor.execute(_PREPARE, _params(definition, payloads, options))
         plan = BulkPlan(*_only(await cursor.fetchall()))
+        if not plan.is_plain or not _suits_copy(options):
+            await cursor.execute(_ENQUEUE, _inserted(definition, payloads, options))
+            return [JobId(row[0]) for row in await cursor.fetchall()]
         async with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 await copy.write(lines)
@@ -74,6 +83,22 @@ async def aenqueue(
 
 def _params(definition: str, payloads: Sequence[bytes], options: EnqueueOptions) -> dict[str, Any]:
     return {"definition": definition, "count": len(payloads), **common_options(options)}
+
+
+def _suits_copy(options: EnqueueOptions) -> bool:
+    return options.limit_key is None and options.approvals_needed is None
+
+
+def _inserted(
+    definition: str, payloads: Sequence[bytes], options: EnqueueOptions
+) -> dict[str, Any]:
+    """For jobs that wait for more than time: the database decides for each what."""
+    return {
+        "definition": definition,
+        "payloads": TextArray(payloads),
+        "dedupe_keys": None,
+        **common_options(options),
+    }
 
 
 def _only(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
 """Statements on definitions."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from psycopg import AsyncConnection
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
 from mainspring.domain.definitions import Definition, DefinitionState
+from mainspring.domain.limits import Rate
 from mainspring.domain.retry import Backoff
 from mainspring.domain.types import Kind
 
@@ -20,24 +22,8 @@ Version = tuple[str, int]
 
 def sync(definitions: Sequence[Definition]) -> Call:
     """Store what a program declares; each row is (key, kind) of one that is not ours to store."""
-    return Call(
-        _STATEMENTS["sync"].sql,
-        {
-            "keys": [definition.key for definition in definitions],
-            "descriptions": [definition.description for definition in definitions],
-            "queues": [definition.queue for definition in definitions],
-            "priorities": [definition.priority for definition in definitions],
-            "max_attempts": [definition.max_attempts for definition in definitions],
-            "timeouts": [definition.timeout for definition in definitions],
-            "bases": [definition.backoff.base for definition in definitions],
-            "factors": [definition.backoff.factor for definition in definitions],
-            "caps": [definition.backoff.cap for definition in definitions],
-            "jitters": [definition.backoff.jitter for definition in definitions],
-            "schemas": [_json_or_null(definition.arg_schema) for definition in definitions],
-            "tags": [orjson.dumps(definition.tags).decode() for definition in definitions],
-            "retentions": [definition.retention for definition in definitions],
-        },
-    )
+    facts = [facts_of(definition) for definition in definitions]
+    return Call(_STATEMENTS["sync"].sql, {"facts": orjson.dumps(facts).decode()})
 
 
 def keys() -> Call:
@@ -97,12 +83,66 @@ def read_state(text: str) -> DefinitionState:
         retention=None if retention is None else timedelta(seconds=retention),
     )
     return DefinitionState(
-        definition,
+        replace(definition, **_waits(facts)),
         version=facts["version"],
         is_active=facts["is_active"],
         created_at=_instant(facts["created_at"]),
         updated_at=_instant(facts["updated_at"]),
     )
+
+
+def _waits(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What its jobs wait for; its own limit goes by no name."""
+    count, name, path = facts["rate_count"], facts["limit_name"], facts["limit_by"]
+    expiry = facts["approval_expiry"]
+    return {
+        "concurrency": facts["concurrency"],
+        "key_concurrency": facts["key_concurrency"],
+        "rate": None if count is None else str(Rate.of(count, facts["rate_period"])),
+        "burst": facts["burst"],
+        "limit": None if name == facts["key"] else name,
+        "limit_by": None if path is None else ".".join(path),
+        "approvals_needed": facts["approvals_needed"],
+        "approval_expiry": None if expiry is None else timedelta(seconds=expiry),
+        "approvers": tuple(facts["approvers"] or ()),
+    }
+
+
+def facts_of(definition: Definition) -> dict[str, Any]:
+    """The columns of a definition, as the database reads them from JSON."""
+    backoff = definition.backoff
+    rate = None if definition.rate is None else Rate.parse(definition.rate)
+    return {
+        "key": definition.key,
+        "kind": definition.kind,
+        "description": definition.description,
+        "queue": definition.queue,
+        "priority": definition.priority,
+        "max_attempts": definition.max_attempts,
+        "timeout": _interval(definition.timeout),
+        "backoff_base": _interval(backoff.base),
+        "backoff_factor": backoff.factor,
+        "backoff_cap": _interval(backoff.cap),
+        "backoff_jitter": _interval(backoff.jitter),
+        "arg_schema": definition.arg_schema,
+        "spec": definition.spec,
+        "tags": list(definition.tags),
+        "retention": _interval(definition.retention),
+        "concurrency": definition.concurrency,
+        "key_concurrency": definition.key_concurrency,
+        "rate_count": None if rate is None else rate.count,
+        "rate_period": None if rate is None else _interval(rate.period),
+        "burst": definition.burst,
+        "limit_name": definition.limit,
+        "limit_by": definition.limit_by.split(".") if definition.limit_by else None,
+        "approvals_needed": definition.approvals_needed,
+        "approval_expiry": _interval(definition.approval_expiry),
+        "approvers": list(definition.approvers) or None,
+    }
+
+
+def _interval(duration: timedelta | None) -> str | None:
+    return None if duration is None else f"{duration.total_seconds()} seconds"
 
 
 async def load_versions(
@@ -127,10 +167,6 @@ def _version(row: tuple[Any, ...]) -> Definition:
         arg_schema=arg_schema,
         spec=spec,
     )
-
-
-def _json_or_null(value: object) -> str | None:
-    return None if value is None else orjson.dumps(value).decode()
 
 
 def _instant(text: str) -> datetime:

@@ -45,6 +45,8 @@ def enqueue(definition: str, payload: str, options: EnqueueOptions = PLAIN) -> C
             "dedupe_window": options.dedupe_window,
             "idempotency_key": options.idempotency_key,
             "on_duplicate": options.on_duplicate,
+            "after": list(options.after) or None,
+            "on_parent_failure": options.on_parent_failure,
             **common_options(options),
         },
     )
@@ -80,6 +82,8 @@ def common_options(options: EnqueueOptions) -> dict[str, Any]:
         "deadline": options.deadline,
         "correlation_id": options.correlation_id,
         "tags": list(options.tags) or None,
+        "limit_key": options.limit_key,
+        "approvals_needed": options.approvals_needed,
     }
 
 

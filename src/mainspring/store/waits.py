@@ -1,7 +1,7 @@
 """Statements on the waiting rooms: what ends a wait."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
@@ -11,10 +11,17 @@ _STATEMENTS = load("waits")
 _BATCH = 1000
 
 
-async def promote(connection: AsyncConnection[Any]) -> list[str]:
-    """The queue of each job that became ready."""
+class Released(NamedTuple):
+    """A job that waits no longer for what it did, but may have to for its limit."""
+
+    queue: str
+    is_limited: bool
+
+
+async def promote(connection: AsyncConnection[Any]) -> list[Released]:
+    """The jobs whose instant had come."""
     cursor = await connection.execute(_STATEMENTS["promote"].sql, {"now": None, "limit": _BATCH})
-    return [row[0] for row in await cursor.fetchall()]
+    return [Released(*row) for row in await cursor.fetchall()]
 
 
 async def next_due(connection: AsyncConnection[Any]) -> float | None:
@@ -26,11 +33,11 @@ async def next_due(connection: AsyncConnection[Any]) -> float | None:
 
 async def release_known(
     connection: AsyncConnection[Any], definitions: Sequence[str], kinds: Sequence[str]
-) -> list[str]:
-    """The queue of each job that waited for a worker who knows its definition, or its kind."""
+) -> list[Released]:
+    """The jobs that waited for a worker who knows their definition, or its kind."""
     params = {"definitions": list(definitions), "kinds": list(kinds), "limit": _BATCH}
     cursor = await connection.execute(_STATEMENTS["release_known"].sql, params)
-    return [row[0] for row in await cursor.fetchall()]
+    return [Released(*row) for row in await cursor.fetchall()]
 
 
 async def expire(connection: AsyncConnection[Any]) -> int:

@@ -185,8 +185,28 @@ begin
     if tg_op = 'UPDATE' and new.kind <> old.kind then
         perform mainspring.refuse_definition(new.key, 'kind', format('is %s and stays so', old.kind));
     end if;
+    if num_nonnulls(new.concurrency, new.key_concurrency, new.rate_count) > 0 then
+        if new.limit_name <> new.key then
+            perform mainspring.refuse_definition(new.key, 'limit', 'names a limit that is shared, '
+                || 'which excludes concurrency, key_concurrency and rate');
+        end if;
+        new.limit_name := new.key;
+    elsif new.limit_name = new.key then
+        if tg_op = 'INSERT' then
+            perform mainspring.refuse_definition(new.key, 'limit', 'must be another name than the '
+                || 'key; give concurrency, key_concurrency or rate for a limit of its own');
+        end if;
+        new.limit_name := null;
+    end if;
+    new.is_plain := new.limit_name is null and new.approvals_needed = 0
+                    and not exists (select from mainspring.tenants as t
+                                     where t.tenant_id = 'default' and t.max_running is not null);
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
+    end if;
+    if new.limit_by is not null and new.limit_name is null then
+        perform mainspring.refuse_definition(new.key, 'limit_by',
+            'needs a limit: give concurrency, key_concurrency, rate or limit');
     end if;
     if new.kind = 'sql' and (tg_op = 'INSERT' or new.spec is distinct from old.spec) then
         wrong := mainspring.wrong_function(new.spec);
@@ -236,6 +256,40 @@ begin
 end
 $$;
 
+-- Keeps the limit that a definition has of its own.
+create or replace function mainspring.keep_limit()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if tg_op <> 'INSERT' and old.limit_name = old.key
+       and (tg_op = 'DELETE' or new.limit_name is distinct from new.key) then
+        delete from mainspring.limits as known where known.name = old.key;
+    end if;
+    if tg_op <> 'DELETE' and new.limit_name = new.key then
+        insert into mainspring.limits as known (
+            name, concurrency, key_concurrency, rate_count, rate_period, burst)
+        values (new.key, new.concurrency, new.key_concurrency, new.rate_count, new.rate_period,
+                coalesce(new.burst, 1))
+        on conflict (name) do update
+           set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
+               rate_count = excluded.rate_count, rate_period = excluded.rate_period,
+               burst = excluded.burst
+         where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
+                known.burst) is distinct from
+               (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
+                excluded.rate_period, excluded.burst);
+    end if;
+    return null;
+end
+$$;
+
+create or replace trigger definitions_keep_limit after insert or update or delete
+    on mainspring.definitions
+    for each row execute function mainspring.keep_limit();
+
 create or replace trigger definitions_keep_version after insert or update on mainspring.definitions
     for each row execute function mainspring.keep_version();
 
@@ -246,7 +300,8 @@ language sql stable
 set timezone = 'UTC'
 set intervalstyle = 'postgres'
 return (select jsonb_object_agg(key, value)
-          from jsonb_each(to_jsonb(definition) - array['key', 'version', 'created_at', 'updated_at'])
+          from jsonb_each(to_jsonb(definition)
+                          - array['key', 'version', 'is_plain', 'created_at', 'updated_at'])
          where value <> 'null');
 
 create or replace function mainspring.audit_definition()
@@ -264,7 +319,7 @@ begin
     end if;
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
     values (
-        '', coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        '', mainspring.actor(),
         case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
              when new.is_active and not old.is_active then 'activate'
              when old.is_active and not new.is_active then 'deactivate' else 'update' end,

@@ -169,6 +169,10 @@ create or replace function mainspring.enqueue_job(
     on_duplicate text default 'raise',
     correlation_id text default null,
     tags text[] default null,
+    limit_key text default null,
+    approvals_needed integer default null,
+    after bigint[] default null,
+    on_parent_failure text default 'cancel',
     out job_id bigint,
     out is_new boolean
 )
@@ -185,11 +189,14 @@ declare
     woken text;
     held mainspring.enqueue_keys;
     holder bigint;
+    room record;
+    waits mainspring.waits_for;
 begin
     -- The common case is one statement: plpgsql pays for every expression anew in each
     -- transaction. It inserts nothing if anything is wrong; then the checks below say what.
     if num_nonnulls(enqueue_job.dedupe_key, enqueue_job.dedupe_by, enqueue_job.dedupe_window,
-                    enqueue_job.idempotency_key, enqueue_job.deadline) = 0 then
+                    enqueue_job.idempotency_key, enqueue_job.deadline, enqueue_job.limit_key,
+                    enqueue_job.approvals_needed, enqueue_job.after) = 0 then
         insert into mainspring.jobs (
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
             scheduled_for, waits_for, correlation_id, tags)
@@ -201,9 +208,10 @@ begin
                     then 'time'::mainspring.waits_for end,
                enqueue_job.correlation_id, enqueue_job.tags
           from mainspring.definitions as d
-         where d.key = enqueue_job.definition and d.is_active
+         where d.key = enqueue_job.definition and d.is_active and d.is_plain
            and (enqueue_job.tenant = 'default' or exists (
-                select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant))
+                select from mainspring.tenants as t
+                 where t.tenant_id = enqueue_job.tenant and t.max_running is null))
            and jsonb_typeof(enqueue_job.payload) = 'object'
            and pg_column_size(enqueue_job.payload) <= 65536
            and pg_column_compression(enqueue_job.payload) is null
@@ -261,6 +269,17 @@ begin
         perform mainspring.refuse('MS003', 'dedupe_window needs dedupe_key or dedupe_by',
             '{"option": "dedupe_window"}');
     end if;
+    if enqueue_job.approvals_needed not between 0 and 100 then
+        perform mainspring.refuse('MS003', 'approvals_needed must be from 0 to 100, not '
+            || enqueue_job.approvals_needed, '{"option": "approvals_needed"}');
+    end if;
+    -- An enqueue can ask for more than the definition does, never for less.
+    defined.approvals_needed := greatest(defined.approvals_needed, enqueue_job.approvals_needed);
+    perform mainspring.check_text('limit_key', enqueue_job.limit_key);
+    select * into room from mainspring.room_of(
+        defined, enqueue_job.tenant, enqueue_job.payload, enqueue_job.limit_key);
+    waits := mainspring.first_wait(defined.approvals_needed > 0,
+        coalesce(cardinality(enqueue_job.after), 0) > 0, due_at, room.limit_name);
     job_queue := coalesce(enqueue_job.queue, defined.queue);
     job_id := nextval('mainspring.job_ids');
     is_new := true;
@@ -293,13 +312,14 @@ begin
     while is_new loop
         insert into mainspring.jobs (
             job_id, tenant_id, queue, definition, definition_version, priority, payload,
-            max_attempts, scheduled_for, waits_for, deadline_at, dedupe_key, correlation_id, tags)
+            max_attempts, scheduled_for, state, waits_for, deadline_at, dedupe_key,
+            correlation_id, tags, limit_name, limit_key)
         values (
             enqueue_job.job_id, enqueue_job.tenant, job_queue, enqueue_job.definition,
             defined.version, coalesce(enqueue_job.priority, defined.priority),
             enqueue_job.payload, coalesce(enqueue_job.max_attempts, defined.max_attempts), due_at,
-            case when due_at > now() then 'time'::mainspring.waits_for end,
-            enqueue_job.deadline, held_key, enqueue_job.correlation_id, enqueue_job.tags)
+            mainspring.state_of(waits), waits, enqueue_job.deadline, held_key,
+            enqueue_job.correlation_id, enqueue_job.tags, room.limit_name, room.limit_key)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
         exit when found;
         -- The holder may finish between the two statements; then the key is free again.
@@ -312,7 +332,17 @@ begin
     end loop;
 
     if is_new then
-        perform mainspring.wake(job_queue, due_at);
+        if coalesce(cardinality(enqueue_job.after), 0) > 0 then
+            perform mainspring.add_parents(enqueue_job.job_id, enqueue_job.after,
+                                           enqueue_job.tenant, enqueue_job.on_parent_failure);
+        end if;
+        if waits = 'approval' then
+            perform mainspring.ask_approval(enqueue_job.job_id, enqueue_job.tenant, defined);
+        elsif waits = 'limit' then
+            perform mainspring.wake_limits(room.limit_name, room.limit_key, enqueue_job.tenant);
+        elsif waits is distinct from 'parents' then
+            perform mainspring.wake(job_queue, due_at);
+        end if;
     elsif enqueue_job.on_duplicate = 'raise' then
         perform mainspring.refuse('MS020', 'job ' || enqueue_job.job_id
             || ' already holds the dedupe key ' || quote_literal(held_key),
@@ -346,7 +376,11 @@ create or replace function mainspring.enqueue(
     idempotency_key text default null,
     on_duplicate text default 'raise',
     correlation_id text default null,
-    tags text[] default null
+    tags text[] default null,
+    limit_key text default null,
+    approvals_needed integer default null,
+    after bigint[] default null,
+    on_parent_failure text default 'cancel'
 )
 returns bigint
 language sql
@@ -355,7 +389,8 @@ set search_path = pg_catalog, pg_temp
 as $$
     select job_id from mainspring.enqueue_job(
         definition, payload, tenant, queue, priority, max_attempts, scheduled_for, delay, deadline,
-        dedupe_key, dedupe_by, dedupe_window, idempotency_key, on_duplicate, correlation_id, tags)
+        dedupe_key, dedupe_by, dedupe_window, idempotency_key, on_duplicate, correlation_id, tags,
+        limit_key, approvals_needed, after, on_parent_failure)
 $$;
 
 comment on function mainspring.enqueue is
@@ -367,7 +402,8 @@ create or replace function mainspring.prepare_bulk(
     definition text, count integer, tenant text, queue text, priority integer,
     max_attempts integer, scheduled_for timestamptz, delay interval, deadline timestamptz,
     out job_version integer, out job_queue text, out job_priority integer,
-    out job_max_attempts integer, out due_at timestamptz, out first_id bigint, out last_id bigint, out job_ids bigint[]
+    out job_max_attempts integer, out due_at timestamptz, out is_plain boolean,
+    out first_id bigint, out last_id bigint, out job_ids bigint[]
 )
 language plpgsql
 as $$
@@ -375,8 +411,8 @@ as $$
 begin
     select d.version, coalesce(prepare_bulk.queue, d.queue),
            coalesce(prepare_bulk.priority, d.priority),
-           coalesce(prepare_bulk.max_attempts, d.max_attempts)
-      into job_version, job_queue, job_priority, job_max_attempts
+           coalesce(prepare_bulk.max_attempts, d.max_attempts), d.is_plain
+      into job_version, job_queue, job_priority, job_max_attempts, is_plain
       from mainspring.definitions as d
      where d.key = prepare_bulk.definition and d.is_active;
     if not found then
@@ -393,6 +429,12 @@ begin
         prepare_bulk.scheduled_for, prepare_bulk.deadline, null);
     perform mainspring.check_text('queue', prepare_bulk.queue);
     due_at := coalesce(prepare_bulk.scheduled_for, now() + prepare_bulk.delay, now());
+    is_plain := is_plain and not exists (
+        select from mainspring.tenants as t
+         where t.tenant_id = prepare_bulk.tenant and t.max_running is not null);
+    if not is_plain then
+        return;
+    end if;
     select array_agg(nextval('mainspring.job_ids')) into job_ids
       from generate_series(1, prepare_bulk.count);
     first_id := job_ids[1];
@@ -415,7 +457,9 @@ create or replace function mainspring.enqueue_many(
     deadline timestamptz default null,
     dedupe_keys text[] default null,
     correlation_id text default null,
-    tags text[] default null
+    tags text[] default null,
+    limit_key text default null,
+    approvals_needed integer default null
 )
 returns setof bigint
 language plpgsql
@@ -425,6 +469,9 @@ as $$
 #variable_conflict use_column
 declare
     plan record;
+    defined mainspring.definitions;
+    room record;
+    waits mainspring.waits_for;
     wrong integer;
 begin
     select * into plan from mainspring.prepare_bulk(
@@ -450,19 +497,47 @@ begin
        from unnest(enqueue_many.dedupe_keys) as item (key)
       where length(item.key) not between 1 and 500;
 
-    return query
-    insert into mainspring.jobs (
-        tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-        scheduled_for, waits_for, deadline_at, dedupe_key, correlation_id, tags)
-    select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_version,
-           plan.job_priority, item.payload, plan.job_max_attempts, plan.due_at,
-           case when plan.due_at > now() then 'time'::mainspring.waits_for end,
-           enqueue_many.deadline, item.dedupe_key, enqueue_many.correlation_id, enqueue_many.tags
-      from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys) as item (payload, dedupe_key)
-    on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
-    returning job_id;
+    select * into defined from mainspring.definitions as d where d.key = enqueue_many.definition;
+    if enqueue_many.approvals_needed not between 0 and 100 then
+        perform mainspring.refuse('MS003', 'approvals_needed must be from 0 to 100, not '
+            || enqueue_many.approvals_needed, '{"option": "approvals_needed"}');
+    end if;
+    defined.approvals_needed := greatest(defined.approvals_needed, enqueue_many.approvals_needed);
+    perform mainspring.check_text('limit_key', enqueue_many.limit_key);
+    select * into room from mainspring.room_of(
+        defined, enqueue_many.tenant, '{}', enqueue_many.limit_key);
+    waits := mainspring.first_wait(
+        defined.approvals_needed > 0, false, plan.due_at, room.limit_name);
 
-    perform mainspring.wake(plan.job_queue, plan.due_at);
+    return query
+    with added as (
+        insert into mainspring.jobs as job (
+            tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+            scheduled_for, state, waits_for, deadline_at, dedupe_key, correlation_id, tags,
+            limit_name, limit_key)
+        select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_version,
+               plan.job_priority, item.payload, plan.job_max_attempts, plan.due_at,
+               mainspring.state_of(waits), waits, enqueue_many.deadline, item.dedupe_key,
+               enqueue_many.correlation_id, enqueue_many.tags, room.limit_name,
+               case when room.limit_name is not null then mainspring.limit_key_of(
+                   item.payload, defined.limit_by, enqueue_many.limit_key) end
+          from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys)
+               as item (payload, dedupe_key)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
+        returning job.job_id
+    ), asked as (
+        insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+        select added.job_id, enqueue_many.tenant, defined.approvals_needed, defined.approvers,
+               now() + defined.approval_expiry
+          from added where defined.approvals_needed > 0
+    )
+    select added.job_id from added;
+
+    if waits = 'limit' then
+        perform mainspring.wake_limits();
+    elsif waits is distinct from 'approval' then
+        perform mainspring.wake(plan.job_queue, plan.due_at);
+    end if;
 end
 $$;
 
@@ -520,7 +595,10 @@ returns boolean
 language plpgsql
 as $$
 #variable_conflict use_column
+declare
+    held mainspring.jobs;
 begin
+    select * into held from mainspring.jobs as job where job.job_id = settle_cancel.job_id;
     with ended as (
         delete from mainspring.jobs as job
          where job.job_id = settle_cancel.job_id and job.state <> 'running'
@@ -537,7 +615,17 @@ begin
            tenant_id, queue, definition, definition_version, payload, dedupe_key,
            correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin
       from ended;
-    return found;
+    if not found then
+        return false;
+    end if;
+    if held.limit_name is not null and held.waits_for is null then
+        perform mainspring.wake_limits(held.limit_name, held.limit_key, held.tenant_id);
+    end if;
+    if exists (select from mainspring.dependencies as d
+                where d.parent_id = settle_cancel.job_id and d.outcome is null) then
+        perform pg_notify('mainspring', 'p:');
+    end if;
+    return true;
 end
 $$;
 
@@ -554,6 +642,10 @@ declare
     ended mainspring.jobs_history;
     live_state mainspring.job_state;
     holder bigint;
+    defined mainspring.definitions;
+    room record;
+    waits mainspring.waits_for;
+    needed integer;
 begin
     if retry.payload is not null then
         perform mainspring.check_enqueue(retry.payload, null, null, null, null, null, null);
@@ -579,18 +671,31 @@ begin
         ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'
             || coalesce(retry.payload, ended.payload)::text);
     end if;
+    select * into defined from mainspring.definitions as d where d.key = ended.definition;
+    select * into room from mainspring.room_of(
+        defined, ended.tenant_id, coalesce(retry.payload, ended.payload), null);
+    -- What was not approved, or not like this, has to be approved first.
+    select asked.needed into needed from mainspring.approvals as asked
+     where asked.job_id = ended.job_id
+       and (asked.decision is distinct from 'approved' or retry.payload <> ended.payload);
+    waits := case when needed > 0 then 'approval'
+                  when exists (select from mainspring.dependencies as d
+                                where d.job_id = ended.job_id and d.outcome is null)
+                  then 'parents'
+                  when ended.slot_at is not null then 'turn'
+                  else mainspring.wait_of(room.limit_name) end;
     loop
         insert into mainspring.jobs (
             job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint, last_error,
-            schedule_id, slot_at, origin, waits_for)
+            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint,
+            last_error, schedule_id, slot_at, origin, state, waits_for, limit_name, limit_key)
         values (
             ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
             ended.priority, ended.tenant_id, ended.queue, ended.definition,
             ended.definition_version, coalesce(retry.payload, ended.payload), ended.dedupe_key,
-            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error, ended.schedule_id, ended.slot_at,
-            ended.origin,
-            case when ended.slot_at is not null then 'turn'::mainspring.waits_for end)
+            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error,
+            ended.schedule_id, ended.slot_at, ended.origin, mainspring.state_of(waits), waits,
+            room.limit_name, room.limit_key)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
         exit when found;
         select job.job_id into holder from mainspring.jobs as job
@@ -604,10 +709,17 @@ begin
     update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
      where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
        and slot.job_id = ended.job_id;
-    if ended.slot_at is not null then
+    if waits = 'approval' then
+        perform mainspring.ask_approval(ended.job_id, ended.tenant_id, defined, needed);
+    elsif waits = 'turn' then
         perform mainspring.release_turn(ended.schedule_id);
+    elsif waits = 'parents' then
+        perform pg_notify('mainspring', 'p:');
+    elsif waits = 'limit' then
+        perform mainspring.wake_limits(room.limit_name, room.limit_key, ended.tenant_id);
+    else
+        perform mainspring.wake(ended.queue);
     end if;
-    perform mainspring.wake(ended.queue);
     return ended.job_id;
 end
 $$;
@@ -652,6 +764,15 @@ begin
     end if;
     delete from mainspring.attempts as attempt where attempt.job_id = delete_job.job_id;
     delete from mainspring.outputs as output where output.job_id = delete_job.job_id;
+    delete from mainspring.approvals as asked where asked.job_id = delete_job.job_id;
+    delete from mainspring.dependencies as d where d.job_id = delete_job.job_id;
+    if gone.limit_name is not null and gone.waits_for is null then
+        perform mainspring.wake_limits(gone.limit_name, gone.limit_key, gone.tenant_id);
+    end if;
+    if exists (select from mainspring.dependencies as d
+                where d.parent_id = delete_job.job_id and d.outcome is null) then
+        perform pg_notify('mainspring', 'p:');
+    end if;
 end
 $$;
 

@@ -287,9 +287,11 @@ $$;
 
 create or replace function mainspring.is_plain(schedule mainspring.schedules)
 returns boolean
-language sql immutable
+language sql stable
 return num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql) = 0
-       and not schedule.is_templated;
+       and not schedule.is_templated
+       and not exists (select from mainspring.tenants as t
+                        where t.tenant_id = schedule.tenant_id and t.max_running is not null);
 
 -- An instant that a person gave is a slot of its own; with epoch the next one is computed.
 create or replace function mainspring.given_instant(schedule mainspring.schedules)
@@ -414,7 +416,7 @@ begin
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
     values (
         coalesce(new.tenant_id, old.tenant_id),
-        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        mainspring.actor(),
         case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
              when new.enabled and not old.enabled then 'enable'
              when old.enabled and not new.enabled then 'disable' else 'update' end,
@@ -455,6 +457,7 @@ as $$
 #variable_conflict use_column
 declare
     room bigint;
+    released mainspring.jobs;
 begin
     select coalesce(max(schedule.max_running), 1) into room from mainspring.schedules as schedule
      where schedule.schedule_id = release_turn.schedule_id;
@@ -462,16 +465,18 @@ begin
      where job.schedule_id = release_turn.schedule_id and job.slot_at is not null
        and job.waits_for is distinct from 'turn';
     if room > 0 then
-        with released as (
-            update mainspring.jobs as job set waits_for = null, scheduled_for = now()
+        for released in
+            update mainspring.jobs as job
+               set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = now()
              where job.job_id = any (array(
                 select waiting.job_id from mainspring.jobs as waiting
                  where waiting.schedule_id = release_turn.schedule_id
                    and waiting.waits_for = 'turn'
                  order by waiting.slot_at limit room for update skip locked))
-            returning job.queue
-        )
-        select count(mainspring.wake(queue)) into room from (select distinct queue from released);
+            returning job.*
+        loop
+            perform mainspring.wake_for(released);
+        end loop;
     end if;
 end
 $$;
@@ -511,6 +516,8 @@ declare
     defined mainspring.definitions;
     live bigint := mainspring.live_runs(schedule.schedule_id);
     wanted text := coalesce(start_slot.definition, schedule.definition);
+    room record;
+    waits mainspring.waits_for;
 begin
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
@@ -530,20 +537,29 @@ begin
           where job.schedule_id = schedule.schedule_id and job.slot_at is not null;
         live := mainspring.live_runs(schedule.schedule_id);
     end if;
+    select * into room from mainspring.room_of(
+        defined, schedule.tenant_id, coalesce(start_slot.payload, schedule.payload), null);
+    waits := case when defined.approvals_needed > 0 then 'approval'
+                  when live >= schedule.max_running then 'turn'
+                  else mainspring.wait_of(room.limit_name) end;
     insert into mainspring.jobs as job (
         tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-        waits_for, schedule_id, slot_at, origin)
+        state, waits_for, limit_name, limit_key, schedule_id, slot_at, origin)
     values (
         schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted, defined.version,
         coalesce(schedule.priority, defined.priority),
         coalesce(start_slot.payload, schedule.payload),
         coalesce(schedule.max_attempts, defined.max_attempts),
-        case when live >= schedule.max_running then 'turn'::mainspring.waits_for end,
+        mainspring.state_of(waits), waits, room.limit_name, room.limit_key,
         schedule.schedule_id, slot,
         schedule.origin || jsonb_build_object('trigger', source, 'missed', missed))
     returning job.job_id into job_id;
     outcome := 'enqueued';
-    if live < schedule.max_running then
+    if waits = 'approval' then
+        perform mainspring.ask_approval(job_id, schedule.tenant_id, defined);
+    elsif waits = 'limit' then
+        perform mainspring.wake_limits(room.limit_name, room.limit_key, schedule.tenant_id);
+    elsif waits is null then
         perform mainspring.wake(coalesce(schedule.queue, defined.queue));
     end if;
 end

@@ -99,5 +99,80 @@ select slot.schedule_id, schedule.tenant_id, schedule.name, slot.scheduled_for, 
   from mainspring.slots as slot
   join mainspring.schedules as schedule using (schedule_id);
 
+create or replace view mainspring.limit_status as
+select known.name, known.concurrency, known.key_concurrency, known.rate_count,
+       extract(epoch from known.rate_period)::float as rate_seconds, known.burst,
+       (select count(*) from mainspring.jobs as job
+         where job.limit_name = known.name and job.waits_for is null
+           and job.state = 'running') as running,
+       (select count(*) from mainspring.jobs as job
+         where job.limit_name = known.name and job.waits_for = 'limit') as waiting,
+       known.created_at, known.updated_at
+  from mainspring.limits as known;
+
+create or replace view mainspring.approval_status as
+select approval.job_id, approval.tenant_id, job.definition, job.payload, job.state,
+       approval.needed, approval.approvers, approval.requested_at, approval.expires_at,
+       approval.decision, approval.decided_at,
+       (select count(*) from mainspring.votes as vote
+         where vote.job_id = approval.job_id and vote.is_approval) as approvals,
+       (select coalesce(jsonb_agg(jsonb_build_object(
+                   'actor', vote.actor, 'is_approval', vote.is_approval, 'reason', vote.reason,
+                   'voted_at', vote.voted_at) order by vote.voted_at), '[]')
+          from mainspring.votes as vote where vote.job_id = approval.job_id) as votes
+  from mainspring.approvals as approval
+  join mainspring.job_status as job using (job_id);
+
+create or replace view mainspring.dependency_status as
+select dependency.job_id, dependency.parent_id, dependency.on_failure, dependency.outcome,
+       parent.tenant_id, parent.definition, parent.state, parent.result, parent.last_error,
+       member.step
+  from mainspring.dependencies as dependency
+  left join mainspring.job_status as parent on parent.job_id = dependency.parent_id
+  left join mainspring.flow_jobs as member on member.job_id = dependency.parent_id;
+
+create or replace view mainspring.flow_status as
+select flow.flow_id, flow.tenant_id, flow.name, flow.created_at, counted.*,
+       case when counted.live > 0 then 'running'
+            when counted.failed + counted.dead_letter > 0 then 'failed'
+            when counted.canceled > 0 then 'canceled'
+            else 'succeeded' end as state
+  from mainspring.flows as flow, lateral (
+           select count(*) as jobs,
+                  count(*) filter (where job.finished_at is null) as live,
+                  count(*) filter (where job.state = 'blocked') as blocked,
+                  count(*) filter (where job.state = 'running') as running,
+                  count(*) filter (where job.state = 'succeeded') as succeeded,
+                  count(*) filter (where job.state = 'failed') as failed,
+                  count(*) filter (where job.state = 'dead_letter') as dead_letter,
+                  count(*) filter (where job.state = 'canceled') as canceled,
+                  case when bool_and(job.finished_at is not null) then max(job.finished_at) end
+                      as finished_at
+             from mainspring.flow_jobs as member
+             join mainspring.job_status as job using (job_id)
+            where member.flow_id = flow.flow_id) as counted;
+
+create or replace view mainspring.flow_job_status as
+select member.flow_id, member.step, job.job_id, job.tenant_id, job.definition, job.state,
+       job.waits_for, job.started_at, job.finished_at, job.last_error,
+       array(select dependency.parent_id from mainspring.dependencies as dependency
+              where dependency.job_id = job.job_id order by 1) as parent_ids
+  from mainspring.flow_jobs as member
+  join mainspring.job_status as job using (job_id);
+
 -- What is closed to everyone without a grant; this file is the last to be laid.
 revoke execute on all functions in schema mainspring from public;
+
+do $$
+declare
+    kept record;
+begin
+    if to_regclass('mainspring.kept_grants') is null then
+        return;
+    end if;
+    for kept in select name, grantee from mainspring.kept_grants loop
+        execute format('grant execute on function mainspring.%I to %I', kept.name, kept.grantee);
+    end loop;
+    drop table mainspring.kept_grants;
+end
+$$;

@@ -5,7 +5,8 @@ alter table mainspring.tenants
     -- How many turns it gets where tenants take turns.
     add column weight integer not null default 1 check (weight between 1 and 1000),
     -- How many of its jobs may run at once.
-    add column max_running integer check (max_running >= 0);
+    add column max_running integer check (max_running >= 0),
+    add column updated_at timestamptz not null default now();
 
 -- What may run at once, and how often something may start, over all workers. The truth of what
 -- holds a place is in jobs: one of the limit that runs, or is ready to.
@@ -32,22 +33,32 @@ create table mainspring.buckets (
 -- Serves prune_buckets.
 create index buckets_full on mainspring.buckets (full_at);
 
+-- A definition has a limit of its own, of its own name, or shares one with others.
 alter table mainspring.definitions
+    add column concurrency integer check (concurrency >= 0),
+    add column key_concurrency integer check (key_concurrency >= 0),
+    add column rate_count integer check (rate_count >= 1),
+    add column rate_period interval check (rate_period > '0'),
+    add column burst integer check (burst >= 1),
+    add check ((rate_count is null) = (rate_period is null)),
     add column limit_name text collate "C" check (limit_name <> ''),
     add column limit_by text[] check (cardinality(limit_by) > 0),
     add column approvals_needed smallint not null default 0
         check (approvals_needed between 0 and 100),
     add column approval_expiry interval check (approval_expiry > '0'),
-    add column approvers text[] check (cardinality(approvers) > 0);
+    add column approvers text[] check (cardinality(approvers) > 0),
+    -- Whether its jobs wait for nothing but time, so that an enqueue need not ask.
+    add column is_plain boolean not null default true;
 
 -- A job that has a limit, or whose tenant has: the name is empty for a tenant's alone, the key for
 -- a limit without keys.
 alter table mainspring.jobs
     add column limit_name text collate "C",
-    add column limit_key text collate "C";
-alter table mainspring.jobs_history
-    add column limit_name text collate "C",
-    add column limit_key text collate "C";
+    add column limit_key text collate "C",
+    add constraint jobs_limit_has_key check ((limit_name is null) = (limit_key is null)),
+    add constraint jobs_wait_as_they_say check (
+        (state = 'awaiting_approval') = (waits_for is not distinct from 'approval')
+        and (state = 'blocked') = (waits_for is not distinct from 'parents'));
 
 -- Serves grant: what waits for a limit, in the order it is let go.
 create index jobs_limited on mainspring.jobs (limit_name, limit_key, tenant_id, priority, job_id)
@@ -58,6 +69,10 @@ create index jobs_granted on mainspring.jobs (limit_name, limit_key)
 -- Serves grant: what holds a place of a tenant.
 create index jobs_granted_tenant on mainspring.jobs (tenant_id)
     where limit_name is not null and waits_for is null;
+
+-- Serves settle_parents: what waits for other jobs, or may do so when it is approved.
+create index jobs_blocked on mainspring.jobs (job_id)
+    where state in ('blocked', 'awaiting_approval');
 
 create table mainspring.approvals (
     job_id bigint primary key,
@@ -116,3 +131,23 @@ create table mainspring.dependencies (
 );
 -- Serves settle: the children that a job which ended may let go.
 create index dependencies_open on mainspring.dependencies (parent_id) where outcome is null;
+
+-- Functions that take more now. Whoever was granted the old ones is granted the new ones when the
+-- functions are laid.
+create table mainspring.kept_grants as
+select distinct p.proname::text as name, pg_catalog.pg_get_userbyid(acl.grantee)::text as grantee
+  from pg_catalog.pg_proc as p, pg_catalog.aclexplode(p.proacl) as acl
+ where p.pronamespace = 'mainspring'::regnamespace
+   and p.proname in ('enqueue', 'enqueue_job', 'enqueue_many')
+   and acl.privilege_type = 'EXECUTE' and acl.grantee not in (0, p.proowner);
+drop function if exists mainspring.enqueue(
+    text, jsonb, text, text, integer, integer, timestamptz, interval, timestamptz, text, text,
+    interval, text, text, text, text[]);
+drop function if exists mainspring.enqueue_job(
+    text, jsonb, text, text, integer, integer, timestamptz, interval, timestamptz, text, text,
+    interval, text, text, text, text[]);
+drop function if exists mainspring.enqueue_many(
+    text, jsonb[], text, text, integer, integer, timestamptz, interval, timestamptz, text[], text,
+    text[]);
+drop function if exists mainspring.prepare_bulk(
+    text, integer, text, text, integer, integer, timestamptz, interval, timestamptz);

@@ -46,16 +46,22 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
           job.losses, job.max_attempts, job.queue, job.priority, job.tenant_id,
           case when job.checkpoint is null and job.correlation_id is null and job.tags is null
                     and job.origin is null and job.cancel_requested_at is null
+                    and job.limit_name is null
                then null
                else jsonb_build_object(
                    'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
-                   'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at) end::text,
+                   'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
+                   'limit_name', job.limit_name, 'limit_key', job.limit_key,
+                   'is_rated', exists (select from mainspring.limits as known
+                                        where known.name = job.limit_name
+                                          and known.rate_count is not null)) end::text,
           job.definition_version;
 
 -- name: finish_succeeded
 -- scope: system
 -- Moves succeeded jobs to history with their attempt rows. Returns null when all reports were
--- accepted, else the leases that were; the others' lease is not the newest. A fence is set only
+-- accepted, else the leases that were; the others' lease is not the newest. And which of the jobs
+-- others wait for. A fence is set only
 -- while a job runs, so the state need not be asked, which would tempt the planner to walk the
 -- index of all that run.
 with reported as (
@@ -87,7 +93,9 @@ with reported as (
     select job_id, fence, worker_id, began_at, done_at, attempt, 'succeeded' from ended
 )
 select case when count(*) < %(count)s
-            then coalesce(array_agg(array[job_id, fence]), '{}') end
+            then coalesce(array_agg(array[job_id, fence]), '{}') end,
+       array(select parent_id from mainspring.dependencies as child
+              where child.parent_id = any (%(job_ids)s::bigint[]) and child.outcome is null)
   from ended;
 
 -- name: finish_ended
@@ -125,7 +133,9 @@ with reported as (
     select job_id, fence, worker_id, began_at, done_at, attempt, status, error from ended
 )
 select case when count(*) < %(count)s
-            then coalesce(array_agg(array[job_id, fence]), '{}') end
+            then coalesce(array_agg(array[job_id, fence]), '{}') end,
+       array(select parent_id from mainspring.dependencies as child
+              where child.parent_id = any (%(job_ids)s::bigint[]) and child.outcome is null)
   from ended;
 
 -- name: finish_requeued

@@ -1,8 +1,8 @@
 -- name: due
 -- scope: system
 -- The plain schedules that are due, grouped by what decides their next slot, so that a thousand
--- of one kind are planned once. Those without a condition, a template or a missing definition
--- are plain. :late is how long a slot must have been due, :skip how many are being fired already.
+-- of one kind are planned once. Those without a condition, a template, a limit, an approval or a
+-- missing definition are plain. :late is how long a slot must have been due, :skip how many are being fired already.
 select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
        schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
        schedule.paused_until, mainspring.counted_from(schedule), mainspring.spread_by(schedule),
@@ -17,15 +17,15 @@ select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_g
                  where next_run_at <= coalesce(%(now)s::timestamptz, now()) - %(late)s::interval
                    and (next_slot_at is null
                         or (is_plain and definition in (select key from mainspring.definitions
-                                                         where is_active)))
+                                                         where is_active and is_plain)))
                  order by next_run_at limit %(limit)s offset %(skip)s) as due
          group by plan_key, next_slot_at, base_at) as alike
   join mainspring.schedules as schedule using (schedule_id);
 
 -- name: due_checks
 -- scope: system
--- The schedules that are due and need a look of their own: a condition, a template, or a
--- definition that is not there. Whoever reads them has them to itself for a while.
+-- The schedules that are due and need a look of their own: a condition, a template, a limit, an
+-- approval, or a definition that is not there. Whoever reads them has them to itself for a while.
 update mainspring.clocks as clock
    set checking_until = now() + schedule.condition_timeout + interval '5 seconds',
        checking_by = %(identity)s
@@ -36,7 +36,7 @@ update mainspring.clocks as clock
        and (due.checking_until is null or due.checking_until <= now())
        and due.next_slot_at is not null
        and (not due.is_plain or due.definition not in (select key from mainspring.definitions
-                                                        where is_active))
+                                                        where is_active and is_plain))
      order by due.next_run_at limit %(limit)s for update skip locked))
    and schedule.schedule_id = clock.schedule_id
 returning schedule.*, clock.turn, clock.next_slot_at, clock.gauge_is_high, clock.retry_count,
@@ -69,7 +69,7 @@ with due as materialized (
                   %(definitions)s::text[], %(firsts)s::bigint[], %(lasts)s::bigint[])
            as given (slot_at, next_slot_at, definition, first, last)
       join mainspring.definitions as defined on defined.key = given.definition
-                                            and defined.is_active,
+                                            and defined.is_active and defined.is_plain,
            unnest((%(schedule_ids)s::bigint[])[given.first:given.last],
                   (%(turns)s::bigint[])[given.first:given.last]) as alike (schedule_id, turn)
      -- Neighbours share pages; and rows are locked in one order everywhere, so that two schedulers

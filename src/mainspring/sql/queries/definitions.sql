@@ -2,21 +2,18 @@
 -- scope: system
 -- Stores the definitions a program declares in code; writes nothing where nothing changed. Returns
 -- those whose key belongs to a definition of another kind.
-with declared as (
-    select * from unnest(
-        %(keys)s::text[], %(descriptions)s::text[], %(queues)s::text[], %(priorities)s::smallint[],
-        %(max_attempts)s::integer[], %(timeouts)s::interval[], %(bases)s::interval[],
-        %(factors)s::float[], %(caps)s::interval[], %(jitters)s::interval[],
-        %(schemas)s::text[]::jsonb[], %(tags)s::text[]::jsonb[], %(retentions)s::interval[])
-        as declared (key, description, queue, priority, max_attempts, timeout, backoff_base,
-                     backoff_factor, backoff_cap, backoff_jitter, arg_schema, tags, retention)
+with declared as materialized (
+    select * from jsonb_populate_recordset(null::mainspring.definitions, %(facts)s::jsonb)
 ), stored as (
     insert into mainspring.definitions as d (
         key, kind, description, queue, priority, max_attempts, timeout, backoff_base,
-        backoff_factor, backoff_cap, backoff_jitter, arg_schema, tags, retention)
+        backoff_factor, backoff_cap, backoff_jitter, arg_schema, tags, retention, concurrency,
+        key_concurrency, rate_count, rate_period, burst, limit_name, limit_by, approvals_needed,
+        approval_expiry, approvers)
     select key, 'python', description, queue, priority, max_attempts, timeout, backoff_base,
-           backoff_factor, backoff_cap, backoff_jitter, arg_schema,
-           array(select jsonb_array_elements_text(declared.tags)), retention
+           backoff_factor, backoff_cap, backoff_jitter, arg_schema, tags, retention, concurrency,
+           key_concurrency, rate_count, rate_period, burst, limit_name, limit_by,
+           approvals_needed, approval_expiry, approvers
       from declared
     on conflict (key) do update
        set description = excluded.description, queue = excluded.queue,
@@ -24,14 +21,24 @@ with declared as (
            timeout = excluded.timeout, backoff_base = excluded.backoff_base,
            backoff_factor = excluded.backoff_factor, backoff_cap = excluded.backoff_cap,
            backoff_jitter = excluded.backoff_jitter, arg_schema = excluded.arg_schema,
-           tags = excluded.tags, retention = excluded.retention
+           tags = excluded.tags, retention = excluded.retention,
+           concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
+           rate_count = excluded.rate_count, rate_period = excluded.rate_period,
+           burst = excluded.burst, limit_name = excluded.limit_name,
+           limit_by = excluded.limit_by, approvals_needed = excluded.approvals_needed,
+           approval_expiry = excluded.approval_expiry, approvers = excluded.approvers
      where d.kind = 'python'
        and (d.description, d.queue, d.priority, d.max_attempts, d.timeout, d.backoff_base,
-            d.backoff_factor, d.backoff_cap, d.backoff_jitter, d.arg_schema, d.tags, d.retention)
+            d.backoff_factor, d.backoff_cap, d.backoff_jitter, d.arg_schema, d.tags, d.retention,
+            d.concurrency, d.key_concurrency, d.rate_count, d.rate_period, d.burst, d.limit_name,
+            d.limit_by, d.approvals_needed, d.approval_expiry, d.approvers)
            is distinct from
            (excluded.description, excluded.queue, excluded.priority, excluded.max_attempts,
             excluded.timeout, excluded.backoff_base, excluded.backoff_factor, excluded.backoff_cap,
-            excluded.backoff_jitter, excluded.arg_schema, excluded.tags, excluded.retention)
+            excluded.backoff_jitter, excluded.arg_schema, excluded.tags, excluded.retention,
+            excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
+            excluded.rate_period, excluded.burst, excluded.limit_name, excluded.limit_by,
+            excluded.approvals_needed, excluded.approval_expiry, excluded.approvers)
 )
 select d.key, d.kind from mainspring.definitions as d join declared using (key)
  where d.kind <> 'python';
@@ -51,9 +58,13 @@ select arg_schema from mainspring.definitions where key = %(key)s;
 -- Adds a definition from a JSON object with the names of the columns; no row if the key is taken.
 insert into mainspring.definitions (
     key, kind, description, queue, priority, max_attempts, timeout, backoff_base, backoff_factor,
-    backoff_cap, backoff_jitter, arg_schema, spec, tags, retention)
+    backoff_cap, backoff_jitter, arg_schema, spec, tags, retention, concurrency, key_concurrency,
+    rate_count, rate_period, burst, limit_name, limit_by, approvals_needed, approval_expiry,
+    approvers)
 select key, kind, description, queue, priority, max_attempts, timeout, backoff_base,
-       backoff_factor, backoff_cap, backoff_jitter, arg_schema, spec, tags, retention
+       backoff_factor, backoff_cap, backoff_jitter, arg_schema, spec, tags, retention,
+       concurrency, key_concurrency, rate_count, rate_period, burst, limit_name, limit_by,
+       approvals_needed, approval_expiry, approvers
   from jsonb_populate_record(null::mainspring.definitions, %(facts)s::jsonb)
 on conflict (key) do nothing
 returning key;
@@ -67,7 +78,12 @@ update mainspring.definitions as d
        backoff_base = changed.backoff_base, backoff_factor = changed.backoff_factor,
        backoff_cap = changed.backoff_cap, backoff_jitter = changed.backoff_jitter,
        arg_schema = changed.arg_schema, spec = changed.spec, tags = changed.tags,
-       retention = changed.retention, is_active = changed.is_active
+       retention = changed.retention, is_active = changed.is_active,
+       concurrency = changed.concurrency, key_concurrency = changed.key_concurrency,
+       rate_count = changed.rate_count, rate_period = changed.rate_period,
+       burst = changed.burst, limit_name = changed.limit_name, limit_by = changed.limit_by,
+       approvals_needed = changed.approvals_needed, approval_expiry = changed.approval_expiry,
+       approvers = changed.approvers
   from mainspring.definitions as known,
        lateral jsonb_populate_record(known, %(changes)s::jsonb) as changed
  where d.key = %(key)s and known.key = d.key
@@ -81,7 +97,9 @@ select (to_jsonb(d) || jsonb_build_object(
            'backoff_base', extract(epoch from d.backoff_base),
            'backoff_cap', extract(epoch from d.backoff_cap),
            'backoff_jitter', extract(epoch from d.backoff_jitter),
-           'retention', extract(epoch from d.retention)))::text
+           'retention', extract(epoch from d.retention),
+           'rate_period', extract(epoch from d.rate_period),
+           'approval_expiry', extract(epoch from d.approval_expiry)))::text
   from mainspring.definitions as d where d.key = %(key)s;
 
 -- name: list_definitions
@@ -92,7 +110,9 @@ select (to_jsonb(d) || jsonb_build_object(
            'backoff_base', extract(epoch from d.backoff_base),
            'backoff_cap', extract(epoch from d.backoff_cap),
            'backoff_jitter', extract(epoch from d.backoff_jitter),
-           'retention', extract(epoch from d.retention)))::text
+           'retention', extract(epoch from d.retention),
+           'rate_period', extract(epoch from d.rate_period),
+           'approval_expiry', extract(epoch from d.approval_expiry)))::text
   from mainspring.definitions as d
  where d.key > coalesce(%(after)s::text, '')
    and (%(kind)s::text is null or d.kind = %(kind)s::text)

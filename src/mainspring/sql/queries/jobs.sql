@@ -13,7 +13,7 @@ insert into mainspring.jobs (
 select defined.queue, defined.key, defined.version, defined.priority, %(payload)s::jsonb,
        defined.max_attempts
   from mainspring.definitions as defined
- where defined.key = %(definition)s and defined.is_active
+ where defined.key = %(definition)s and defined.is_active and defined.is_plain
    and jsonb_typeof(%(payload)s::jsonb) = 'object'
 returning job_id, true, case when exists (
     select from mainspring.workers as worker
@@ -39,7 +39,11 @@ select job_id, is_new from mainspring.enqueue_job(
     idempotency_key => %(idempotency_key)s,
     on_duplicate => %(on_duplicate)s,
     correlation_id => %(correlation_id)s,
-    tags => %(tags)s::text[]);
+    tags => %(tags)s::text[],
+    limit_key => %(limit_key)s,
+    approvals_needed => %(approvals_needed)s::integer,
+    after => %(after)s::bigint[],
+    on_parent_failure => %(on_parent_failure)s);
 
 -- name: enqueue_many
 -- scope: tenant
@@ -56,13 +60,15 @@ select mainspring.enqueue_many(
     deadline => %(deadline)s::timestamptz,
     dedupe_keys => %(dedupe_keys)s::text[],
     correlation_id => %(correlation_id)s,
-    tags => %(tags)s::text[]) as job_id;
+    tags => %(tags)s::text[],
+    limit_key => %(limit_key)s,
+    approvals_needed => %(approvals_needed)s::integer) as job_id;
 
 -- name: prepare_bulk
 -- scope: tenant
 -- Decides what the rows of a bulk enqueue have in common and takes their ids.
 select job_version, job_queue, job_priority, job_max_attempts, due_at::text, due_at > now() as waits,
-       first_id, last_id, job_ids
+       is_plain, first_id, last_id, job_ids
   from mainspring.prepare_bulk(
        %(definition)s, %(count)s::integer, %(tenant_id)s, %(queue)s, %(priority)s::integer,
        %(max_attempts)s::integer, %(scheduled_for)s::timestamptz, %(delay)s::interval,

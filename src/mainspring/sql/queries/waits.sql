@@ -1,12 +1,12 @@
 -- name: promote
 -- scope: system
--- Moves jobs whose instant has come from the waiting room to ready.
-update mainspring.jobs as job set waits_for = null
+-- Moves jobs whose instant has come from the waiting room to ready, or on to that of their limit.
+update mainspring.jobs as job set waits_for = mainspring.wait_of(job.limit_name)
  where job.ctid = any (array(
     select due.ctid from mainspring.jobs as due
      where due.waits_for = 'time' and due.scheduled_for <= coalesce(%(now)s::timestamptz, now())
      order by due.scheduled_for limit %(limit)s for update skip locked))
-returning job.queue;
+returning job.queue, job.waits_for is not null;
 
 -- name: next_due
 -- scope: system
@@ -16,8 +16,9 @@ select extract(epoch from min(scheduled_for) - now())::float from mainspring.job
 
 -- name: release_known
 -- scope: system
--- Moves jobs that waited for a worker who knows their definition, or its kind, to ready.
-update mainspring.jobs as job set waits_for = null
+-- Moves jobs that waited for a worker who knows their definition, or its kind, to ready, or on to
+-- the waiting room of their limit.
+update mainspring.jobs as job set waits_for = mainspring.wait_of(job.limit_name)
  where job.ctid = any (array(
     select known.ctid from mainspring.jobs as known
      where known.waits_for = 'handler'
@@ -25,7 +26,7 @@ update mainspring.jobs as job set waits_for = null
            %(definitions)s::text[] || array(select key from mainspring.definitions
                                              where kind = any (%(kinds)s::text[])))
      limit %(limit)s for update skip locked))
-returning job.queue;
+returning job.queue, job.waits_for is not null;
 
 -- name: expire
 -- scope: system
@@ -61,7 +62,7 @@ select mainspring.settle_cancel(job_id) from mainspring.jobs
 -- scope: system
 -- Moves the job whose instant comes first to ready, whether or not it has come; tests drain
 -- with it. Of one queue if given.
-update mainspring.jobs as job set waits_for = null
+update mainspring.jobs as job set waits_for = mainspring.wait_of(job.limit_name)
  where job.ctid = any (array(
     select due.ctid from mainspring.jobs as due
      where due.waits_for = 'time' and (%(queue)s::text is null or due.queue = %(queue)s::text)

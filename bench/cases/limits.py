@@ -1,0 +1,84 @@
+"""Limits: what they cost those who have none, and how fast those go that have one."""
+
+from dataclasses import replace
+from typing import Final
+
+import psycopg
+
+from bench import processes, progress
+from bench.benches import Bench
+from bench.catalogue import System
+from bench.measurements import JOBS_PER_SECOND, Measurement
+from bench.processes import ProcessFailed
+from bench.progress import Window
+
+_SECONDS: Final = 5.0
+_BESIDE: Final = 100_000
+_KEYS: Final = 1_000
+_PLACES: Final = 10
+_BATCH: Final = 20_000
+
+_FREE: Final = "select count(*) from mainspring.jobs where definition = 'noop'"
+# As the app of bench.systems.mainspring_ declares them.
+_DEFINE: Final = """
+insert into mainspring.definitions (key, queue, concurrency, key_concurrency, limit_by)
+values ('held', 'bench', 1, null, null), ('keyed', 'bench', null, 10, '{n}')
+on conflict do nothing
+"""
+_ENQUEUE: Final = """
+select count(*) from mainspring.enqueue_many(%(key)s::text, array(
+    select jsonb_build_object('n', n %% %(keys)s) from generate_series(1, %(count)s) as n))
+"""
+_MOST_AT_ONCE: Final = """
+select max(running) from (
+    select sum(step) over (partition by key order by at, step) as running from (
+        select job.payload ->> 'n' as key, began.at, began.step
+          from mainspring.attempts as attempt
+          join mainspring.jobs_history as job using (job_id),
+               lateral (values (attempt.started_at, 1), (attempt.finished_at, -1))
+                   as began (at, step)
+         where job.definition = 'keyed') as steps) as counted
+"""
+
+
+def beside(bench: Bench, system: System) -> list[Measurement]:
+    """The plain drain, while others wait for a limit; the one of theirs that may run does so."""
+    queued = bench.scaled(system.sizes.drain)
+    with bench.database(system, queued=queued) as dsn:
+        _enqueue(dsn, "held", bench.scaled(_BESIDE))
+        value = _drain(dsn, replace(system, unfinished=_FREE), queued)
+    return [Measurement("drain_beside_limited", system.name, value, JOBS_PER_SECOND)]
+
+
+def by_key(bench: Bench, system: System) -> list[Measurement]:
+    queued = bench.scaled(system.sizes.drain)
+    with bench.database(system) as dsn:
+        _enqueue(dsn, "keyed", queued)
+        value = _drain(dsn, system, queued)
+        _ensure_kept(dsn)
+    return [Measurement("drain_keys", system.name, value, JOBS_PER_SECOND)]
+
+
+def _drain(dsn: str, system: System, queued: int) -> float:
+    with (
+        progress.watcher(dsn, system, queued) as watched,
+        processes.working(system, dsn) as running,
+    ):
+        return progress.rate(watched, running, Window(queued * 95 // 100, _SECONDS))
+
+
+def _enqueue(dsn: str, key: str, count: int) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(_DEFINE)
+        for start in range(0, count, _BATCH):
+            some = {"key": key, "keys": _KEYS, "count": min(_BATCH, count - start)}
+            connection.execute(_ENQUEUE, some)
+        connection.execute("vacuum (analyze) mainspring.jobs")
+        connection.execute("checkpoint")
+
+
+def _ensure_kept(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute(_MOST_AT_ONCE).fetchone()
+    if row is None or row[0] > _PLACES:
+        raise ProcessFailed(f"{row and row[0]} jobs of one key ran at once, {_PLACES} may")

@@ -1,0 +1,147 @@
+"""Flows: jobs that wait for each other, and the order in which they can be written down."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from mainspring.domain.errors import InvalidFlow, InvalidOption
+from mainspring.domain.jobs import EnqueueOptions, ensure_on_failure, ensure_text
+from mainspring.domain.types import JobId, JobState, Payload, TenantId, WaitsFor
+
+_MOST_STEPS = 100_000
+
+
+class FlowState(StrEnum):
+    """What a flow has come to; it runs as long as one of its jobs is live."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSummary:
+    """A flow with how many of its jobs are in which state."""
+
+    id: int
+    tenant_id: TenantId
+    name: str
+    state: FlowState
+    jobs: int
+    counts: Mapping[JobState, int]
+    created_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowJob:
+    """One job of a flow."""
+
+    id: JobId
+    step: str
+    definition: str
+    state: JobState
+    waits_for: WaitsFor | None
+    parent_ids: tuple[JobId, ...]
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A job that another waited for, with what it gave."""
+
+    job_id: JobId
+    step: str | None
+    state: JobState
+    result: Any
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """One job of a flow that is being built; `parents` are steps and jobs that exist already."""
+
+    definition: str
+    payload: Payload
+    options: EnqueueOptions
+    name: str = ""
+    on_parent_failure: str = "cancel"
+    parents: list["Step | JobId"] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        ensure_on_failure(self.on_parent_failure)
+        if self.name:
+            ensure_text("step", self.name)
+
+    def after(self, *parents: "Step | JobId") -> "Step":
+        """Wait for more; returns the step itself."""
+        self.parents.extend(parents)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<step {self.name or self.definition}>"
+
+
+def in_order(steps: Sequence[Step]) -> list[Step]:
+    """The same steps, each behind those it waits for; refuses circles and strangers."""
+    if not steps:
+        raise InvalidFlow("the flow has no steps; add one")
+    if len(steps) > _MOST_STEPS:
+        raise InvalidFlow(f"a flow can have {_MOST_STEPS:,} steps, not {len(steps):,}")
+    known = set(steps)
+    sorter: TopologicalSorter[Step] = TopologicalSorter()
+    for step in steps:
+        parents = [parent for parent in step.parents if isinstance(parent, Step)]
+        if strangers := [parent for parent in parents if parent not in known]:
+            raise InvalidFlow(f"{step!r} comes after {strangers[0]!r}, which is of another flow")
+        sorter.add(step, *parents)
+    try:
+        return list(sorter.static_order())
+    except CycleError as error:
+        circle = " after ".join(repr(step) for step in error.args[1])
+        raise InvalidFlow(f"the steps wait for each other: {circle}") from None
+
+
+def as_facts(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """Steps in order, as the database takes them."""
+    numbers = {step: number for number, step in enumerate(steps)}
+    return [_facts(step, numbers) for step in steps]
+
+
+def _facts(step: Step, numbers: Mapping[Step, int]) -> dict[str, Any]:
+    options = step.options
+    facts = {
+        "definition": step.definition,
+        "payload": step.payload,
+        "step": step.name,
+        "after": [numbers[each] for each in step.parents if isinstance(each, Step)],
+        "after_jobs": [each for each in step.parents if not isinstance(each, Step)],
+        "on_parent_failure": step.on_parent_failure,
+        "queue": options.queue,
+        "priority": options.priority,
+        "max_attempts": options.max_attempts,
+        "correlation_id": options.correlation_id,
+        "tags": list(options.tags),
+        "limit_key": options.limit_key,
+        "approvals_needed": options.approvals_needed,
+        "scheduled_for": options.scheduled_for and options.scheduled_for.isoformat(),
+        "delay": options.delay and options.delay.total_seconds(),
+    }
+    return {name: value for name, value in facts.items() if value not in (None, [], "")}
+
+
+_STEP_OPTIONS = frozenset(
+    {
+        *("queue", "priority", "max_attempts", "correlation_id", "tags", "limit_key"),
+        *("approvals_needed", "scheduled_for", "delay"),
+    }
+)
+
+
+def ensure_step_options(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in _STEP_OPTIONS:
+            raise InvalidOption(name, f"is not for a step; {', '.join(sorted(_STEP_OPTIONS))} are")

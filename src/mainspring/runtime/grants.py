@@ -1,0 +1,170 @@
+"""Grants: lets jobs go that wait for a limit; every worker does it, whoever is first.
+
+A place that comes free serves the room that it was of. Where a limit has places for all of its
+rooms, others may have a claim to it, so those are looked at too, a few at a time from where the
+last look ended: each gets its turn. What nobody told of is found by a lap over all rooms, every
+second or so; a lap that turned out slow waits twenty times its own duration before the next.
+
+Someone else granting right now is waited for a few milliseconds: what is there to grant may have
+come free behind its back.
+"""
+
+import random
+import time
+from collections.abc import Callable, Collection, Mapping
+from itertools import islice
+from typing import Any
+
+import orjson
+from psycopg import AsyncConnection
+
+from mainspring.db.dedicated import DedicatedConnection
+from mainspring.domain.errors import LeaseLost
+from mainspring.domain.limits import Room
+from mainspring.runtime.held import HeldJob
+from mainspring.runtime.loop import Loop
+from mainspring.runtime.transactions import AsyncSource
+from mainspring.store import limits, workers
+from mainspring.store.limits import Granted
+
+_PAGE = 500
+_FEWEST = 20
+_REST = 1.0
+_COST_FACTOR = 20.0
+_SOON = 0.01
+_START = Room("", "", "")
+
+
+class Grants:
+    """The duty of one worker; `on_ready` is called when something may be claimed."""
+
+    def __init__(
+        self,
+        connection: DedicatedConnection,
+        source: AsyncSource,
+        *,
+        on_ready: Callable[[], None],
+    ) -> None:
+        self.loop = Loop("grants", self._pass)
+        self._connection, self._source = connection, source
+        self._on_ready = on_ready
+        self._freed: set[Room] = set()
+        self._shared: set[str] = set()
+        self._hungry: set[str] = set()
+        self._turns: dict[str, Room] = {}
+        self._lap = Lap()
+
+    def freed(self, rooms: Collection[Room]) -> None:
+        """Places of these rooms have come free, or jobs have come to wait there."""
+        self._freed.update(rooms)
+        self._hungry.update(self._shared & {room.limit for room in rooms})
+        self.loop.wake()
+
+    def hear(self, subject: str) -> None:
+        """Jobs may wait that could go: in the room that the message names, or anywhere."""
+        if subject:
+            self.freed({Room(*orjson.loads(subject))})
+        else:
+            self.look()
+
+    def look(self) -> None:
+        self._lap.is_due = True
+        self.loop.wake()
+
+    async def take_token(self, job: HeldJob) -> bool:
+        """Whether a job of a rate may start now; if not, it is no longer the worker's."""
+        async with self._source.connection() as connection:
+            seconds = await limits.take_token(connection, job.report)
+        if seconds is None:
+            raise LeaseLost(job.id)
+        if (room := job.room()) is not None:
+            self.freed({room})
+        return seconds <= 0
+
+    async def _pass(self) -> float:
+        return await self._connection.try_once(self._grant)
+
+    async def _grant(self, connection: AsyncConnection[Any]) -> float:
+        now = time.monotonic()
+        freed = set(islice(self._freed, _PAGE))
+        pages = {name: await self._turn(connection, name) for name in self._hungry}
+        lap = await self._lap.page(connection) if self._lap.starts(now) else []
+        rooms = freed.union(lap, *pages.values())
+        if not rooms:
+            self._lap.passed(lap, now=now)
+            return _REST
+        granted = await limits.grant(connection, rooms)
+        if not granted.is_ours:
+            return _SOON * random.uniform(0.5, 1.5)  # noqa: S311 - only jitter
+        self._freed -= freed
+        self._lap.passed(lap, now=now)
+        self._note(pages, granted)
+        if granted.jobs:
+            await workers.wake(connection, granted.queues)
+            self._on_ready()
+        if self._freed or self._hungry or self._lap.is_under_way:
+            return 0.0
+        return _REST if granted.next_in is None else min(_REST, max(granted.next_in, 0.0))
+
+    async def _turn(self, connection: AsyncConnection[Any], name: str) -> list[Room]:
+        """The next few rooms of a limit whose places serve all of them."""
+        size = min(max(_FEWEST, 2 * len(self._freed)), _PAGE)
+        after = self._turns.get(name, _START)
+        page = await limits.rooms_of_limit(connection, name, after=after, limit=size)
+        if len(page) < size and after != _START:
+            rest = size - len(page)
+            page += await limits.rooms_of_limit(connection, name, after=_START, limit=rest)
+        return page
+
+    def _note(self, pages: Mapping[str, list[Room]], granted: Granted) -> None:
+        """Go on with limits that still have places and rooms that wait for them."""
+        self._hungry.difference_update(pages)
+        self._hungry.update(set(granted.shared) - self._shared)
+        self._shared.update(granted.shared)
+        for name, page in pages.items():
+            if len(page) < _FEWEST:
+                self._turns.pop(name, None)
+                continue
+            self._turns[name] = page[-1]
+            if granted.jobs and name not in granted.full:
+                self._hungry.add(name)
+
+
+class Lap:
+    """A look at all rooms, page by page."""
+
+    def __init__(self) -> None:
+        self.is_due = True
+        self.is_under_way = False
+        self._after = _START
+        self._began_at = self._next_at = 0.0
+
+    def starts(self, now: float) -> bool:
+        """Whether a page is to be read in this pass."""
+        if not self.is_under_way and (self.is_due or now >= self._next_at):
+            self.is_due, self.is_under_way = False, True
+            self._after, self._began_at = _START, now
+        return self.is_under_way
+
+    async def page(self, connection: AsyncConnection[Any]) -> list[Room]:
+        return await limits.waiting_rooms(connection, after=self._after, limit=_PAGE)
+
+    def passed(self, page: list[Room], *, now: float) -> None:
+        """The rooms of the page have been served."""
+        if not self.is_under_way:
+            return
+        if len(page) == _PAGE:
+            self._after = page[-1]
+            return
+        self.is_under_way = False
+        cost = time.monotonic() - self._began_at
+        self._next_at = now + max(_REST * 0.9, cost * _COST_FACTOR)
+
+
+async def grant_all(connection: AsyncConnection[Any]) -> int:
+    """Grant once whatever can be; how many jobs went."""
+    count, after = 0, _START
+    while page := await limits.waiting_rooms(connection, after=after, limit=_PAGE):
+        count += (await limits.grant(connection, page)).jobs
+        after = page[-1]
+    return count

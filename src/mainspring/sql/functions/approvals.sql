@@ -1,0 +1,204 @@
+-- Approvals: jobs that wait until enough of the right people say yes.
+
+-- Who does something, for the audit and for votes. Only the program itself may speak for someone
+-- else; whoever comes by a login of their own is that login.
+create or replace function mainspring.actor()
+returns text
+language plpgsql stable
+as $$
+begin
+    if pg_has_role(session_user, (select nspowner from pg_catalog.pg_namespace
+                                   where nspname = 'mainspring'), 'MEMBER') then
+        return coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user);
+    end if;
+    return session_user;
+end
+$$;
+
+-- Asks for the approval of a job, anew if it was asked before.
+create or replace function mainspring.ask_approval(
+    job_id bigint, tenant text, defined mainspring.definitions, needed integer default null
+)
+returns void
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    delete from mainspring.votes as vote where vote.job_id = ask_approval.job_id;
+    insert into mainspring.approvals as asked (job_id, tenant_id, needed, approvers, expires_at)
+    values (ask_approval.job_id, tenant,
+            coalesce(ask_approval.needed, defined.approvals_needed), defined.approvers,
+            now() + defined.approval_expiry)
+    on conflict (job_id) do update
+       set needed = excluded.needed, approvers = excluded.approvers,
+           requested_at = excluded.requested_at, expires_at = excluded.expires_at,
+           decided_at = null, decision = null;
+end
+$$;
+
+-- Moves a job that an approval or its parents no longer hold to what it waits for next.
+create or replace function mainspring.move_on(job_id bigint)
+returns mainspring.job_state
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    moved mainspring.jobs;
+begin
+    update mainspring.jobs as job
+       set waits_for = next.waits_for, state = mainspring.state_of(next.waits_for)
+      from (select held.job_id,
+                   case when exists (select from mainspring.dependencies as d
+                                      where d.job_id = held.job_id and d.outcome is null)
+                        then 'parents'
+                        when held.slot_at is not null then 'turn'
+                        else mainspring.first_wait(
+                            false, false, held.scheduled_for, held.limit_name)
+                   end as waits_for
+              from mainspring.jobs as held where held.job_id = move_on.job_id) as next
+     where job.job_id = next.job_id and job.state in ('awaiting_approval', 'blocked')
+    returning job.* into moved;
+    if moved.waits_for = 'turn' then
+        perform mainspring.release_turn(moved.schedule_id);
+    elsif moved.waits_for = 'time' then
+        perform mainspring.wake(moved.queue, moved.scheduled_for);
+    elsif moved.state = 'queued' then
+        perform mainspring.wake_for(moved);
+    elsif moved.waits_for = 'parents' then
+        perform pg_notify('mainspring', 'p:');
+    end if;
+    return moved.state;
+end
+$$;
+
+-- The open approval of a job, locked; refuses one that is decided, or that is not for the caller.
+create or replace function mainspring.lock_approval(job_id bigint, tenant text, target text)
+returns mainspring.approvals
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    asked mainspring.approvals;
+    job_state mainspring.job_state;
+begin
+    select * into asked from mainspring.approvals as a
+     where a.job_id = lock_approval.job_id and a.tenant_id = tenant for update;
+    select job.state into job_state from mainspring.job_status as job
+     where job.job_id = lock_approval.job_id and job.tenant_id = tenant;
+    if job_state is null then
+        perform mainspring.refuse('MS030',
+            'there is no job ' || coalesce(lock_approval.job_id::text, 'null'),
+            jsonb_build_object('job_id', lock_approval.job_id));
+    end if;
+    if asked.job_id is null or job_state <> 'awaiting_approval' or asked.decided_at is not null
+       or asked.expires_at <= now() then
+        perform mainspring.refuse('MS031', 'job ' || lock_approval.job_id || ' is ' || job_state
+            || '; it cannot become ' || target, jsonb_build_object(
+            'job_id', lock_approval.job_id, 'state', job_state, 'target', target));
+    end if;
+    if asked.approvers is not null and mainspring.actor() <> all (asked.approvers)
+       and not exists (select from unnest(asked.approvers) as approver
+                        join pg_catalog.pg_roles as role on role.rolname = approver
+                       where mainspring.actor() = session_user
+                         and pg_has_role(session_user, role.oid, 'MEMBER')
+                         and not (select rolsuper from pg_catalog.pg_roles
+                                   where rolname = session_user)) then
+        perform mainspring.refuse('MS032', mainspring.actor() || ' may not decide on job '
+            || lock_approval.job_id || '; ' || array_to_string(asked.approvers, ', ') || ' may',
+            jsonb_build_object('job_id', lock_approval.job_id, 'actor', mainspring.actor(),
+                               'approvers', asked.approvers));
+    end if;
+    return asked;
+end
+$$;
+
+create or replace function mainspring.approve(
+    job_id bigint, reason text default '', tenant text default 'default'
+)
+returns mainspring.job_state
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    asked mainspring.approvals;
+begin
+    asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
+    -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
+    insert into mainspring.votes (job_id, actor, is_approval, reason)
+    values (asked.job_id, mainspring.actor(), true, coalesce(approve.reason, ''))
+    on conflict do nothing;
+    if (select count(*) from mainspring.votes as vote
+         where vote.job_id = asked.job_id and vote.is_approval) < asked.needed then
+        return 'awaiting_approval';
+    end if;
+    update mainspring.approvals as a set decision = 'approved', decided_at = now()
+     where a.job_id = asked.job_id;
+    return mainspring.move_on(asked.job_id);
+end
+$$;
+
+comment on function mainspring.approve is
+    'Approves a job as who is calling; says awaiting_approval while more have to.';
+
+create or replace function mainspring.reject(
+    job_id bigint, reason text, tenant text default 'default'
+)
+returns mainspring.job_state
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    asked mainspring.approvals;
+begin
+    perform mainspring.check_text('reason', coalesce(reject.reason, ''));
+    asked := mainspring.lock_approval(reject.job_id, tenant, 'rejected');
+    insert into mainspring.votes as vote (job_id, actor, is_approval, reason)
+    values (asked.job_id, mainspring.actor(), false, reject.reason)
+    on conflict (job_id, actor) do update
+       set is_approval = false, reason = excluded.reason, voted_at = now();
+    update mainspring.approvals as a set decision = 'rejected', decided_at = now()
+     where a.job_id = asked.job_id;
+    return mainspring.cancel(
+        asked.job_id, 'rejected by ' || mainspring.actor() || ': ' || reject.reason, tenant);
+end
+$$;
+
+comment on function mainspring.reject is
+    'Rejects a job that awaits approval as who is calling; it becomes canceled.';
+
+-- Cancels jobs that nobody approved in time. Returns how many approvals are settled by it.
+create or replace function mainspring.expire_approvals(most integer)
+returns integer
+language plpgsql
+as $$
+declare
+    late mainspring.approvals;
+    settled integer := 0;
+begin
+    for late in
+        select * from mainspring.approvals as asked
+         where asked.decided_at is null and asked.expires_at <= now()
+         order by asked.expires_at limit most for update skip locked
+    loop
+        update mainspring.jobs as job
+           set cancel_requested_at = now(),
+               last_error = 'nobody approved it before ' || to_char(
+                   late.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')
+         where job.job_id = late.job_id and job.state = 'awaiting_approval';
+        if found then
+            update mainspring.approvals as asked set decision = 'expired', decided_at = now()
+             where asked.job_id = late.job_id;
+            perform mainspring.settle_cancel(late.job_id);
+        else
+            update mainspring.approvals as asked set expires_at = null
+             where asked.job_id = late.job_id;
+        end if;
+        settled := settled + 1;
+    end loop;
+    return settled;
+end
+$$;

@@ -1,0 +1,502 @@
+-- Limits: what may run at once and how often something may start, over all workers.
+--
+--   enqueue ─▶ waits for its limit ─grant─▶ ready ─claim─▶ running ─▶ done, or waits to be retried
+--              └──── holds nothing ──────┘  └─── holds a place ───┘   └──── holds nothing ────┘
+--
+-- A job holds a place of its limit while it is ready or runs, and nothing but its own row says so:
+-- no counter can go wrong, and the place of a lost worker comes back when its job is taken back.
+-- Grants are given one transaction at a time, under an advisory lock that is only tried, in a
+-- statement that begins after the lock is held and so sees every grant before it. A place that is
+-- given back unseen by it is found by the next.
+
+-- What a job waits for when nothing but its limit is left.
+create or replace function mainspring.wait_of(limit_name text)
+returns mainspring.waits_for
+language sql immutable
+return case when limit_name is not null then 'limit'::mainspring.waits_for end;
+
+-- What a new job waits for first, and the state that goes with it.
+create or replace function mainspring.first_wait(
+    needs_approval boolean, has_parents boolean, due_at timestamptz, limit_name text
+)
+returns mainspring.waits_for
+language sql stable
+return case when needs_approval then 'approval'::mainspring.waits_for
+            when has_parents then 'parents'
+            when due_at > now() then 'time'
+            when limit_name is not null then 'limit' end;
+
+create or replace function mainspring.state_of(waits mainspring.waits_for)
+returns mainspring.job_state
+language sql immutable
+return case waits when 'approval' then 'awaiting_approval'::mainspring.job_state
+                  when 'parents' then 'blocked'
+                  else 'queued' end;
+
+-- The key under which a job counts, short enough for an index.
+create or replace function mainspring.limit_key_of(payload jsonb, path text[], given text)
+returns text
+language sql immutable
+return case when length(coalesce(given, payload #>> path, '')) > 500
+            then 'md5:' || md5(coalesce(given, payload #>> path))
+            else coalesce(given, payload #>> path, '') end;
+
+-- The limit and key of a new job; nulls for one that nothing limits.
+create or replace function mainspring.room_of(
+    defined mainspring.definitions, tenant text, payload jsonb, given text,
+    out limit_name text, out limit_key text
+)
+language plpgsql stable
+as $$
+begin
+    limit_name := defined.limit_name;
+    if limit_name is null and given is not null then
+        perform mainspring.refuse('MS003', 'limit_key is given, but ' || defined.key
+            || ' has no limit', '{"option": "limit_key"}');
+    end if;
+    if limit_name is null and exists (select from mainspring.tenants as t
+                                       where t.tenant_id = tenant and t.max_running is not null)
+    then
+        limit_name := '';
+    end if;
+    if limit_name is not null then
+        limit_key := mainspring.limit_key_of(payload, defined.limit_by, given);
+    end if;
+end
+$$;
+
+-- Tells who grants that jobs may wait that could go, and in which room if it is one.
+create or replace function mainspring.wake_limits(
+    limit_name text default null, limit_key text default null, tenant text default null
+)
+returns void
+language plpgsql
+as $$
+declare
+    room text := jsonb_build_array(limit_name, limit_key, tenant)::text;
+begin
+    if exists (select from mainspring.workers as worker where worker.wants_wake) then
+        -- A message can have 8000 bytes.
+        perform pg_notify('mainspring', case when limit_name is null or octet_length(room) > 7000
+                                             then 'l:' else 'l:' || room end);
+    end if;
+end
+$$;
+
+-- Tells who has to know of a job that waits for nothing but its limit, or nothing at all.
+create or replace function mainspring.wake_for(job mainspring.jobs)
+returns void
+language plpgsql
+as $$
+begin
+    if job.limit_name is null then
+        perform mainspring.wake(job.queue);
+    else
+        perform mainspring.wake_limits(job.limit_name, job.limit_key, job.tenant_id);
+    end if;
+end
+$$;
+
+-- Takes places back from jobs that have not started, where a limit was lowered below what is held.
+create or replace function mainspring.take_back_places()
+returns void
+language plpgsql
+as $$
+declare
+    full_room record;
+begin
+    for full_room in
+        select held.limit_name, null::text as limit_key, null::text as tenant_id,
+               count(*) - known.concurrency as excess
+          from mainspring.limits as known
+          join mainspring.jobs as held
+            on held.limit_name = known.name and held.waits_for is null
+         where known.updated_at > now() - interval '10 minutes' and known.concurrency is not null
+         group by held.limit_name, known.concurrency having count(*) > known.concurrency
+        union all
+        select held.limit_name, held.limit_key, null, count(*) - known.key_concurrency
+          from mainspring.limits as known
+          join mainspring.jobs as held
+            on held.limit_name = known.name and held.waits_for is null
+         where known.updated_at > now() - interval '10 minutes'
+           and known.key_concurrency is not null
+         group by held.limit_name, held.limit_key, known.key_concurrency
+        having count(*) > known.key_concurrency
+        union all
+        select null, null, held.tenant_id, count(*) - known.max_running
+          from mainspring.tenants as known
+          join mainspring.jobs as held
+            on held.tenant_id = known.tenant_id and held.limit_name is not null
+               and held.waits_for is null
+         where known.updated_at > now() - interval '10 minutes' and known.max_running is not null
+         group by held.tenant_id, known.max_running having count(*) > known.max_running
+    loop
+        update mainspring.jobs as job set waits_for = 'limit'
+         where job.ctid = any (array(
+            select ready.ctid from mainspring.jobs as ready
+             where ready.limit_name is not null and ready.waits_for is null
+               and ready.state = 'queued'
+               and (full_room.limit_name is null or ready.limit_name = full_room.limit_name)
+               and (full_room.limit_key is null or ready.limit_key = full_room.limit_key)
+               and (full_room.tenant_id is null or ready.tenant_id = full_room.tenant_id)
+             order by ready.priority desc, ready.job_id desc limit full_room.excess
+               for update skip locked));
+    end loop;
+end
+$$;
+
+-- Lets jobs go that wait in the given rooms (limit, key, tenant), as many as have a place free,
+-- the first by priority and id. Says whether the lock was ours, how many went and to which queues,
+-- which of the limits have places that serve several rooms, which of those are full, and in how many
+-- seconds the next token of a rate is there.
+create or replace function mainspring.grant_places(
+    names text[], keys text[], tenants text[], most integer,
+    out is_ours boolean, out granted integer, out queues text[], out shared text[],
+    out full_ones text[], out next_in double precision
+)
+language plpgsql
+as $$
+begin
+    granted := 0;
+    queues := '{}';
+    shared := '{}';
+    full_ones := '{}';
+    is_ours := pg_try_advisory_xact_lock(hashtext('mainspring.limits'));
+    if not is_ours then
+        return;
+    end if;
+    perform mainspring.take_back_places();
+    with room as materialized (
+        select distinct name, key, tenant_id
+          from unnest(names, keys, tenants) as room (name, key, tenant_id)
+    ), by_limit as materialized (
+        select known.*,
+               case when known.concurrency is not null then known.concurrency - (
+                   select count(*) from mainspring.jobs as held
+                    where held.limit_name = known.name and held.waits_for is null) end as free
+          from mainspring.limits as known
+         where known.name = any (names)
+    ), by_tenant as materialized (
+        select known.tenant_id, known.max_running - (
+                   select count(*) from mainspring.jobs as held
+                    where held.tenant_id = known.tenant_id and held.limit_name is not null
+                      and held.waits_for is null) as free
+          from mainspring.tenants as known
+         where known.tenant_id = any (tenants) and known.max_running is not null
+    ), by_key as materialized (
+        select asked.name, asked.key, least(
+                   case when by_limit.key_concurrency is not null
+                        then by_limit.key_concurrency - held.places end,
+                   case when by_limit.rate_count is not null
+                        then bucket.tokens - held.unstarted end) as free,
+               case when by_limit.rate_count is not null and bucket.tokens < 1
+                         and held.unstarted = 0 then bucket.next_in end as next_in
+          from (select distinct name, key from room) as asked
+          join by_limit using (name),
+               lateral (
+                   select count(*) as places,
+                          count(*) filter (where job.probed_at is null
+                                             and by_limit.rate_count is not null) as unstarted
+                     from mainspring.jobs as job
+                    where job.limit_name = asked.name and job.limit_key = asked.key
+                      and job.waits_for is null) as held,
+               lateral mainspring.bucket_of(by_limit.name, asked.key, by_limit.burst,
+                   mainspring.token_seconds(by_limit.rate_count, by_limit.rate_period)) as bucket
+         where num_nonnulls(by_limit.key_concurrency, by_limit.rate_count) > 0
+    ), candidate as materialized (
+        select first.place, first.job_id, first.priority, room.name, room.key, room.tenant_id,
+               by_limit.free as limit_free, by_key.free as key_free, by_tenant.free as tenant_free
+          from room
+          left join by_limit using (name)
+          left join by_key using (name, key)
+          left join by_tenant using (tenant_id),
+               lateral (
+                   select waiting.ctid as place, waiting.job_id, waiting.priority
+                     from mainspring.jobs as waiting
+                    where waiting.waits_for = 'limit' and waiting.limit_name = room.name
+                      and waiting.limit_key = room.key and waiting.tenant_id = room.tenant_id
+                      and waiting.cancel_requested_at is null
+                    order by waiting.priority, waiting.job_id
+                    limit greatest(0, least(by_limit.free, by_key.free, by_tenant.free, most))
+                      for update skip locked) as first
+    ), ranked as (
+        -- The first of all is the first of its limit, of its key and of its tenant, so that
+        -- something goes wherever something can.
+        select place, limit_free, key_free, tenant_free,
+               row_number() over (order by priority, job_id) as number,
+               row_number() over (partition by name order by priority, job_id) as in_limit,
+               row_number() over (partition by name, key order by priority, job_id) as in_key,
+               row_number() over (partition by tenant_id order by priority, job_id) as in_tenant
+          from candidate
+    ), gone as (
+        update mainspring.jobs as job set waits_for = null
+         where job.ctid = any (array(
+            select place from ranked
+             where number <= most and in_limit <= coalesce(limit_free, in_limit)
+               and in_key <= coalesce(key_free, in_key)
+               and in_tenant <= coalesce(tenant_free, in_tenant)))
+        returning job.queue, job.limit_name
+    )
+    select (select count(*) from gone), array(select distinct queue from gone),
+           array(select name from by_limit where free is not null),
+           array(select name from by_limit
+                  where free <= (select count(*) from gone where limit_name = by_limit.name)),
+           (select min(by_key.next_in) from by_key)
+      into granted, queues, shared, full_ones, next_in;
+end
+$$;
+
+-- How long a token of a rate takes to flow in.
+create or replace function mainspring.token_seconds(rate_count integer, rate_period interval)
+returns double precision
+language sql immutable
+return (extract(epoch from rate_period) / rate_count)::double precision;
+
+-- The tokens in the bucket of a key now, and the seconds until there is one.
+create or replace function mainspring.bucket_of(
+    limit_name text, limit_key text, burst integer, seconds double precision,
+    out tokens integer, out next_in double precision
+)
+language plpgsql stable
+as $$
+declare
+    missing double precision := greatest(0, extract(epoch from (
+        select known.full_at from mainspring.buckets as known
+         where known.limit_name = bucket_of.limit_name
+           and known.limit_key = bucket_of.limit_key) - clock_timestamp()));
+begin
+    if seconds is not null then
+        -- A microsecond is lost in the rounding of an instant.
+        tokens := floor(burst - coalesce(missing, 0) / seconds + 1e-6);
+        next_in := coalesce(missing, 0) - (burst - 1) * seconds;
+    end if;
+end
+$$;
+
+-- Takes the token of a job that is about to start. Without one the job goes back to its waiting
+-- room. Answers the seconds until it may be tried again, zero if it may start; null if the lease
+-- was lost.
+create or replace function mainspring.take_token(job_id bigint, fence bigint)
+returns double precision
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    room record;
+    bucket mainspring.buckets;
+    starts_at timestamptz;
+begin
+    select job.limit_name, job.limit_key, known.burst,
+           mainspring.token_seconds(known.rate_count, known.rate_period) as seconds
+      into room
+      from mainspring.jobs as job left join mainspring.limits as known on known.name = job.limit_name
+     where job.job_id = take_token.job_id and job.fence = take_token.fence;
+    if not found then
+        return null;
+    end if;
+    if room.seconds is not null then
+        insert into mainspring.buckets (limit_name, limit_key, full_at)
+        values (room.limit_name, room.limit_key, clock_timestamp())
+        on conflict do nothing;
+        select * into bucket from mainspring.buckets as known
+         where known.limit_name = room.limit_name and known.limit_key = room.limit_key for update;
+        starts_at := clock_timestamp();
+        bucket.full_at := greatest(bucket.full_at, starts_at)
+                          + make_interval(secs => room.seconds);
+        if bucket.full_at > starts_at + make_interval(secs => room.seconds * room.burst)
+                            + interval '1 microsecond' then
+            update mainspring.jobs as job
+               set state = 'queued', fence = null, worker_id = null, started_at = null,
+                   attempt = job.attempt - 1, waits_for = 'limit'
+             where job.job_id = take_token.job_id and job.fence = take_token.fence;
+            return extract(epoch from bucket.full_at - starts_at) - room.seconds * room.burst;
+        end if;
+        update mainspring.buckets as known set full_at = bucket.full_at
+         where known.limit_name = room.limit_name and known.limit_key = room.limit_key;
+    end if;
+    update mainspring.jobs as job set probed_at = now()
+     where job.job_id = take_token.job_id and job.fence = take_token.fence;
+    return case when found then 0 end;
+end
+$$;
+
+create or replace function mainspring.set_limit(
+    name text, concurrency integer default null, key_concurrency integer default null,
+    rate_count integer default null, rate_period interval default null, burst integer default 1
+)
+returns void
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+    perform mainspring.check_text('name', set_limit.name);
+    if set_limit.name is null or set_limit.name !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
+        perform mainspring.refuse('MS003', 'name must start with a letter or _ and hold only '
+            || 'letters, digits and _ . : - (200 at most)', '{"option": "name"}');
+    end if;
+    if least(set_limit.concurrency, set_limit.key_concurrency) < 0 then
+        perform mainspring.refuse('MS003', 'concurrency must be zero or more',
+            '{"option": "concurrency"}');
+    end if;
+    if set_limit.rate_count < 1 or set_limit.rate_period <= '0'
+       or (set_limit.rate_count is null) <> (set_limit.rate_period is null) then
+        perform mainspring.refuse('MS003', 'rate must be a count of 1 or more in a period of more '
+            || 'than zero', '{"option": "rate"}');
+    end if;
+    if coalesce(set_limit.burst, 0) < 1 then
+        perform mainspring.refuse('MS003', 'burst must be 1 or more', '{"option": "burst"}');
+    end if;
+    if exists (select from mainspring.definitions as d
+                where d.key = set_limit.name and d.limit_name = d.key) then
+        perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
+            || 'change the definition', '{"option": "name"}');
+    end if;
+    insert into mainspring.limits as known (
+        name, concurrency, key_concurrency, rate_count, rate_period, burst)
+    values (set_limit.name, set_limit.concurrency, set_limit.key_concurrency,
+            set_limit.rate_count, set_limit.rate_period, set_limit.burst)
+    on conflict (name) do update
+       set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
+           rate_count = excluded.rate_count, rate_period = excluded.rate_period,
+           burst = excluded.burst
+     where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
+            known.burst) is distinct from
+           (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
+            excluded.rate_period, excluded.burst);
+end
+$$;
+
+comment on function mainspring.set_limit is
+    'Sets what a limit allows; null stands for as many as there are.';
+
+create or replace function mainspring.remove_limit(name text)
+returns boolean
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if exists (select from mainspring.definitions as d
+                where d.key = remove_limit.name and d.limit_name = d.key) then
+        perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
+            || 'change the definition', '{"option": "name"}');
+    end if;
+    delete from mainspring.limits as known where known.name = remove_limit.name;
+    return found;
+end
+$$;
+
+comment on function mainspring.remove_limit is
+    'Removes a limit; what waits for it may go. Says whether there was one.';
+
+-- What a change of a limit has to do besides: tell the workers, and write it down.
+create or replace function mainspring.note_limit()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    values ('', mainspring.actor(), lower(tg_op), 'limit', coalesce(new.name, old.name),
+            case when tg_op <> 'INSERT' then to_jsonb(old) - array['created_at', 'updated_at'] end,
+            case when tg_op <> 'DELETE' then to_jsonb(new) - array['created_at', 'updated_at'] end);
+    perform pg_notify('mainspring', 'l:');
+    return null;
+end
+$$;
+
+create or replace trigger limits_note after insert or update or delete on mainspring.limits
+    for each row execute function mainspring.note_limit();
+
+create or replace function mainspring.touch()
+returns trigger
+language plpgsql
+as $$
+begin
+    new.updated_at := now();
+    return new;
+end
+$$;
+
+create or replace trigger limits_touch before update on mainspring.limits
+    for each row execute function mainspring.touch();
+create or replace trigger tenants_touch before update on mainspring.tenants
+    for each row execute function mainspring.touch();
+
+-- Puts the live jobs of a definition under its limit, or takes them from under it.
+create or replace function mainspring.move_jobs_of_definition()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update mainspring.jobs as job
+       set limit_name = room.limit_name,
+           limit_key = case when room.limit_name is null then null
+                            -- One that was given with the job stays.
+                            when job.limit_name <> ''
+                                 and new.limit_by is not distinct from old.limit_by
+                            then job.limit_key
+                            else mainspring.limit_key_of(job.payload, new.limit_by, null) end,
+           waits_for = case when job.state = 'queued'
+                                 and (job.waits_for is null or job.waits_for = 'limit')
+                            then mainspring.wait_of(room.limit_name) else job.waits_for end
+      from (select t.tenant_id,
+                   coalesce(new.limit_name, case when t.max_running is not null then '' end)
+                       as limit_name
+              from mainspring.tenants as t) as room
+     where job.definition = new.key and room.tenant_id = job.tenant_id;
+    perform pg_notify('mainspring', 'l:');
+    perform pg_notify('mainspring', 'q:' || new.queue);
+    return null;
+end
+$$;
+
+-- Not of columns: another trigger may have set them.
+create or replace trigger definitions_move_jobs after update on mainspring.definitions
+    for each row when ((new.limit_name, new.limit_by) is distinct from
+                       (old.limit_name, old.limit_by))
+    execute function mainspring.move_jobs_of_definition();
+
+-- Puts the live jobs of a tenant under its cap, or takes them from under it.
+create or replace function mainspring.move_jobs_of_tenant()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (new.max_running is null) <> (old.max_running is null) then
+        update mainspring.jobs as job
+           set limit_name = case when new.max_running is not null then '' end,
+               limit_key = case when new.max_running is not null then '' end,
+               waits_for = case when job.state = 'queued'
+                                     and (job.waits_for is null or job.waits_for = 'limit')
+                                then mainspring.wait_of(
+                                    case when new.max_running is not null then '' end)
+                                else job.waits_for end
+         where job.tenant_id = new.tenant_id
+           and coalesce(job.limit_name, '') = '';
+        update mainspring.clocks as clock set is_plain = mainspring.is_plain(schedule)
+          from mainspring.schedules as schedule
+         where schedule.schedule_id = clock.schedule_id and schedule.tenant_id = new.tenant_id;
+        if new.tenant_id = 'default' then
+            -- An enqueue for the default tenant looks at nothing but the definition.
+            update mainspring.definitions set is_plain = is_plain;
+        end if;
+        perform pg_notify('mainspring', 'q:' || queue.queue)
+           from (select distinct job.queue from mainspring.jobs as job
+                  where job.tenant_id = new.tenant_id) as queue;
+    end if;
+    perform pg_notify('mainspring', 'l:');
+    return null;
+end
+$$;
+
+create or replace trigger tenants_move_jobs after update of max_running on mainspring.tenants
+    for each row when (new.max_running is distinct from old.max_running)
+    execute function mainspring.move_jobs_of_tenant();

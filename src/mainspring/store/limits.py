@@ -1,0 +1,114 @@
+"""Statements on limits."""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from psycopg import AsyncConnection
+
+from mainspring.db.calls import Call
+from mainspring.db.statements import load
+from mainspring.domain.limits import Limit, LimitState, Rate, Room
+from mainspring.store.attempts import Report
+
+_STATEMENTS = load("limits")
+_BATCH = 1000
+
+
+class Granted(NamedTuple):
+    """What a grant came to; without the lock it came to nothing. `shared` are the limits whose
+    places serve several rooms, `full` those of them that have none left, `next_in` is seconds."""
+
+    is_ours: bool
+    jobs: int
+    queues: list[str]
+    shared: list[str]
+    full: list[str]
+    next_in: float | None
+
+
+async def waiting_rooms(connection: AsyncConnection[Any], *, after: Room, limit: int) -> list[Room]:
+    """The rooms behind the given one in which jobs wait, in order."""
+    params = {"name": after.limit, "key": after.key, "tenant_id": after.tenant_id, "limit": limit}
+    cursor = await connection.execute(_STATEMENTS["waiting_rooms"].sql, params)
+    return [Room(*row) for row in await cursor.fetchall()]
+
+
+async def rooms_of_limit(
+    connection: AsyncConnection[Any], name: str, *, after: Room, limit: int
+) -> list[Room]:
+    """The rooms of one limit behind the given one in which jobs wait, in order."""
+    params = {"name": name, "key": after.key, "tenant_id": after.tenant_id, "limit": limit}
+    cursor = await connection.execute(_STATEMENTS["rooms_of_limit"].sql, params)
+    return [Room(*row) for row in await cursor.fetchall()]
+
+
+async def grant(connection: AsyncConnection[Any], rooms: Collection[Room]) -> Granted:
+    """Let jobs of the rooms go, as far as there are places."""
+    params = {
+        "names": [room.limit for room in rooms],
+        "keys": [room.key for room in rooms],
+        "tenants": [room.tenant_id for room in rooms],
+        "limit": _BATCH,
+    }
+    cursor = await connection.execute(_STATEMENTS["grant"].sql, params)
+    (row,) = await cursor.fetchall()
+    return Granted(*row)
+
+
+async def take_token(connection: AsyncConnection[Any], report: Report) -> float | None:
+    """0 if the job may start, else the seconds until it could; None if the lease was lost."""
+    cursor = await connection.execute(_STATEMENTS["take_token"].sql, report._asdict())
+    (row,) = await cursor.fetchall()
+    seconds: float | None = row[0]
+    return seconds
+
+
+async def prune_buckets(connection: AsyncConnection[Any]) -> bool:
+    """Whether there may be more to prune."""
+    cursor = await connection.execute(_STATEMENTS["prune_buckets"].sql, {"limit": _BATCH})
+    return cursor.rowcount == _BATCH
+
+
+async def refill_buckets(connection: AsyncConnection[Any]) -> bool:
+    """Whether any bucket was not full; all are now."""
+    cursor = await connection.execute(_STATEMENTS["refill_buckets"].sql)
+    return cursor.rowcount > 0
+
+
+def set_limit(limit: Limit, actor: str | None) -> Call:
+    return Call(
+        _STATEMENTS["set_limit"].sql,
+        {
+            "name": limit.name,
+            "concurrency": limit.concurrency,
+            "key_concurrency": limit.key_concurrency,
+            "rate_count": limit.rate.count if limit.rate else None,
+            "rate_period": limit.rate.period if limit.rate else None,
+            "burst": limit.burst,
+            "actor": actor,
+        },
+    )
+
+
+def remove(name: str, actor: str | None) -> Call:
+    """The row is (whether there was one,)."""
+    return Call(_STATEMENTS["remove_limit"].sql, {"name": name, "actor": actor})
+
+
+def get(name: str) -> Call:
+    """The row is one for `read_state`; no row if there is none."""
+    return Call(_STATEMENTS["get_limit"].sql, {"name": name})
+
+
+def list_limits(limit: int) -> Call:
+    """Each row is one for `read_state`."""
+    return Call(_STATEMENTS["list_limits"].sql, {"limit": limit})
+
+
+def read_state(row: tuple[Any, ...]) -> LimitState:
+    name, concurrency, key_concurrency, count, seconds, burst, running, waiting = row
+    rate = None if count is None else Rate.of(count, seconds)
+    limit = Limit(
+        name, concurrency=concurrency, key_concurrency=key_concurrency, rate=rate, burst=burst
+    )
+    return LimitState(limit, running, waiting)
