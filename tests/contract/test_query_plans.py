@@ -64,6 +64,11 @@ SEED = [
       from generate_series(1, 20000) as n
     """,
     """
+    insert into mainspring.jobs (job_id, definition, waits_for, limit_name, limit_key)
+    select 500000 + n, 'work', 'limit', 'busy', 'key ' || n % 50
+      from generate_series(1, 5000) as n
+    """,
+    """
     insert into mainspring.jobs (job_id, definition, waits_for, deadline_at, cancel_requested_at)
     select 400000 + n, 'work', 'handler', now() + (n - 100) * interval '1 minute',
            case when n <= 5 then now() end
@@ -97,17 +102,17 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "attempts.discover": ({"queues": ["a", "b"]}, {"jobs_ready"}, 400),
     "attempts.claim": (
         {**LANES, "worker_id": ALIVE, "limit": 10},
-        {"jobs_ready", "workers_pkey"},
+        {"jobs_ready", "workers_pkey", "limits_pkey"},
         300,
     ),
     "attempts.finish_succeeded": (
         {**REPORTS, "count": 10, "results": ["{}"] * 10},
-        {"jobs_pkey", "workers_pkey"},
+        {"jobs_pkey", "workers_pkey", "dependencies_open"},
         300,
     ),
     "attempts.finish_ended": (
         {**REPORTS, **FAILURES, "states": ["failed"] * 10},
-        {"jobs_pkey", "workers_pkey"},
+        {"jobs_pkey", "workers_pkey", "dependencies_open"},
         300,
     ),
     "attempts.finish_requeued": (
@@ -127,6 +132,16 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
         300,
     ),
     "attempts.adopt_orphans": ({}, {"jobs_running", "workers_pkey"}, 50),
+    "limits.waiting_rooms": (
+        {"limit_name": "", "key": "", "tenant_id": "", "limit": 100},
+        {"jobs_limited"},
+        400,
+    ),
+    "limits.rooms_of_limit": (
+        {"limit_name": "busy", "key": "", "tenant_id": "", "limit": 100},
+        {"jobs_limited"},
+        400,
+    ),
     "waits.promote": ({"now": None, "limit": 10}, {"jobs_due"}, 300),
     "waits.next_due": ({}, {"jobs_due"}, 50),
     "waits.release_known": (

@@ -120,6 +120,7 @@ def test_every_option_arrives_as_it_was_given(caller, connection):
         "idempotency_key": "once",
         "correlation_id": "trace",
         "tags": ["red", 'a "b", {c}'],
+        "approvals_needed": 1,
     }
 
     caller.run(enqueue_with_options(**options))
@@ -129,6 +130,18 @@ def test_every_option_arrives_as_it_was_given(caller, connection):
     assert stored(connection, columns) == [
         ("mail", 7, 3, SOON, SOON + timedelta(hours=1), "a:b%c", ["red", 'a "b", {c}'])
     ]
+    assert stored(connection, "state") == [("awaiting_approval",)]
+
+
+def test_parents_arrive_as_they_were_given(caller, connection):
+    [(parent, _)] = caller.run(enqueue())
+    [(child, _)] = caller.run(enqueue_with_options(after=[parent], on_parent_failure="wait"))
+    caller.commit()
+
+    rows = connection.execute(
+        "select parent_id, on_failure from mainspring.dependencies where job_id = %s", (child,)
+    ).fetchall()
+    assert rows == [(parent, "wait")]
 
 
 def test_a_delay_and_no_tags_arrive_as_they_were_given(caller, connection):

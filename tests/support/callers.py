@@ -46,6 +46,10 @@ NO_OPTIONS = {
     "on_duplicate": "raise",
     "correlation_id": None,
     "tags": None,
+    "limit_key": None,
+    "approvals_needed": None,
+    "after": None,
+    "on_parent_failure": "cancel",
 }
 NO_BATCH_OPTIONS = {**NO_OPTIONS, "dedupe_keys": None}
 SOON = datetime.now(UTC) + timedelta(days=1)

@@ -28,7 +28,12 @@ class Granted(NamedTuple):
 
 async def waiting_rooms(connection: AsyncConnection[Any], *, after: Room, limit: int) -> list[Room]:
     """The rooms behind the given one in which jobs wait, in order."""
-    params = {"name": after.limit, "key": after.key, "tenant_id": after.tenant_id, "limit": limit}
+    params = {
+        "limit_name": after.limit,
+        "key": after.key,
+        "tenant_id": after.tenant_id,
+        "limit": limit,
+    }
     cursor = await connection.execute(_STATEMENTS["waiting_rooms"].sql, params)
     return [Room(*row) for row in await cursor.fetchall()]
 
@@ -37,7 +42,7 @@ async def rooms_of_limit(
     connection: AsyncConnection[Any], name: str, *, after: Room, limit: int
 ) -> list[Room]:
     """The rooms of one limit behind the given one in which jobs wait, in order."""
-    params = {"name": name, "key": after.key, "tenant_id": after.tenant_id, "limit": limit}
+    params = {"limit_name": name, "key": after.key, "tenant_id": after.tenant_id, "limit": limit}
     cursor = await connection.execute(_STATEMENTS["rooms_of_limit"].sql, params)
     return [Room(*row) for row in await cursor.fetchall()]
 

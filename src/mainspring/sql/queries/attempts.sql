@@ -52,9 +52,9 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
                    'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
                    'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
                    'limit_name', job.limit_name, 'limit_key', job.limit_key,
-                   'is_rated', exists (select from mainspring.limits as known
-                                        where known.name = job.limit_name
-                                          and known.rate_count is not null)) end::text,
+                   'is_rated', (select known.rate_count is not null
+                                  from mainspring.limits as known
+                                 where known.name = job.limit_name)) end::text,
           job.definition_version;
 
 -- name: finish_succeeded

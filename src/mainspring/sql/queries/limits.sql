@@ -5,7 +5,7 @@
 with recursive room as (
     (select limit_name, limit_key, tenant_id from mainspring.jobs
       where waits_for = 'limit'
-        and (limit_name, limit_key, tenant_id) > (%(name)s, %(key)s, %(tenant_id)s)
+        and (limit_name, limit_key, tenant_id) > (%(limit_name)s, %(key)s, %(tenant_id)s)
       order by limit_name, limit_key, tenant_id limit 1)
     union all
     select next.* from room, lateral (
@@ -22,17 +22,17 @@ select limit_name, limit_key, tenant_id from room limit %(limit)s;
 -- The rooms of one limit in which jobs wait, after the given one.
 with recursive room as (
     (select limit_key, tenant_id from mainspring.jobs
-      where waits_for = 'limit' and limit_name = %(name)s
+      where waits_for = 'limit' and limit_name = %(limit_name)s
         and (limit_key, tenant_id) > (%(key)s, %(tenant_id)s)
       order by limit_key, tenant_id limit 1)
     union all
     select next.* from room, lateral (
         select job.limit_key, job.tenant_id from mainspring.jobs as job
-         where job.waits_for = 'limit' and job.limit_name = %(name)s
+         where job.waits_for = 'limit' and job.limit_name = %(limit_name)s
            and (job.limit_key, job.tenant_id) > (room.limit_key, room.tenant_id)
          order by job.limit_key, job.tenant_id limit 1) as next
 )
-select %(name)s, limit_key, tenant_id from room limit %(limit)s;
+select %(limit_name)s, limit_key, tenant_id from room limit %(limit)s;
 
 -- name: grant
 -- scope: system
