@@ -3,6 +3,8 @@
 import psycopg
 
 _TABLES = (
+    "events",
+    "triggers",
     "schedules",
     "slots",
     "schedule_figures",
@@ -29,3 +31,4 @@ def empty(url: str) -> None:
             connection.execute(f"delete from mainspring.{table}".encode())
         connection.execute("delete from mainspring.tenants where tenant_id <> 'default'")
         connection.execute("alter sequence mainspring.job_ids restart")
+        connection.execute("alter sequence mainspring.event_ids restart")

@@ -9,6 +9,8 @@ MainspringError
 │   ├── UnknownDefinition      no definition has the key, or it is not active
 │   ├── InvalidSchedule        when, what or under which policy it fires cannot be
 │   ├── InvalidTemplate        a payload template that cannot be read or rendered
+│   ├── InvalidEvent           a name or a context that no event can have
+│   ├── InvalidTrigger         when or what it enqueues cannot be
 │   ├── UnsupportedConnection
 │   └── SettingsError
 ├── ConflictError              the state of the system does not allow it now
@@ -17,9 +19,12 @@ MainspringError
 │   ├── IllegalMove
 │   ├── DuplicateSchedule      the name is taken
 │   ├── DuplicateDefinition    the key is taken
+│   ├── DuplicateTrigger       the name is taken
 │   └── LeaseLost              an older lease tried to report
 ├── JobNotFound
 ├── ScheduleNotFound
+├── EventNotFound
+├── TriggerNotFound
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
 └── DatabaseError              the database cannot be used as it is
@@ -38,7 +43,7 @@ programs, `code` serves clients.
 from collections.abc import Iterator
 from typing import ClassVar
 
-from mainspring.domain.types import JobId, JobState
+from mainspring.domain.types import EventId, JobId, JobState
 
 
 class MainspringError(Exception):
@@ -115,6 +120,26 @@ class InvalidTemplate(InputError):
     code = "invalid_template"
 
 
+class InvalidEvent(InputError):
+    """The name of an event or its context is malformed or too large."""
+
+    code = "invalid_event"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field, self.problem = field, problem
+
+
+class InvalidTrigger(InputError):
+    """A part of a trigger is malformed or out of range."""
+
+    code = "invalid_trigger"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field, self.problem = field, problem
+
+
 class UnsupportedConnection(InputError):
     """The object given as `connection=` is none of the kinds we can use."""
 
@@ -186,6 +211,16 @@ class DuplicateDefinition(ConflictError):
         self.key = key
 
 
+class DuplicateTrigger(ConflictError):
+    """The tenant has a trigger of this name already."""
+
+    code = "duplicate_trigger"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a trigger {name!r} already; update it or choose another name")
+        self.name = name
+
+
 class LeaseLost(ConflictError):
     """The report came from an older lease; the job belongs to someone else now."""
 
@@ -214,6 +249,27 @@ class ScheduleNotFound(MainspringError):
     def __init__(self, name: str, suggestion: str | None = None) -> None:
         hint = f"; did you mean {suggestion!r}?" if suggestion else ""
         super().__init__(f"there is no schedule {name!r}{hint}")
+        self.name, self.suggestion = name, suggestion
+
+
+class EventNotFound(MainspringError):
+    """The tenant has no event with this id, or none any more."""
+
+    code = "event_not_found"
+
+    def __init__(self, event_id: EventId) -> None:
+        super().__init__(f"there is no event {event_id}")
+        self.event_id = event_id
+
+
+class TriggerNotFound(MainspringError):
+    """The tenant has no trigger of this name."""
+
+    code = "trigger_not_found"
+
+    def __init__(self, name: str, suggestion: str | None = None) -> None:
+        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
+        super().__init__(f"there is no trigger {name!r}{hint}")
         self.name, self.suggestion = name, suggestion
 
 

@@ -261,6 +261,33 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.audit_trigger() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    was jsonb := case when tg_op <> 'INSERT' then mainspring.trigger_facts(old) else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.trigger_facts(new) else '{}' end;
+begin
+    if was = is_now then
+        return null;
+    end if;
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    values (
+        coalesce(new.tenant_id, old.tenant_id),
+        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
+             when new.is_enabled and not old.is_enabled then 'enable'
+             when old.is_enabled and not new.is_enabled then 'disable' else 'update' end,
+        'trigger', coalesce(new.name, old.name),
+        (select jsonb_object_agg(key, value) from jsonb_each(was)
+          where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
+          where was -> key is distinct from value));
+    return null;
+end
+$$;
+
 CREATE FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[] DEFAULT NULL::jsonb[]) RETURNS TABLE(slot_at timestamp with time zone, job_id bigint)
     LANGUAGE plpgsql
     AS $$
@@ -514,6 +541,32 @@ begin
     end if;
 end
 $$;
+
+CREATE FUNCTION mainspring.check_event(name text, context jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    size integer := octet_length(context::text);
+begin
+    if mainspring.is_event_name(name) is not true then
+        perform mainspring.refuse_event('name', coalesce(quote_literal(left(name, 200)), 'null')
+            || ' must be parts of letters, digits and _ : - with dots between them (200 at most)');
+    end if;
+    if context is null or jsonb_typeof(context) <> 'object' then
+        perform mainspring.refuse_event('context', 'must be a JSON object, not '
+            || coalesce(jsonb_typeof(context), 'null'));
+    end if;
+    if size > mainspring.max_payload_bytes() then
+        perform mainspring.refuse_event('context', format(
+            'is %s bytes, the limit is %s; store the data elsewhere and pass a reference to it',
+            size, mainspring.max_payload_bytes()));
+    end if;
+    -- What no other program could read would have no trigger that can be rendered.
+    if jsonb_path_exists(context, 'strict $.**{201}') then
+        perform mainspring.refuse_event('context', 'is nested more than 200 deep');
+    end if;
+end
+$_$;
 
 CREATE TABLE mainspring.schedules (
     schedule_id bigint NOT NULL,
@@ -1002,9 +1055,19 @@ CREATE TABLE mainspring.definitions (
     spec jsonb DEFAULT '{}'::jsonb NOT NULL,
     tags text[] DEFAULT '{}'::text[] NOT NULL,
     retention interval,
+    limit_name text COLLATE pg_catalog."C",
+    limit_by text[],
+    approvals_needed smallint DEFAULT 0 NOT NULL,
+    approval_expiry interval,
+    approvers text[],
+    CONSTRAINT definitions_approval_expiry_check CHECK ((approval_expiry > '00:00:00'::interval)),
+    CONSTRAINT definitions_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 100))),
+    CONSTRAINT definitions_approvers_check CHECK ((cardinality(approvers) > 0)),
     CONSTRAINT definitions_arg_schema_check CHECK ((jsonb_typeof(arg_schema) = 'object'::text)),
     CONSTRAINT definitions_backoff_factor_check CHECK ((backoff_factor >= (1)::double precision)),
     CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
+    CONSTRAINT definitions_limit_by_check CHECK ((cardinality(limit_by) > 0)),
+    CONSTRAINT definitions_limit_name_check CHECK ((limit_name <> ''::text)),
     CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
     CONSTRAINT definitions_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
     CONSTRAINT definitions_queue_check CHECK ((queue <> ''::text)),
@@ -1059,6 +1122,72 @@ $$;
 
 COMMENT ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) IS 'Removes a job that is not running, with its attempts.';
 
+CREATE TABLE mainspring.dispatches (
+    event_id bigint NOT NULL,
+    trigger_id bigint NOT NULL,
+    job_id bigint,
+    dispatched_at timestamp with time zone DEFAULT now() NOT NULL,
+    replay integer NOT NULL,
+    outcome text NOT NULL,
+    trigger_name text NOT NULL COLLATE pg_catalog."C",
+    error text,
+    CONSTRAINT dispatches_have_a_job_or_an_error CHECK ((((outcome = 'failed'::text) = (job_id IS NULL)) AND ((outcome = 'failed'::text) = (error IS NOT NULL)))),
+    CONSTRAINT dispatches_outcome_check CHECK ((outcome = ANY (ARRAY['enqueued'::text, 'duplicate'::text, 'failed'::text])))
+);
+
+CREATE FUNCTION mainspring.dispatch(event_ids bigint[], plans jsonb) RETURNS SETOF mainspring.dispatches
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    plan record;
+    made record;
+    told mainspring.dispatches;
+begin
+    perform mainspring.lock_windows(array(
+        select mainspring.window_key(windowed.trigger_id, windowed.payload)
+          from jsonb_to_recordset(plans) as windowed (
+               trigger_id bigint, payload text, dedupe_window text)
+         where windowed.dedupe_window is not null and windowed.payload is not null));
+    for plan in
+        select * from jsonb_to_recordset(plans) as planned (
+            event_id bigint, replay integer, tenant_id text, correlation_id text,
+            trigger_id bigint, trigger_name text, definition text, queue text, priority integer,
+            dedupe_window text, payload text, error text)
+    loop
+        continue when exists (select from mainspring.dispatches as known
+                               where known.event_id = plan.event_id
+                                 and known.trigger_id = plan.trigger_id
+                                 and known.replay = plan.replay);
+        select plan.event_id, plan.trigger_id, null, now(), plan.replay, 'failed',
+               plan.trigger_name, plan.error
+          into told;
+        if plan.error is null then
+            begin
+                select * into made from mainspring.enqueue_job(
+                    plan.definition, plan.payload::jsonb, plan.tenant_id, plan.queue,
+                    plan.priority, dedupe_key => case when plan.dedupe_window is not null then
+                        mainspring.window_key(plan.trigger_id, plan.payload) end,
+                    dedupe_window => plan.dedupe_window::interval, on_duplicate => 'existing',
+                    correlation_id => plan.correlation_id);
+                told.job_id := made.job_id;
+                told.outcome := case when made.is_new then 'enqueued' else 'duplicate' end;
+            exception when others then
+                -- What another try may mend is no fault of the event.
+                if sqlstate ~ '^(40|53|57|58)' or sqlstate = '55P03' then
+                    raise;
+                end if;
+                told.error := left(sqlerrm, 2000);
+            end;
+        end if;
+        insert into mainspring.dispatches values (told.*);
+        return next told;
+    end loop;
+    update mainspring.events as event set handled_at = now(), replay_trigger = null
+     where event.event_id = any (event_ids);
+end
+$$;
+
 CREATE FUNCTION mainspring.drop_partitions() RETURNS integer
     LANGUAGE plpgsql
     SET lock_timeout TO '2s'
@@ -1089,6 +1218,30 @@ begin
     return dropped;
 end
 $_$;
+
+CREATE FUNCTION mainspring.emit(name text, context jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, correlation_id text DEFAULT NULL::text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    emitted bigint;
+begin
+    perform mainspring.check_event(emit.name, emit.context);
+    perform mainspring.check_text('correlation_id', emit.correlation_id);
+    if not exists (select from mainspring.tenants as t where t.tenant_id = emit.tenant) then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(emit.tenant), 'null'), '{"option": "tenant"}');
+    end if;
+    insert into mainspring.events (tenant_id, name, context, correlation_id)
+    values (emit.tenant, emit.name, emit.context, emit.correlation_id)
+    returning event_id into emitted;
+    perform pg_notify('mainspring', 'e:');
+    return emitted;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, correlation_id text) IS 'Emits an event in the caller''s transaction and returns its id.';
 
 CREATE FUNCTION mainspring.enqueue(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[]) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
@@ -1379,6 +1532,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.event_matches(pattern text, name text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN ((pattern = ANY (ARRAY['*'::text, name])) OR (("right"(pattern, 2) = '.*'::text) AND starts_with(name, "left"(pattern, '-1'::integer))));
+
 CREATE FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT takes_payload boolean) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
@@ -1449,6 +1606,10 @@ begin
     return case when schedule.run_at is not null then greatest(schedule.run_at, 'epoch') end;
 end
 $$;
+
+CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN ((length(name) <= 200) AND (name ~ '^[A-Za-z0-9_:-]+(\.[A-Za-z0-9_:-]+)*$'::text));
 
 CREATE FUNCTION mainspring.is_plain(schedule mainspring.schedules) RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -1523,6 +1684,8 @@ CREATE TABLE mainspring.jobs (
     slot_at timestamp with time zone,
     origin jsonb,
     definition_version integer DEFAULT 1 NOT NULL,
+    limit_name text COLLATE pg_catalog."C",
+    limit_key text COLLATE pg_catalog."C",
     CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
     CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
     CONSTRAINT jobs_priority_in_range CHECK (((priority >= 0) AND (priority <= 1000))),
@@ -1533,6 +1696,17 @@ WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_
 CREATE FUNCTION mainspring.live_runs(schedule_id bigint) RETURNS bigint
     LANGUAGE sql STABLE
     RETURN (SELECT count(*) AS count FROM mainspring.jobs job WHERE ((job.schedule_id = live_runs.schedule_id) AND (job.slot_at IS NOT NULL)));
+
+CREATE FUNCTION mainspring.lock_windows(keys text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(lock_id)
+       from (select distinct hashtextextended('mainspring.' || key, 0) as lock_id
+               from unnest(keys) as key where key is not null
+              order by lock_id) as sorted;
+end
+$$;
 
 CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
     LANGUAGE sql STABLE
@@ -1682,6 +1856,23 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.prepare_trigger() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    wrong text[] := mainspring.wrong_trigger(new);
+begin
+    if wrong is not null then
+        perform mainspring.refuse_trigger(wrong[1], wrong[2]);
+    end if;
+    if tg_op = 'UPDATE' and new is distinct from old then
+        new.updated_at := now();
+    end if;
+    return new;
+end
+$$;
+
 CREATE FUNCTION mainspring.refuse(code text, message text, detail jsonb DEFAULT '{}'::jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -1699,11 +1890,29 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.refuse_event(field text, problem text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS060', field || ': ' || problem,
+        jsonb_build_object('field', field, 'problem', problem));
+end
+$$;
+
 CREATE FUNCTION mainspring.refuse_schedule(field text, problem text) RETURNS void
     LANGUAGE plpgsql
     AS $$
 begin
     perform mainspring.refuse('MS041', field || ': ' || problem,
+        jsonb_build_object('field', field, 'problem', problem));
+end
+$$;
+
+CREATE FUNCTION mainspring.refuse_trigger(field text, problem text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS061', field || ': ' || problem,
         jsonb_build_object('field', field, 'problem', problem));
 end
 $$;
@@ -1734,6 +1943,56 @@ begin
     end if;
 end
 $$;
+
+CREATE FUNCTION mainspring.replay_event(event_id bigint, trigger text DEFAULT NULL::text, tenant text DEFAULT 'default'::text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    known mainspring.events;
+    chosen mainspring.triggers;
+begin
+    select * into known from mainspring.events as event
+     where event.event_id = replay_event.event_id and event.tenant_id = replay_event.tenant
+       for update;
+    if not found then
+        perform mainspring.refuse('MS062',
+            'there is no event ' || coalesce(replay_event.event_id::text, 'null'),
+            jsonb_build_object('event_id', replay_event.event_id));
+    end if;
+    if known.handled_at is null then
+        perform mainspring.refuse('MS063', 'event ' || known.event_id
+            || ' is not handled yet; it will be as soon as a scheduler runs',
+            jsonb_build_object('event_id', known.event_id));
+    end if;
+    if replay_event.trigger is not null then
+        select * into chosen from mainspring.triggers as t
+         where t.tenant_id = replay_event.tenant and t.name = replay_event.trigger;
+        if not found then
+            perform mainspring.refuse('MS064',
+                'there is no trigger ' || quote_literal(replay_event.trigger),
+                jsonb_build_object('name', replay_event.trigger));
+        end if;
+        if not mainspring.event_matches(chosen.event, known.name) then
+            perform mainspring.refuse('MS003', format('trigger %L is for %L, which is not %L',
+                chosen.name, chosen.event, known.name), '{"option": "trigger"}');
+        end if;
+        if not chosen.is_enabled then
+            perform mainspring.refuse('MS003',
+                format('trigger %L is disabled; enable it first', chosen.name),
+                '{"option": "trigger"}');
+        end if;
+    end if;
+    update mainspring.events as event
+       set handled_at = null, replays = event.replays + 1, replay_trigger = replay_event.trigger
+     where event.event_id = known.event_id;
+    perform pg_notify('mainspring', 'e:');
+    return known.replays + 1;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) IS 'Gives a handled event to its triggers once more, or to one of them; returns the replay''s number.';
 
 CREATE TABLE mainspring.enqueue_keys (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -2029,6 +2288,32 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.triggers (
+    trigger_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    priority smallint,
+    is_enabled boolean DEFAULT true NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    event text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
+    dedupe_window interval,
+    queue text COLLATE pg_catalog."C",
+    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
+    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
+);
+
+CREATE FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET "TimeZone" TO 'UTC'
+    SET "IntervalStyle" TO 'postgres'
+    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(trigger_facts.trigger) - ARRAY['trigger_id'::text, 'created_at'::text, 'updated_at'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
+
 CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2109,6 +2394,15 @@ begin
        and mainspring.message_for(queue, due_at) is not null then
         perform pg_notify('mainspring', mainspring.message_for(queue, due_at));
     end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.window_key(trigger_id bigint, payload text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    -- As jsonb, since the order in which a template names its fields makes no difference.
+    return 'trigger:' || trigger_id || ':' || md5(payload::jsonb::text);
 end
 $$;
 
@@ -2217,6 +2511,33 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+begin
+    return case
+        when coalesce(trigger.name, '') !~ '\S' or length(trigger.name) > 200
+        then '{name,must have 1 to 200 characters}'
+        when trigger.event is distinct from '*'
+             and mainspring.is_event_name(regexp_replace(trigger.event, '\.\*$', '')) is not true
+        then array['event', coalesce(quote_literal(left(trigger.event, 200)), 'null') || ' must be the name of an '
+                   || 'event, or its first parts and .* such as provider.*, or * for all']
+        when coalesce(trigger.definition, '') = ''
+        then '{definition,must name what is to run}'
+        when jsonb_typeof(trigger.payload) is distinct from 'object'
+        then '{payload,must be a JSON object}'
+        when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
+        then '{unknown_paths,must be refuse or null}'
+        when trigger.dedupe_window <= '0' or trigger.dedupe_window > '1000 years'
+        then '{dedupe_window,must be more than 0 and 1000 years at most}'
+        when length(trigger.queue) not between 1 and 500
+        then '{queue,must have 1 to 500 characters}'
+        when trigger.priority not between 0 and 1000
+        then '{priority,must be from 0 to 1000}'
+    end;
+end
+$_$;
+
 CREATE FUNCTION mainspring.wrong_word(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -2241,6 +2562,20 @@ begin
     end;
 end
 $$;
+
+CREATE TABLE mainspring.approvals (
+    job_id bigint NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    needed smallint NOT NULL,
+    approvers text[],
+    requested_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone,
+    decided_at timestamp with time zone,
+    decision text,
+    CONSTRAINT approvals_check CHECK (((decided_at IS NULL) = (decision IS NULL))),
+    CONSTRAINT approvals_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'rejected'::text, 'expired'::text]))),
+    CONSTRAINT approvals_needed_check CHECK (((needed >= 1) AND (needed <= 100)))
+);
 
 CREATE TABLE mainspring.attempts (
     job_id bigint NOT NULL,
@@ -2365,6 +2700,13 @@ ALTER TABLE mainspring.audit ALTER COLUMN audit_id ADD GENERATED ALWAYS AS IDENT
     CACHE 1
 );
 
+CREATE TABLE mainspring.buckets (
+    limit_name text NOT NULL COLLATE pg_catalog."C",
+    limit_key text NOT NULL COLLATE pg_catalog."C",
+    full_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
 CREATE TABLE mainspring.clocks (
     schedule_id bigint NOT NULL,
     turn bigint DEFAULT 0 NOT NULL,
@@ -2406,12 +2748,107 @@ CREATE TABLE mainspring.definition_versions (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE mainspring.dependencies (
+    job_id bigint NOT NULL,
+    parent_id bigint NOT NULL,
+    on_failure text DEFAULT 'cancel'::text NOT NULL,
+    outcome mainspring.job_state,
+    CONSTRAINT dependencies_check CHECK ((job_id <> parent_id)),
+    CONSTRAINT dependencies_on_failure_check CHECK ((on_failure = ANY (ARRAY['cancel'::text, 'continue'::text, 'wait'::text])))
+);
+
+CREATE SEQUENCE mainspring.event_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.events (
+    event_id bigint DEFAULT nextval('mainspring.event_ids'::regclass) NOT NULL,
+    emitted_at timestamp with time zone DEFAULT now() NOT NULL,
+    handled_at timestamp with time zone,
+    replays integer DEFAULT 0 NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    correlation_id text,
+    replay_trigger text COLLATE pg_catalog."C",
+    context jsonb NOT NULL,
+    CONSTRAINT events_are_replayed_for_a_trigger CHECK (((replay_trigger IS NULL) OR (replays > 0))),
+    CONSTRAINT events_context_check CHECK ((jsonb_typeof(context) = 'object'::text))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
+
+CREATE VIEW mainspring.dispatch_status AS
+ SELECT dispatch.event_id,
+    event.tenant_id,
+    event.name AS event,
+    dispatch.trigger_id,
+    dispatch.trigger_name,
+    dispatch.replay,
+    dispatch.outcome,
+    dispatch.job_id,
+    dispatch.error,
+    dispatch.dispatched_at
+   FROM (mainspring.dispatches dispatch
+     JOIN mainspring.events event USING (event_id));
+
+CREATE VIEW mainspring.event_status AS
+ SELECT event.event_id,
+    event.tenant_id,
+    event.name,
+    event.context,
+    event.correlation_id,
+    event.emitted_at,
+    event.handled_at,
+    event.replays,
+    came.jobs,
+    came.duplicates,
+    came.failures,
+    came.last_error
+   FROM mainspring.events event,
+    LATERAL ( SELECT count(*) FILTER (WHERE (newest.outcome = 'enqueued'::text)) AS jobs,
+            count(*) FILTER (WHERE (newest.outcome = 'duplicate'::text)) AS duplicates,
+            count(*) FILTER (WHERE (newest.outcome = 'failed'::text)) AS failures,
+            (array_agg(newest.error ORDER BY newest.dispatched_at DESC, newest.trigger_id) FILTER (WHERE (newest.outcome = 'failed'::text)))[1] AS last_error
+           FROM ( SELECT DISTINCT ON (dispatch.trigger_id) dispatch.event_id,
+                    dispatch.trigger_id,
+                    dispatch.job_id,
+                    dispatch.dispatched_at,
+                    dispatch.replay,
+                    dispatch.outcome,
+                    dispatch.trigger_name,
+                    dispatch.error
+                   FROM mainspring.dispatches dispatch
+                  WHERE (dispatch.event_id = event.event_id)
+                  ORDER BY dispatch.trigger_id, dispatch.replay DESC) newest) came;
+
 CREATE SEQUENCE mainspring.fences
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
+
+CREATE SEQUENCE mainspring.flow_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.flow_jobs (
+    flow_id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    step text DEFAULT ''::text NOT NULL
+);
+
+CREATE TABLE mainspring.flows (
+    flow_id bigint DEFAULT nextval('mainspring.flow_ids'::regclass) NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE mainspring.jobs_history (
     job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
@@ -2446,6 +2883,8 @@ CREATE TABLE mainspring.jobs_history (
     slot_at timestamp with time zone,
     origin jsonb,
     definition_version integer DEFAULT 1 NOT NULL,
+    limit_name text COLLATE pg_catalog."C",
+    limit_key text COLLATE pg_catalog."C",
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 )
 PARTITION BY RANGE (finished_at);
@@ -2548,7 +2987,27 @@ CREATE TABLE mainspring.jobs_history_default (
     slot_at timestamp with time zone,
     origin jsonb,
     definition_version integer DEFAULT 1 CONSTRAINT jobs_history_definition_version_not_null NOT NULL,
+    limit_name text COLLATE pg_catalog."C",
+    limit_key text COLLATE pg_catalog."C",
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
+);
+
+CREATE TABLE mainspring.limits (
+    name text NOT NULL COLLATE pg_catalog."C",
+    concurrency integer,
+    key_concurrency integer,
+    rate_count integer,
+    rate_period interval,
+    burst integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT limits_burst_check CHECK ((burst >= 1)),
+    CONSTRAINT limits_check CHECK (((rate_count IS NULL) = (rate_period IS NULL))),
+    CONSTRAINT limits_concurrency_check CHECK ((concurrency >= 0)),
+    CONSTRAINT limits_key_concurrency_check CHECK ((key_concurrency >= 0)),
+    CONSTRAINT limits_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT limits_rate_count_check CHECK ((rate_count >= 1)),
+    CONSTRAINT limits_rate_period_check CHECK ((rate_period > '00:00:00'::interval))
 );
 
 CREATE TABLE mainspring.migrations (
@@ -2695,7 +3154,59 @@ CREATE VIEW mainspring.slot_status AS
 CREATE TABLE mainspring.tenants (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text))
+    weight integer DEFAULT 1 NOT NULL,
+    max_running integer,
+    CONSTRAINT tenants_max_running_check CHECK ((max_running >= 0)),
+    CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text)),
+    CONSTRAINT tenants_weight_check CHECK (((weight >= 1) AND (weight <= 1000)))
+);
+
+CREATE VIEW mainspring.trigger_status AS
+ SELECT trigger.trigger_id,
+    trigger.tenant_id,
+    trigger.name,
+    trigger.event,
+    trigger.definition,
+    trigger.payload,
+    trigger.unknown_paths,
+    trigger.dedupe_window,
+    trigger.queue,
+    trigger.priority,
+    trigger.is_enabled,
+    trigger.created_at,
+    trigger.updated_at,
+    newest.dispatched_at AS last_dispatched_at,
+    newest.outcome AS last_outcome,
+    newest.event_id AS last_event_id,
+    newest.job_id AS last_job_id,
+    newest.error AS last_error
+   FROM (mainspring.triggers trigger
+     LEFT JOIN LATERAL ( SELECT dispatch.dispatched_at,
+            dispatch.outcome,
+            dispatch.event_id,
+            dispatch.job_id,
+            dispatch.error
+           FROM mainspring.dispatches dispatch
+          WHERE (dispatch.trigger_id = trigger.trigger_id)
+          ORDER BY dispatch.dispatched_at DESC, dispatch.event_id DESC
+         LIMIT 1) newest ON (true));
+
+ALTER TABLE mainspring.triggers ALTER COLUMN trigger_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME mainspring.triggers_trigger_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE mainspring.votes (
+    job_id bigint NOT NULL,
+    actor text NOT NULL,
+    is_approval boolean NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    voted_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT votes_actor_check CHECK ((actor <> ''::text))
 );
 
 CREATE VIEW mainspring.worker_status AS
@@ -2717,8 +3228,14 @@ ALTER TABLE ONLY mainspring.attempts ATTACH PARTITION mainspring.attempts_defaul
 
 ALTER TABLE ONLY mainspring.jobs_history ATTACH PARTITION mainspring.jobs_history_default DEFAULT;
 
+ALTER TABLE ONLY mainspring.approvals
+    ADD CONSTRAINT approvals_pkey PRIMARY KEY (job_id);
+
 ALTER TABLE ONLY mainspring.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (audit_id);
+
+ALTER TABLE ONLY mainspring.buckets
+    ADD CONSTRAINT buckets_pkey PRIMARY KEY (limit_name, limit_key);
 
 ALTER TABLE ONLY mainspring.clocks
     ADD CONSTRAINT clocks_pkey PRIMARY KEY (schedule_id);
@@ -2729,11 +3246,29 @@ ALTER TABLE ONLY mainspring.definition_versions
 ALTER TABLE ONLY mainspring.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY mainspring.dependencies
+    ADD CONSTRAINT dependencies_pkey PRIMARY KEY (job_id, parent_id);
+
+ALTER TABLE ONLY mainspring.dispatches
+    ADD CONSTRAINT dispatches_pkey PRIMARY KEY (event_id, trigger_id, replay);
+
 ALTER TABLE ONLY mainspring.enqueue_keys
     ADD CONSTRAINT enqueue_keys_pkey PRIMARY KEY (tenant_id, kind, key);
 
+ALTER TABLE ONLY mainspring.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (event_id);
+
+ALTER TABLE ONLY mainspring.flow_jobs
+    ADD CONSTRAINT flow_jobs_pkey PRIMARY KEY (flow_id, job_id);
+
+ALTER TABLE ONLY mainspring.flows
+    ADD CONSTRAINT flows_pkey PRIMARY KEY (flow_id);
+
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY mainspring.limits
+    ADD CONSTRAINT limits_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY mainspring.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (number);
@@ -2759,8 +3294,21 @@ ALTER TABLE ONLY mainspring.slots
 ALTER TABLE ONLY mainspring.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
+ALTER TABLE ONLY mainspring.triggers
+    ADD CONSTRAINT triggers_name_is_unique UNIQUE (name, tenant_id);
+
+ALTER TABLE ONLY mainspring.triggers
+    ADD CONSTRAINT triggers_pkey PRIMARY KEY (trigger_id);
+
+ALTER TABLE ONLY mainspring.votes
+    ADD CONSTRAINT votes_pkey PRIMARY KEY (job_id, actor);
+
 ALTER TABLE ONLY mainspring.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_id);
+
+CREATE INDEX approvals_expiry ON mainspring.approvals USING btree (expires_at) WHERE (decided_at IS NULL);
+
+CREATE INDEX approvals_open ON mainspring.approvals USING btree (tenant_id, job_id) WHERE (decided_at IS NULL);
 
 CREATE INDEX attempts_job ON ONLY mainspring.attempts USING btree (job_id);
 
@@ -2768,11 +3316,27 @@ CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING bt
 
 CREATE INDEX audit_subject ON mainspring.audit USING btree (noun, subject, audit_id);
 
+CREATE INDEX buckets_full ON mainspring.buckets USING btree (full_at);
+
 CREATE INDEX clocks_checking ON mainspring.clocks USING btree (schedule_id) WHERE (checking_until IS NOT NULL);
 
 CREATE INDEX clocks_due ON mainspring.clocks USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
 
+CREATE INDEX dependencies_open ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NULL);
+
+CREATE INDEX dispatches_trigger ON mainspring.dispatches USING btree (trigger_id, dispatched_at, event_id);
+
 CREATE INDEX enqueue_keys_expiry ON mainspring.enqueue_keys USING btree (expires_at);
+
+CREATE INDEX events_handled ON mainspring.events USING btree (handled_at) WHERE (handled_at IS NOT NULL);
+
+CREATE INDEX events_tenant ON mainspring.events USING btree (tenant_id, event_id);
+
+CREATE INDEX events_unhandled ON mainspring.events USING btree (tenant_id, event_id) WHERE (handled_at IS NULL);
+
+CREATE INDEX flow_jobs_job ON mainspring.flow_jobs USING btree (job_id);
+
+CREATE INDEX flows_tenant ON mainspring.flows USING btree (tenant_id, flow_id);
 
 CREATE INDEX jobs_cancel_requested ON mainspring.jobs USING btree (worker_id) WHERE (cancel_requested_at IS NOT NULL);
 
@@ -2782,9 +3346,15 @@ CREATE UNIQUE INDEX jobs_dedupe ON mainspring.jobs USING btree (tenant_id, dedup
 
 CREATE INDEX jobs_due ON mainspring.jobs USING btree (scheduled_for) WHERE (waits_for = 'time'::mainspring.waits_for);
 
+CREATE INDEX jobs_granted ON mainspring.jobs USING btree (limit_name, limit_key) WHERE ((limit_name IS NOT NULL) AND (waits_for IS NULL));
+
+CREATE INDEX jobs_granted_tenant ON mainspring.jobs USING btree (tenant_id) WHERE ((limit_name IS NOT NULL) AND (waits_for IS NULL));
+
 CREATE INDEX jobs_history_job ON ONLY mainspring.jobs_history USING btree (job_id);
 
 CREATE INDEX jobs_history_default_job_id_idx ON mainspring.jobs_history_default USING btree (job_id);
+
+CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
 
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue, priority, tenant_id, job_id) WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL));
 
@@ -2805,6 +3375,8 @@ CREATE INDEX slots_age ON mainspring.slots USING brin (scheduled_for) WITH (page
 CREATE INDEX slots_pending ON mainspring.slots USING btree (scheduled_for) WHERE (outcome = 'pending'::mainspring.slot_outcome);
 
 CREATE INDEX slots_uncounted ON mainspring.slots USING btree (schedule_id) WHERE (run_state IS DISTINCT FROM counted_as);
+
+CREATE INDEX triggers_event ON mainspring.triggers USING btree (tenant_id, event) WHERE is_enabled;
 
 ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default_job_id_idx;
 
@@ -2832,8 +3404,24 @@ CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, a
 
 CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
 
+CREATE TRIGGER triggers_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.audit_trigger();
+
+CREATE TRIGGER triggers_prepare BEFORE INSERT OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_trigger();
+
+ALTER TABLE ONLY mainspring.dispatches
+    ADD CONSTRAINT dispatches_event_id_fkey FOREIGN KEY (event_id) REFERENCES mainspring.events(event_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mainspring.flow_jobs
+    ADD CONSTRAINT flow_jobs_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES mainspring.flows(flow_id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
+
+ALTER TABLE ONLY mainspring.triggers
+    ADD CONSTRAINT triggers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
+
+ALTER TABLE ONLY mainspring.votes
+    ADD CONSTRAINT votes_job_id_fkey FOREIGN KEY (job_id) REFERENCES mainspring.approvals(job_id) ON DELETE CASCADE;
 
 REVOKE ALL ON FUNCTION mainspring.add_clock() FROM PUBLIC;
 
@@ -2844,6 +3432,8 @@ REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.audit_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.audit_trigger() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
 
@@ -2860,6 +3450,8 @@ REVOKE ALL ON FUNCTION mainspring.check_cron(expression text, spread_key text) F
 REVOKE ALL ON FUNCTION mainspring.check_definition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_event(name text, context jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -2911,7 +3503,11 @@ REVOKE ALL ON FUNCTION mainspring.definition_facts(definition mainspring.definit
 
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.dispatch(event_ids bigint[], plans jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.drop_partitions() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, correlation_id text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[]) FROM PUBLIC;
 
@@ -2923,6 +3519,8 @@ REVOKE ALL ON FUNCTION mainspring.ensure_caller(role text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.event_matches(pattern text, name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT takes_payload boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUBLIC;
@@ -2931,6 +3529,8 @@ REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
@@ -2938,6 +3538,8 @@ REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.lock_windows(keys text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
@@ -2953,13 +3555,21 @@ REVOKE ALL ON FUNCTION mainspring.prepare_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prepare_schedule() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.prepare_trigger() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse_definition(key text, field text, problem text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.refuse_event(field text, problem text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.refuse_schedule(field text, problem text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.refuse_trigger(field text, problem text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.release_turn(schedule_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) FROM PUBLIC;
 
@@ -2981,11 +3591,15 @@ REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot
 
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wake(queue text, due_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, payload text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -2996,5 +3610,7 @@ REVOKE ALL ON FUNCTION mainspring.wrong_function(spec jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.wrong_instant(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_number(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_word(schedule mainspring.schedules) FROM PUBLIC;
