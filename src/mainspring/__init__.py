@@ -13,8 +13,11 @@ __all__ = [
     "CatchUp",
     "Context",
     "DefinitionState",
+    "Dispatch",
+    "DispatchOutcome",
     "DstFold",
     "DstGap",
+    "Event",
     "Fail",
     "Fire",
     "Job",
@@ -35,7 +38,10 @@ __all__ = [
     "SlotOutcome",
     "SlotTrigger",
     "Snooze",
+    "Trigger",
+    "TriggerState",
     "Triggered",
+    "UnknownPaths",
 ]
 
 _HOMES = {
@@ -43,11 +49,13 @@ _HOMES = {
     "domain.cron": ("DstFold", "DstGap"),
     "domain.definitions": ("DefinitionState",),
     "domain.errors": ("MainspringError",),
+    "domain.events": ("Dispatch", "DispatchOutcome", "Event"),
     "domain.jobs": ("Attempt", "Cancel", "Fail", "Job", "Progress", "Snooze"),
     "domain.retry": ("Backoff",),
     "domain.schedules": ("ScheduleSpec", "ScheduleState"),
     "domain.slots": ("CatchUp", "Overlap", "SlotOutcome", "SlotTrigger"),
     "domain.timings": ("Fire",),
+    "domain.triggers": ("Trigger", "TriggerState", "UnknownPaths"),
     "domain.types": ("AttemptStatus", "JobState"),
     "functions": ("JobFunction", "JobHandle"),
     "runtime.context": ("Context", "JobCanceled", "SlotInfo"),
@@ -61,11 +69,13 @@ if _typing.TYPE_CHECKING:
     from mainspring.domain.cron import DstFold, DstGap
     from mainspring.domain.definitions import DefinitionState
     from mainspring.domain.errors import MainspringError
+    from mainspring.domain.events import Dispatch, DispatchOutcome, Event
     from mainspring.domain.jobs import Attempt, Cancel, Fail, Job, Progress, Snooze
     from mainspring.domain.retry import Backoff
     from mainspring.domain.schedules import ScheduleSpec, ScheduleState
     from mainspring.domain.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
     from mainspring.domain.timings import Fire
+    from mainspring.domain.triggers import Trigger, TriggerState, UnknownPaths
     from mainspring.domain.types import AttemptStatus, JobState
     from mainspring.functions import JobFunction, JobHandle
     from mainspring.runtime.context import Context, JobCanceled, SlotInfo
