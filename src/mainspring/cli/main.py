@@ -18,12 +18,15 @@ from mainspring.cli import schedules as schedule_commands
 from mainspring.cli import worker as worker_commands
 from mainspring.cli.cron import cron
 from mainspring.cli.definitions import definitions
+from mainspring.cli.events import events
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.triggers import triggers
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
 from mainspring.db.access import Database
 from mainspring.domain.errors import (
     ConflictError,
+    EventNotFound,
     JobNotFound,
     JobUnsuccessful,
     MainspringError,
@@ -31,9 +34,13 @@ from mainspring.domain.errors import (
     ScheduleNotFound,
     SchemaMissing,
     SchemaOutdated,
+    TriggerNotFound,
 )
 
-_NOT_DONE = (ConflictError, JobNotFound, JobUnsuccessful, ResultTimeout, ScheduleNotFound)
+_NOT_DONE = (
+    *(ConflictError, JobUnsuccessful, ResultTimeout),
+    *(EventNotFound, JobNotFound, ScheduleNotFound, TriggerNotFound),
+)
 
 app = typer.Typer(
     name="mainspring",
@@ -49,6 +56,8 @@ app.command()(job_commands.enqueue)
 app.add_typer(job_commands.jobs, name="jobs")
 app.add_typer(schedule_commands.schedules, name="schedules")
 app.add_typer(definitions, name="definitions")
+app.add_typer(events, name="events")
+app.add_typer(triggers, name="triggers")
 app.add_typer(cron, name="cron")
 
 
