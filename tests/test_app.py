@@ -15,13 +15,12 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 import mainspring
 from mainspring import Backoff, Context, JobState, Mainspring
 from mainspring.db.templates import fresh_database
+from mainspring.domain.database_errors import DatabaseUnreachable, SchemaMissing
 from mainspring.domain.errors import (
-    DatabaseUnreachable,
     InputError,
     InvalidDefinition,
     InvalidOption,
     InvalidPayload,
-    SchemaMissing,
     UnsupportedConnection,
 )
 from mainspring.settings import load

@@ -14,8 +14,11 @@ __all__ = [
     "CatchUp",
     "Context",
     "DefinitionState",
+    "Dispatch",
+    "DispatchOutcome",
     "DstFold",
     "DstGap",
+    "Event",
     "Fail",
     "Fire",
     "Flow",
@@ -44,7 +47,10 @@ __all__ = [
     "SlotTrigger",
     "Snooze",
     "Step",
+    "Trigger",
+    "TriggerState",
     "Triggered",
+    "UnknownPaths",
     "Vote",
 ]
 
@@ -55,12 +61,14 @@ _HOMES = {
     "domain.definitions": ("DefinitionState",),
     "domain.errors": ("MainspringError",),
     "domain.flows": ("FlowJob", "FlowState", "FlowSummary", "Parent", "Step"),
+    "domain.events": ("Dispatch", "DispatchOutcome", "Event"),
     "domain.jobs": ("Attempt", "Cancel", "Fail", "Job", "Progress", "Snooze"),
     "domain.limits": ("LimitState",),
     "domain.retry": ("Backoff",),
     "domain.schedules": ("ScheduleSpec", "ScheduleState"),
     "domain.slots": ("CatchUp", "Overlap", "SlotOutcome", "SlotTrigger"),
     "domain.timings": ("Fire",),
+    "domain.triggers": ("Trigger", "TriggerState", "UnknownPaths"),
     "domain.types": ("AttemptStatus", "JobState"),
     "flowing": ("Flow", "FlowHandle"),
     "functions": ("JobFunction", "JobHandle"),
@@ -76,6 +84,7 @@ if _typing.TYPE_CHECKING:
     from mainspring.domain.cron import DstFold, DstGap
     from mainspring.domain.definitions import DefinitionState
     from mainspring.domain.errors import MainspringError
+    from mainspring.domain.events import Dispatch, DispatchOutcome, Event
     from mainspring.domain.flows import FlowJob, FlowState, FlowSummary, Parent, Step
     from mainspring.domain.jobs import Attempt, Cancel, Fail, Job, Progress, Snooze
     from mainspring.domain.limits import LimitState
@@ -83,6 +92,7 @@ if _typing.TYPE_CHECKING:
     from mainspring.domain.schedules import ScheduleSpec, ScheduleState
     from mainspring.domain.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
     from mainspring.domain.timings import Fire
+    from mainspring.domain.triggers import Trigger, TriggerState, UnknownPaths
     from mainspring.domain.types import AttemptStatus, JobState
     from mainspring.flowing import Flow, FlowHandle
     from mainspring.functions import JobFunction, JobHandle

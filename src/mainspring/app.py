@@ -51,6 +51,7 @@ from mainspring.services.definitions import ensure_synced
 from mainspring.services.schemas import SchemaBook
 from mainspring.settings import Settings
 from mainspring.store import definitions as definition_store
+from mainspring.triggering import Events, Triggers
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -79,6 +80,8 @@ class Mainspring(JobOperations):
         self.schedule = self.schedules.declare
         self.launcher = self.schedules.launcher
         self.register_launcher = self.schedules.register_launcher
+        self.events, self.triggers = Events(self), Triggers(self)
+        self.emit, self.aemit = self.events.emit, self.events.aemit
         self._synced: frozenset[str] = frozenset()
 
     # Registering

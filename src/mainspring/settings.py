@@ -68,6 +68,9 @@ class Settings(BaseSettings):
     slot_retention_days: float = Field(
         default=90, ge=1, le=36_500, description="how long the slots of schedules are kept"
     )
+    event_retention_days: float = Field(
+        default=30, ge=1, le=36_500, description="how long handled events are kept"
+    )
     use_pooler: bool = Field(
         default=False, description="the URL leads to a pooler in transaction mode"
     )

@@ -35,6 +35,7 @@ _LEVELS: dict[str, int] = {
     "runs_timed_out": logging.WARNING,
     "schedule_disabled": logging.ERROR,
     "schedule_failed": logging.WARNING,
+    "trigger_failed": logging.WARNING,
 }
 
 _logger = structlog.get_logger("mainspring")

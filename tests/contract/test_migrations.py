@@ -9,7 +9,12 @@ from psycopg.conninfo import make_conninfo
 
 from mainspring.db import dump, embedded, migrate
 from mainspring.db.pool import connect
-from mainspring.domain.errors import DatabaseError, SchemaMissing, SchemaOutdated, SchemaTooNew
+from mainspring.domain.database_errors import (
+    DatabaseError,
+    SchemaMissing,
+    SchemaOutdated,
+    SchemaTooNew,
+)
 from tests.support.databases import empty_database, role
 
 MIGRATIONS = migrate.migrations()

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from mainspring.db import pool
-from mainspring.domain.errors import DatabaseTooOld, DatabaseUnreachable
+from mainspring.domain.database_errors import DatabaseTooOld, DatabaseUnreachable
 
 REFUSED = """\
 connection failed: connection to server at "127.0.0.1", port 1 failed: Connection refused

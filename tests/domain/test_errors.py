@@ -6,8 +6,9 @@ import re
 import pytest
 
 from mainspring.domain import errors
-from mainspring.domain.errors import MainspringError, UnknownDefinition, all_errors
-from mainspring.domain.types import JobId, JobState
+from mainspring.domain.database_errors import all_errors
+from mainspring.domain.errors import MainspringError, UnknownDefinition
+from mainspring.domain.types import EventId, JobId, JobState
 
 DRAWN = re.compile(r"^([│ ]*(?:[├└]── )?)([A-Z]\w+)", re.MULTILINE)
 SAMPLES = {
@@ -21,6 +22,7 @@ SAMPLES = {
     "dedupe_key": "k",
     "idempotency_key": "k",
     "job_id": JobId(7),
+    "event_id": EventId(7),
     "state": JobState.FAILED,
     "target": JobState.RUNNING,
     "error": "boom",

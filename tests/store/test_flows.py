@@ -276,7 +276,7 @@ def test_a_flow_of_another_tenant_is_not_there(tx):
     flow_id, _ = flow(tx, *DIAMOND)
 
     for function in ("cancel_flow", "retry_flow"):
-        with refused(tx, "MS060", f"there is no flow {flow_id}", flow_id=flow_id):
+        with refused(tx, "MS070", f"there is no flow {flow_id}", flow_id=flow_id):
             call(tx, function, flow_id, tenant="acme")
 
 

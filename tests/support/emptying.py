@@ -3,6 +3,8 @@
 import psycopg
 
 _TABLES = (
+    "events",
+    "triggers",
     "schedules",
     "slots",
     "schedule_figures",
@@ -35,3 +37,4 @@ def empty(url: str) -> None:
         connection.execute("delete from mainspring.tenants where tenant_id <> 'default'")
         connection.execute("update mainspring.tenants set weight = 1, max_running = null")
         connection.execute("alter sequence mainspring.job_ids restart")
+        connection.execute("alter sequence mainspring.event_ids restart")

@@ -19,20 +19,21 @@ from mainspring.cli import worker as worker_commands
 from mainspring.cli.approvals import approvals
 from mainspring.cli.cron import cron
 from mainspring.cli.definitions import definitions
+from mainspring.cli.events import events
 from mainspring.cli.flows import flows
 from mainspring.cli.limits import limits
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.triggers import triggers
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
 from mainspring.db.access import Database
+from mainspring.domain.database_errors import SchemaMissing, SchemaOutdated
 from mainspring.domain.errors import (
     ConflictError,
     JobUnsuccessful,
     MainspringError,
     NotFoundError,
     ResultTimeout,
-    SchemaMissing,
-    SchemaOutdated,
 )
 
 _NOT_DONE = (ConflictError, JobUnsuccessful, NotFoundError, ResultTimeout)
@@ -54,6 +55,8 @@ app.add_typer(definitions, name="definitions")
 app.add_typer(limits, name="limits")
 app.add_typer(approvals, name="approvals")
 app.add_typer(flows, name="flows")
+app.add_typer(events, name="events")
+app.add_typer(triggers, name="triggers")
 app.add_typer(cron, name="cron")
 
 

@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db import pool
-from mainspring.domain.errors import DatabaseUnreachable
+from mainspring.domain.database_errors import DatabaseUnreachable
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import psycopg
 
 from mainspring.db import pool
-from mainspring.domain.errors import DatabaseError
+from mainspring.domain.database_errors import DatabaseError
 
 CHANNEL = "mainspring"
 _LISTEN = "listen mainspring"

@@ -12,7 +12,12 @@ import psycopg
 from psycopg import AsyncConnection
 
 from mainspring.db import pool
-from mainspring.domain.errors import DatabaseError, SchemaMissing, SchemaOutdated, SchemaTooNew
+from mainspring.domain.database_errors import (
+    DatabaseError,
+    SchemaMissing,
+    SchemaOutdated,
+    SchemaTooNew,
+)
 
 _LOCK = "select pg_advisory_lock(hashtext('mainspring.migrate'))"
 _UNLOCK = "select pg_advisory_unlock(hashtext('mainspring.migrate'))"

@@ -8,7 +8,7 @@ import psycopg
 from psycopg import AsyncConnection, Connection, ConnectionInfo
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from mainspring.domain.errors import DatabaseTooOld, DatabaseUnreachable
+from mainspring.domain.database_errors import DatabaseTooOld, DatabaseUnreachable
 
 MINIMUM_SERVER_VERSION = 150000
 

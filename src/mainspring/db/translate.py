@@ -5,25 +5,30 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from mainspring.domain.database_errors import SchemaMissing
 from mainspring.domain.errors import (
+    ConflictError,
     DuplicateJob,
     DuplicateSchedule,
+    EventNotFound,
     FlowNotFound,
     IdempotencyConflict,
     IllegalMove,
     InvalidDefinition,
+    InvalidEvent,
     InvalidOption,
     InvalidPayload,
     InvalidSchedule,
+    InvalidTrigger,
     JobNotFound,
     MainspringError,
     NotAnApprover,
     PayloadTooLarge,
     ScheduleNotFound,
-    SchemaMissing,
+    TriggerNotFound,
     UnknownDefinition,
 )
-from mainspring.domain.types import JobId, JobState
+from mainspring.domain.types import EventId, JobId, JobState
 
 Facts = Mapping[str, Any]
 
@@ -42,7 +47,7 @@ def _definition_problem(facts: Facts) -> str:
 
 
 def _missing_tenant(message: str, _: Facts) -> InvalidOption:
-    if "schedules_tenant_id_fkey" not in message:
+    if not any(f"{table}_tenant_id_fkey" in message for table in ("schedules", "triggers")):
         raise ValueError(message)
     return InvalidOption("tenant", "does not exist")
 
@@ -63,7 +68,12 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS041": lambda _, facts: InvalidSchedule(facts["field"], facts["problem"]),
     "MS042": lambda _, facts: DuplicateSchedule(str(facts["name"])),
     "MS050": lambda _, facts: InvalidDefinition(_definition_problem(facts)),
-    "MS060": lambda _, facts: FlowNotFound(facts["flow_id"]),
+    "MS060": lambda _, facts: InvalidEvent(facts["field"], facts["problem"]),
+    "MS061": lambda _, facts: InvalidTrigger(facts["field"], facts["problem"]),
+    "MS062": lambda _, facts: EventNotFound(EventId(facts["event_id"])),
+    "MS063": lambda message, _: ConflictError(message),
+    "MS064": lambda _, facts: TriggerNotFound(str(facts["name"])),
+    "MS070": lambda _, facts: FlowNotFound(facts["flow_id"]),
     # PostgreSQL's own: a row that is referred to, a \u0000 in a JSON string, and a schema, view
     # or function not there.
     "23503": _missing_tenant,

@@ -10,6 +10,8 @@ MainspringError
 │   ├── InvalidSchedule        when, what or under which policy it fires cannot be
 │   ├── InvalidTemplate        a payload template that cannot be read or rendered
 │   ├── InvalidFlow            steps that wait for each other in a circle
+│   ├── InvalidEvent           a name or a context that no event can have
+│   ├── InvalidTrigger         when or what it enqueues cannot be
 │   ├── UnsupportedConnection
 │   └── SettingsError
 ├── ConflictError              the state of the system does not allow it now
@@ -18,6 +20,7 @@ MainspringError
 │   ├── IllegalMove
 │   ├── DuplicateSchedule      the name is taken
 │   ├── DuplicateDefinition    the key is taken
+│   ├── DuplicateTrigger       the name is taken
 │   ├── NotAnApprover          someone else has to decide on the job
 │   └── LeaseLost              an older lease tried to report
 ├── NotFoundError
@@ -25,10 +28,12 @@ MainspringError
 │   ├── ScheduleNotFound
 │   ├── LimitNotFound
 │   ├── ApprovalNotFound       the job never asked for approval
-│   └── FlowNotFound
+│   ├── FlowNotFound
+│   ├── EventNotFound
+│   └── TriggerNotFound
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
-└── DatabaseError              the database cannot be used as it is
+└── DatabaseError              the database cannot be used as it is; in database_errors
     ├── DatabaseUnreachable
     ├── DatabaseTooOld         PostgreSQL below 15
     ├── SchemaMissing          not migrated
@@ -41,10 +46,10 @@ The message names the thing and its state for people, the fields carry the same 
 programs, `code` serves clients.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
-from mainspring.domain.types import JobId, JobState
+from mainspring.domain.types import EventId, JobId, JobState
 
 
 class MainspringError(Exception):
@@ -125,6 +130,26 @@ class InvalidFlow(InputError):
     """The steps of a flow cannot all come after each other."""
 
     code = "invalid_flow"
+
+
+class InvalidEvent(InputError):
+    """The name of an event or its context is malformed or too large."""
+
+    code = "invalid_event"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field, self.problem = field, problem
+
+
+class InvalidTrigger(InputError):
+    """A part of a trigger is malformed or out of range."""
+
+    code = "invalid_trigger"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field, self.problem = field, problem
 
 
 class UnsupportedConnection(InputError):
@@ -208,6 +233,16 @@ class NotAnApprover(ConflictError):
         self.job_id, self.actor, self.approvers = job_id, actor, tuple(approvers)
 
 
+class DuplicateTrigger(ConflictError):
+    """The tenant has a trigger of this name already."""
+
+    code = "duplicate_trigger"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a trigger {name!r} already; update it or choose another name")
+        self.name = name
+
+
 class LeaseLost(ConflictError):
     """The report came from an older lease; the job belongs to someone else now."""
 
@@ -276,6 +311,27 @@ class FlowNotFound(NotFoundError):
         self.flow_id = flow_id
 
 
+class EventNotFound(NotFoundError):
+    """The tenant has no event with this id, or none any more."""
+
+    code = "event_not_found"
+
+    def __init__(self, event_id: EventId) -> None:
+        super().__init__(f"there is no event {event_id}")
+        self.event_id = event_id
+
+
+class TriggerNotFound(NotFoundError):
+    """The tenant has no trigger of this name."""
+
+    code = "trigger_not_found"
+
+    def __init__(self, name: str, suggestion: str | None = None) -> None:
+        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
+        super().__init__(f"there is no trigger {name!r}{hint}")
+        self.name, self.suggestion = name, suggestion
+
+
 class ResultTimeout(MainspringError):
     """The job had not finished when the time was up; it goes on."""
 
@@ -294,89 +350,3 @@ class JobUnsuccessful(MainspringError):
     def __init__(self, job_id: JobId, state: JobState, error: str | None) -> None:
         super().__init__(f"job {job_id} is {state}: {error or 'no reason was given'}")
         self.job_id, self.state, self.error = job_id, state, error
-
-
-class DatabaseError(MainspringError):
-    """The database cannot be used as it is; the message says what to do."""
-
-    code = "database_error"
-
-
-class DatabaseUnreachable(DatabaseError):
-    """No connection could be made."""
-
-    code = "database_unreachable"
-
-
-class DatabaseTooOld(DatabaseError):
-    """The server is older than PostgreSQL 15."""
-
-    code = "database_too_old"
-
-    def __init__(self, version: str) -> None:
-        super().__init__(
-            f"the server is PostgreSQL {version}; Mainspring needs PostgreSQL 15 or newer"
-        )
-        self.version = version
-
-
-class SchemaMissing(DatabaseError):
-    """The database has no Mainspring schema."""
-
-    code = "schema_missing"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "this database has no Mainspring schema; run `mainspring migrate` against it"
-        )
-
-
-class SchemaOutdated(DatabaseError):
-    """The schema is older than the program."""
-
-    code = "schema_outdated"
-
-    def __init__(self, found: int, expected: int) -> None:
-        super().__init__(
-            f"the database is at migration {found}, this program needs {expected}; "
-            "run `mainspring migrate`"
-        )
-        self.found, self.expected = found, expected
-
-
-class SchemaTooNew(DatabaseError):
-    """The schema was migrated by a newer program."""
-
-    code = "schema_too_new"
-
-    def __init__(self, found: int, expected: int) -> None:
-        super().__init__(
-            f"the database is at migration {found}, this program knows only up to {expected}; "
-            "upgrade Mainspring"
-        )
-        self.found, self.expected = found, expected
-
-
-class EmbeddedServerError(DatabaseError):
-    """The embedded PostgreSQL could not be started."""
-
-    code = "embedded_server"
-
-
-class EmbeddedServerMissing(DatabaseError):
-    """No database URL was given and the embedded server is not installed."""
-
-    code = "embedded_missing"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "no database URL is set and the embedded server is not installed; set "
-            "MAINSPRING_DATABASE_URL or run `pip install 'mainspring[embedded]'`"
-        )
-
-
-def all_errors(root: type[MainspringError] = MainspringError) -> Iterator[type[MainspringError]]:
-    """Every error class, the root first."""
-    yield root
-    for child in root.__subclasses__():
-        yield from all_errors(child)

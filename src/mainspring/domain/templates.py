@@ -74,9 +74,13 @@ def check(value: object, known: Collection[str]) -> None:
                 raise _unknown("name", part.first_name, known)
 
 
-def render(value: object, names: Mapping[str, Any]) -> Any:
-    """A new value with every template filled in; the value itself where it holds none."""
-    return _Rendering(names).fill(value) if has_template(value) else value
+def render(value: object, names: Mapping[str, Any], *, refuses_unknown: bool = True) -> Any:
+    """A new value with every template filled in; the value itself where it holds none.
+
+    A path that leads nowhere is refused, or else null."""
+    if not has_template(value):
+        return value
+    return _Rendering(names, refuses_unknown=refuses_unknown).fill(value)
 
 
 def _is_template(node: object) -> bool:
@@ -234,6 +238,7 @@ class _Rendering:
 
     names: Mapping[str, Any]
     room: int = _LARGEST_RESULT
+    refuses_unknown: bool = True
 
     def fill(self, value: object, depth: int = 0) -> Any:
         _ensure_depth(depth, _DEEPEST_TEMPLATE)
@@ -262,6 +267,8 @@ class _Rendering:
                 value = _filtered(value, each.name, expression.path)
             elif value is _MISSING:
                 value = self._plain(each.argument)
+        if value is _MISSING and not self.refuses_unknown:
+            return None
         if value is _MISSING:
             raise InvalidTemplate(
                 f"there is no {expression.path[:_LONGEST_SHOWN]!r}; "

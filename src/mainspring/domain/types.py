@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any, NewType
 
 JobId = NewType("JobId", int)
+EventId = NewType("EventId", int)
 TenantId = NewType("TenantId", str)
 WorkerId = NewType("WorkerId", int)
 Fence = NewType("Fence", int)

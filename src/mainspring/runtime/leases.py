@@ -20,7 +20,7 @@ import psycopg
 from psycopg import Connection
 
 from mainspring.db import pool
-from mainspring.domain.errors import DatabaseError
+from mainspring.domain.database_errors import DatabaseError
 from mainspring.domain.types import WorkerId
 from mainspring.store import workers
 

@@ -4,6 +4,7 @@
                        │                                        └▶ apply_plans (one by one)
                        └─▶ checks, a few at a time: condition ─▶ apply_plans
     chores: figures, runs that go on for too long, turns, old slots
+    dispatcher: events become jobs, see dispatcher.py
 
 Any number may run. Each slot is claimed by its row, and every write is guarded by the turn that
 was read, so which of them comes first does not matter. The advisory lock only spares the others
@@ -26,6 +27,7 @@ from mainspring.db.pool import with_options
 from mainspring.db.spares import AsyncSpares
 from mainspring.runtime import fires
 from mainspring.runtime.checks import Checker
+from mainspring.runtime.dispatcher import Dispatcher
 from mainspring.runtime.fires import Key, Written, ensure_written
 from mainspring.runtime.launchers import Launcher
 from mainspring.runtime.leases import is_gone, process_identity
@@ -98,6 +100,7 @@ class Scheduler:
         self.loop = Loop("fire", self._pass)
         self.chores = Loop("schedule chores", self._do_chores)
         self.pruning = Loop("slots", self._prune)
+        self.dispatcher = Dispatcher(self._url, settings=settings)
 
     @property
     def leads(self) -> bool:
@@ -113,9 +116,11 @@ class Scheduler:
             await self._fires.run(self._recover)
             for loop in (self.loop, self.chores, self.pruning):
                 self._spawn(loop.run())
+            for duty in self.dispatcher.duties():
+                self._spawn(duty)
             self._spawn(self._warm_up())
             if not self._settings.use_pooler:
-                self._spawn(listen(self._url, on_message=self._hear, on_connect=self.loop.wake))
+                self._spawn(listen(self._url, on_message=self._hear, on_connect=self._look_around))
             telemetry.event("scheduler_started", leads=self.leads)
             self.started.set()
             await self._stopping.wait()
@@ -154,6 +159,12 @@ class Scheduler:
     def _hear(self, message: str) -> None:
         if message.startswith("s:"):
             self.loop.wake()
+        self.dispatcher.hear(message)
+
+    def _look_around(self) -> None:
+        """Messages may have been missed."""
+        self.loop.wake()
+        self.dispatcher.loop.wake()
 
     async def _warm_up(self) -> None:
         """Connect and plan before there is something to fire."""
@@ -181,6 +192,7 @@ class Scheduler:
             await self._give_back_checks()
         for connection in (self._fires, self._beside, self._chores_connection):
             await connection.close()
+        await self.dispatcher.close()
         await self._spares.close()
         if self._condition_spares is not None:
             await self._condition_spares.close()

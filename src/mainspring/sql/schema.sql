@@ -395,6 +395,33 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.audit_trigger() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    was jsonb := case when tg_op <> 'INSERT' then mainspring.trigger_facts(old) else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.trigger_facts(new) else '{}' end;
+begin
+    if was = is_now then
+        return null;
+    end if;
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    values (
+        coalesce(new.tenant_id, old.tenant_id),
+        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
+             when new.is_enabled and not old.is_enabled then 'enable'
+             when old.is_enabled and not new.is_enabled then 'disable' else 'update' end,
+        'trigger', coalesce(new.name, old.name),
+        (select jsonb_object_agg(key, value) from jsonb_each(was)
+          where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
+          where was -> key is distinct from value));
+    return null;
+end
+$$;
+
 CREATE FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[] DEFAULT NULL::jsonb[]) RETURNS TABLE(slot_at timestamp with time zone, job_id bigint)
     LANGUAGE plpgsql
     AS $$
@@ -686,6 +713,32 @@ begin
     end if;
 end
 $$;
+
+CREATE FUNCTION mainspring.check_event(name text, context jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    size integer := octet_length(context::text);
+begin
+    if mainspring.is_event_name(name) is not true then
+        perform mainspring.refuse_event('name', coalesce(quote_literal(left(name, 200)), 'null')
+            || ' must be parts of letters, digits and _ : - with dots between them (200 at most)');
+    end if;
+    if context is null or jsonb_typeof(context) <> 'object' then
+        perform mainspring.refuse_event('context', 'must be a JSON object, not '
+            || coalesce(jsonb_typeof(context), 'null'));
+    end if;
+    if size > mainspring.max_payload_bytes() then
+        perform mainspring.refuse_event('context', format(
+            'is %s bytes, the limit is %s; store the data elsewhere and pass a reference to it',
+            size, mainspring.max_payload_bytes()));
+    end if;
+    -- What no other program could read would have no trigger that can be rendered.
+    if jsonb_path_exists(context, 'strict $.**{201}') then
+        perform mainspring.refuse_event('context', 'is nested more than 200 deep');
+    end if;
+end
+$_$;
 
 CREATE TABLE mainspring.schedules (
     schedule_id bigint NOT NULL,
@@ -1287,6 +1340,72 @@ $$;
 
 COMMENT ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) IS 'Removes a job that is not running, with its attempts.';
 
+CREATE TABLE mainspring.dispatches (
+    event_id bigint NOT NULL,
+    trigger_id bigint NOT NULL,
+    job_id bigint,
+    dispatched_at timestamp with time zone DEFAULT now() NOT NULL,
+    replay integer NOT NULL,
+    outcome text NOT NULL,
+    trigger_name text NOT NULL COLLATE pg_catalog."C",
+    error text,
+    CONSTRAINT dispatches_have_a_job_or_an_error CHECK ((((outcome = 'failed'::text) = (job_id IS NULL)) AND ((outcome = 'failed'::text) = (error IS NOT NULL)))),
+    CONSTRAINT dispatches_outcome_check CHECK ((outcome = ANY (ARRAY['enqueued'::text, 'duplicate'::text, 'failed'::text])))
+);
+
+CREATE FUNCTION mainspring.dispatch(event_ids bigint[], plans jsonb) RETURNS SETOF mainspring.dispatches
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    plan record;
+    made record;
+    told mainspring.dispatches;
+begin
+    perform mainspring.lock_windows(array(
+        select mainspring.window_key(windowed.trigger_id, windowed.payload)
+          from jsonb_to_recordset(plans) as windowed (
+               trigger_id bigint, payload text, dedupe_window text)
+         where windowed.dedupe_window is not null and windowed.payload is not null));
+    for plan in
+        select * from jsonb_to_recordset(plans) as planned (
+            event_id bigint, replay integer, tenant_id text, correlation_id text,
+            trigger_id bigint, trigger_name text, definition text, queue text, priority integer,
+            dedupe_window text, payload text, error text)
+    loop
+        continue when exists (select from mainspring.dispatches as known
+                               where known.event_id = plan.event_id
+                                 and known.trigger_id = plan.trigger_id
+                                 and known.replay = plan.replay);
+        select plan.event_id, plan.trigger_id, null, now(), plan.replay, 'failed',
+               plan.trigger_name, plan.error
+          into told;
+        if plan.error is null then
+            begin
+                select * into made from mainspring.enqueue_job(
+                    plan.definition, plan.payload::jsonb, plan.tenant_id, plan.queue,
+                    plan.priority, dedupe_key => case when plan.dedupe_window is not null then
+                        mainspring.window_key(plan.trigger_id, plan.payload) end,
+                    dedupe_window => plan.dedupe_window::interval, on_duplicate => 'existing',
+                    correlation_id => plan.correlation_id);
+                told.job_id := made.job_id;
+                told.outcome := case when made.is_new then 'enqueued' else 'duplicate' end;
+            exception when others then
+                -- What another try may mend is no fault of the event.
+                if sqlstate ~ '^(40|53|57|58)' or sqlstate = '55P03' then
+                    raise;
+                end if;
+                told.error := left(sqlerrm, 2000);
+            end;
+        end if;
+        insert into mainspring.dispatches values (told.*);
+        return next told;
+    end loop;
+    update mainspring.events as event set handled_at = now(), replay_trigger = null
+     where event.event_id = any (event_ids);
+end
+$$;
+
 CREATE FUNCTION mainspring.drop_partitions() RETURNS integer
     LANGUAGE plpgsql
     SET lock_timeout TO '2s'
@@ -1317,6 +1436,30 @@ begin
     return dropped;
 end
 $_$;
+
+CREATE FUNCTION mainspring.emit(name text, context jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, correlation_id text DEFAULT NULL::text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    emitted bigint;
+begin
+    perform mainspring.check_event(emit.name, emit.context);
+    perform mainspring.check_text('correlation_id', emit.correlation_id);
+    if not exists (select from mainspring.tenants as t where t.tenant_id = emit.tenant) then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(emit.tenant), 'null'), '{"option": "tenant"}');
+    end if;
+    insert into mainspring.events (tenant_id, name, context, correlation_id)
+    values (emit.tenant, emit.name, emit.context, emit.correlation_id)
+    returning event_id into emitted;
+    perform pg_notify('mainspring', 'e:');
+    return emitted;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, correlation_id text) IS 'Emits an event in the caller''s transaction and returns its id.';
 
 CREATE FUNCTION mainspring.enqueue(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, after bigint[] DEFAULT NULL::bigint[], on_parent_failure text DEFAULT 'cancel'::text) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
@@ -1706,7 +1849,7 @@ CREATE FUNCTION mainspring.ensure_flow(flow_id bigint, tenant text) RETURNS void
 begin
     if not exists (select from mainspring.flows as flow
                     where flow.flow_id = ensure_flow.flow_id and flow.tenant_id = tenant) then
-        perform mainspring.refuse('MS060',
+        perform mainspring.refuse('MS070',
             'there is no flow ' || coalesce(flow_id::text, 'null'),
             jsonb_build_object('flow_id', flow_id));
     end if;
@@ -1745,6 +1888,10 @@ begin
     return made;
 end
 $$;
+
+CREATE FUNCTION mainspring.event_matches(pattern text, name text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN ((pattern = ANY (ARRAY['*'::text, name])) OR (("right"(pattern, 2) = '.*'::text) AND starts_with(name, "left"(pattern, '-1'::integer))));
 
 CREATE FUNCTION mainspring.expire_approvals(most integer) RETURNS integer
     LANGUAGE plpgsql
@@ -1945,6 +2092,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN ((length(name) <= 200) AND (name ~ '^[A-Za-z0-9_:-]+(\.[A-Za-z0-9_:-]+)*$'::text));
+
 CREATE TABLE mainspring.tenants (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     created_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -2125,6 +2276,17 @@ begin
                                'approvers', asked.approvers));
     end if;
     return asked;
+end
+$$;
+
+CREATE FUNCTION mainspring.lock_windows(keys text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(lock_id)
+       from (select distinct hashtextextended('mainspring.' || key, 0) as lock_id
+               from unnest(keys) as key where key is not null
+              order by lock_id) as sorted;
 end
 $$;
 
@@ -2408,6 +2570,23 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.prepare_trigger() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    wrong text[] := mainspring.wrong_trigger(new);
+begin
+    if wrong is not null then
+        perform mainspring.refuse_trigger(wrong[1], wrong[2]);
+    end if;
+    if tg_op = 'UPDATE' and new is distinct from old then
+        new.updated_at := now();
+    end if;
+    return new;
+end
+$$;
+
 CREATE FUNCTION mainspring.read_steps(steps jsonb, tenant text) RETURNS TABLE(number bigint, step text, definition text, payload jsonb, queue text, priority integer, max_attempts integer, correlation_id text, tags text[], limit_name text, limit_key text, needed integer, on_parent_failure text, due_at timestamp with time zone, after jsonb, after_jobs jsonb, waits mainspring.waits_for)
     LANGUAGE plpgsql STABLE
     AS $$
@@ -2458,11 +2637,29 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.refuse_event(field text, problem text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS060', field || ': ' || problem,
+        jsonb_build_object('field', field, 'problem', problem));
+end
+$$;
+
 CREATE FUNCTION mainspring.refuse_schedule(field text, problem text) RETURNS void
     LANGUAGE plpgsql
     AS $$
 begin
     perform mainspring.refuse('MS041', field || ': ' || problem,
+        jsonb_build_object('field', field, 'problem', problem));
+end
+$$;
+
+CREATE FUNCTION mainspring.refuse_trigger(field text, problem text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS061', field || ': ' || problem,
         jsonb_build_object('field', field, 'problem', problem));
 end
 $$;
@@ -2536,6 +2733,56 @@ end
 $$;
 
 COMMENT ON FUNCTION mainspring.remove_limit(name text) IS 'Removes a limit; what waits for it may go. Says whether there was one.';
+
+CREATE FUNCTION mainspring.replay_event(event_id bigint, trigger text DEFAULT NULL::text, tenant text DEFAULT 'default'::text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    known mainspring.events;
+    chosen mainspring.triggers;
+begin
+    select * into known from mainspring.events as event
+     where event.event_id = replay_event.event_id and event.tenant_id = replay_event.tenant
+       for update;
+    if not found then
+        perform mainspring.refuse('MS062',
+            'there is no event ' || coalesce(replay_event.event_id::text, 'null'),
+            jsonb_build_object('event_id', replay_event.event_id));
+    end if;
+    if known.handled_at is null then
+        perform mainspring.refuse('MS063', 'event ' || known.event_id
+            || ' is not handled yet; it will be as soon as a scheduler runs',
+            jsonb_build_object('event_id', known.event_id));
+    end if;
+    if replay_event.trigger is not null then
+        select * into chosen from mainspring.triggers as t
+         where t.tenant_id = replay_event.tenant and t.name = replay_event.trigger;
+        if not found then
+            perform mainspring.refuse('MS064',
+                'there is no trigger ' || quote_literal(replay_event.trigger),
+                jsonb_build_object('name', replay_event.trigger));
+        end if;
+        if not mainspring.event_matches(chosen.event, known.name) then
+            perform mainspring.refuse('MS003', format('trigger %L is for %L, which is not %L',
+                chosen.name, chosen.event, known.name), '{"option": "trigger"}');
+        end if;
+        if not chosen.is_enabled then
+            perform mainspring.refuse('MS003',
+                format('trigger %L is disabled; enable it first', chosen.name),
+                '{"option": "trigger"}');
+        end if;
+    end if;
+    update mainspring.events as event
+       set handled_at = null, replays = event.replays + 1, replay_trigger = replay_event.trigger
+     where event.event_id = known.event_id;
+    perform pg_notify('mainspring', 'e:');
+    return known.replays + 1;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) IS 'Gives a handled event to its triggers once more, or to one of them; returns the replay''s number.';
 
 CREATE TABLE mainspring.enqueue_keys (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -3147,6 +3394,32 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.triggers (
+    trigger_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    priority smallint,
+    is_enabled boolean DEFAULT true NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    event text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
+    dedupe_window interval,
+    queue text COLLATE pg_catalog."C",
+    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
+    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
+);
+
+CREATE FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET "TimeZone" TO 'UTC'
+    SET "IntervalStyle" TO 'postgres'
+    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(trigger_facts.trigger) - ARRAY['trigger_id'::text, 'created_at'::text, 'updated_at'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
+
 CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3260,6 +3533,15 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.window_key(trigger_id bigint, payload text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    -- As jsonb, since the order in which a template names its fields makes no difference.
+    return 'trigger:' || trigger_id || ':' || md5(payload::jsonb::text);
+end
+$$;
+
 CREATE FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -3364,6 +3646,33 @@ begin
     end;
 end
 $$;
+
+CREATE FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+begin
+    return case
+        when coalesce(trigger.name, '') !~ '\S' or length(trigger.name) > 200
+        then '{name,must have 1 to 200 characters}'
+        when trigger.event is distinct from '*'
+             and mainspring.is_event_name(regexp_replace(trigger.event, '\.\*$', '')) is not true
+        then array['event', coalesce(quote_literal(left(trigger.event, 200)), 'null') || ' must be the name of an '
+                   || 'event, or its first parts and .* such as provider.*, or * for all']
+        when coalesce(trigger.definition, '') = ''
+        then '{definition,must name what is to run}'
+        when jsonb_typeof(trigger.payload) is distinct from 'object'
+        then '{payload,must be a JSON object}'
+        when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
+        then '{unknown_paths,must be refuse or null}'
+        when trigger.dedupe_window <= '0' or trigger.dedupe_window > '1000 years'
+        then '{dedupe_window,must be more than 0 and 1000 years at most}'
+        when length(trigger.queue) not between 1 and 500
+        then '{queue,must have 1 to 500 characters}'
+        when trigger.priority not between 0 and 1000
+        then '{priority,must be from 0 to 1000}'
+    end;
+end
+$_$;
 
 CREATE FUNCTION mainspring.wrong_word(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
@@ -3723,6 +4032,72 @@ CREATE VIEW mainspring.dependency_status AS
      LEFT JOIN mainspring.job_status parent ON ((parent.job_id = dependency.parent_id)))
      LEFT JOIN mainspring.flow_jobs member ON ((member.job_id = dependency.parent_id)));
 
+CREATE SEQUENCE mainspring.event_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.events (
+    event_id bigint DEFAULT nextval('mainspring.event_ids'::regclass) NOT NULL,
+    emitted_at timestamp with time zone DEFAULT now() NOT NULL,
+    handled_at timestamp with time zone,
+    replays integer DEFAULT 0 NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    correlation_id text,
+    replay_trigger text COLLATE pg_catalog."C",
+    context jsonb NOT NULL,
+    CONSTRAINT events_are_replayed_for_a_trigger CHECK (((replay_trigger IS NULL) OR (replays > 0))),
+    CONSTRAINT events_context_check CHECK ((jsonb_typeof(context) = 'object'::text))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
+
+CREATE VIEW mainspring.dispatch_status AS
+ SELECT dispatch.event_id,
+    event.tenant_id,
+    event.name AS event,
+    dispatch.trigger_id,
+    dispatch.trigger_name,
+    dispatch.replay,
+    dispatch.outcome,
+    dispatch.job_id,
+    dispatch.error,
+    dispatch.dispatched_at
+   FROM (mainspring.dispatches dispatch
+     JOIN mainspring.events event USING (event_id));
+
+CREATE VIEW mainspring.event_status AS
+ SELECT event.event_id,
+    event.tenant_id,
+    event.name,
+    event.context,
+    event.correlation_id,
+    event.emitted_at,
+    event.handled_at,
+    event.replays,
+    came.jobs,
+    came.duplicates,
+    came.failures,
+    came.last_error
+   FROM mainspring.events event,
+    LATERAL ( SELECT count(*) FILTER (WHERE (newest.outcome = 'enqueued'::text)) AS jobs,
+            count(*) FILTER (WHERE (newest.outcome = 'duplicate'::text)) AS duplicates,
+            count(*) FILTER (WHERE (newest.outcome = 'failed'::text)) AS failures,
+            (array_agg(newest.error ORDER BY newest.dispatched_at DESC, newest.trigger_id) FILTER (WHERE (newest.outcome = 'failed'::text)))[1] AS last_error
+           FROM ( SELECT DISTINCT ON (dispatch.trigger_id) dispatch.event_id,
+                    dispatch.trigger_id,
+                    dispatch.job_id,
+                    dispatch.dispatched_at,
+                    dispatch.replay,
+                    dispatch.outcome,
+                    dispatch.trigger_name,
+                    dispatch.error
+                   FROM mainspring.dispatches dispatch
+                  WHERE (dispatch.event_id = event.event_id)
+                  ORDER BY dispatch.trigger_id, dispatch.replay DESC) newest) came;
+
 CREATE SEQUENCE mainspring.fences
     START WITH 1
     INCREMENT BY 1
@@ -4011,6 +4386,45 @@ CREATE VIEW mainspring.slot_status AS
    FROM (mainspring.slots slot
      JOIN mainspring.schedules schedule USING (schedule_id));
 
+CREATE VIEW mainspring.trigger_status AS
+ SELECT trigger.trigger_id,
+    trigger.tenant_id,
+    trigger.name,
+    trigger.event,
+    trigger.definition,
+    trigger.payload,
+    trigger.unknown_paths,
+    trigger.dedupe_window,
+    trigger.queue,
+    trigger.priority,
+    trigger.is_enabled,
+    trigger.created_at,
+    trigger.updated_at,
+    newest.dispatched_at AS last_dispatched_at,
+    newest.outcome AS last_outcome,
+    newest.event_id AS last_event_id,
+    newest.job_id AS last_job_id,
+    newest.error AS last_error
+   FROM (mainspring.triggers trigger
+     LEFT JOIN LATERAL ( SELECT dispatch.dispatched_at,
+            dispatch.outcome,
+            dispatch.event_id,
+            dispatch.job_id,
+            dispatch.error
+           FROM mainspring.dispatches dispatch
+          WHERE (dispatch.trigger_id = trigger.trigger_id)
+          ORDER BY dispatch.dispatched_at DESC, dispatch.event_id DESC
+         LIMIT 1) newest ON (true));
+
+ALTER TABLE mainspring.triggers ALTER COLUMN trigger_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME mainspring.triggers_trigger_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE VIEW mainspring.worker_status AS
  SELECT worker_id,
     name,
@@ -4051,8 +4465,14 @@ ALTER TABLE ONLY mainspring.definitions
 ALTER TABLE ONLY mainspring.dependencies
     ADD CONSTRAINT dependencies_pkey PRIMARY KEY (job_id, parent_id);
 
+ALTER TABLE ONLY mainspring.dispatches
+    ADD CONSTRAINT dispatches_pkey PRIMARY KEY (event_id, trigger_id, replay);
+
 ALTER TABLE ONLY mainspring.enqueue_keys
     ADD CONSTRAINT enqueue_keys_pkey PRIMARY KEY (tenant_id, kind, key);
+
+ALTER TABLE ONLY mainspring.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (event_id);
 
 ALTER TABLE ONLY mainspring.flow_jobs
     ADD CONSTRAINT flow_jobs_pkey PRIMARY KEY (flow_id, job_id);
@@ -4090,6 +4510,12 @@ ALTER TABLE ONLY mainspring.slots
 ALTER TABLE ONLY mainspring.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
+ALTER TABLE ONLY mainspring.triggers
+    ADD CONSTRAINT triggers_name_is_unique UNIQUE (name, tenant_id);
+
+ALTER TABLE ONLY mainspring.triggers
+    ADD CONSTRAINT triggers_pkey PRIMARY KEY (trigger_id);
+
 ALTER TABLE ONLY mainspring.votes
     ADD CONSTRAINT votes_pkey PRIMARY KEY (job_id, actor);
 
@@ -4114,7 +4540,15 @@ CREATE INDEX clocks_due ON mainspring.clocks USING btree (next_run_at) WHERE (ne
 
 CREATE INDEX dependencies_open ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NULL);
 
+CREATE INDEX dispatches_trigger ON mainspring.dispatches USING btree (trigger_id, dispatched_at, event_id);
+
 CREATE INDEX enqueue_keys_expiry ON mainspring.enqueue_keys USING btree (expires_at);
+
+CREATE INDEX events_handled ON mainspring.events USING btree (handled_at) WHERE (handled_at IS NOT NULL);
+
+CREATE INDEX events_tenant ON mainspring.events USING btree (tenant_id, event_id);
+
+CREATE INDEX events_unhandled ON mainspring.events USING btree (tenant_id, event_id) WHERE (handled_at IS NULL);
 
 CREATE INDEX flow_jobs_job ON mainspring.flow_jobs USING btree (job_id);
 
@@ -4160,6 +4594,8 @@ CREATE INDEX slots_pending ON mainspring.slots USING btree (scheduled_for) WHERE
 
 CREATE INDEX slots_uncounted ON mainspring.slots USING btree (schedule_id) WHERE (run_state IS DISTINCT FROM counted_as);
 
+CREATE INDEX triggers_event ON mainspring.triggers USING btree (tenant_id, event) WHERE is_enabled;
+
 ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history_default_job_id_idx;
@@ -4198,11 +4634,21 @@ CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenan
 
 CREATE TRIGGER tenants_touch BEFORE UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
 
+CREATE TRIGGER triggers_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.audit_trigger();
+
+CREATE TRIGGER triggers_prepare BEFORE INSERT OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_trigger();
+
+ALTER TABLE ONLY mainspring.dispatches
+    ADD CONSTRAINT dispatches_event_id_fkey FOREIGN KEY (event_id) REFERENCES mainspring.events(event_id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY mainspring.flow_jobs
     ADD CONSTRAINT flow_jobs_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES mainspring.flows(flow_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
+
+ALTER TABLE ONLY mainspring.triggers
+    ADD CONSTRAINT triggers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
 
 ALTER TABLE ONLY mainspring.votes
     ADD CONSTRAINT votes_job_id_fkey FOREIGN KEY (job_id) REFERENCES mainspring.approvals(job_id) ON DELETE CASCADE;
@@ -4225,6 +4671,8 @@ REVOKE ALL ON FUNCTION mainspring.audit_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_schedule() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.audit_trigger() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) FROM PUBLIC;
@@ -4244,6 +4692,8 @@ REVOKE ALL ON FUNCTION mainspring.check_cron(expression text, spread_key text) F
 REVOKE ALL ON FUNCTION mainspring.check_definition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_event(name text, context jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -4297,7 +4747,11 @@ REVOKE ALL ON FUNCTION mainspring.definition_facts(definition mainspring.definit
 
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.dispatch(event_ids bigint[], plans jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.drop_partitions() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, correlation_id text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text) FROM PUBLIC;
 
@@ -4313,6 +4767,8 @@ REVOKE ALL ON FUNCTION mainspring.ensure_flow(flow_id bigint, tenant text) FROM 
 
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.event_matches(pattern text, name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT takes_payload boolean) FROM PUBLIC;
@@ -4327,6 +4783,8 @@ REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) F
 
 REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT shared text[], OUT full_ones text[], OUT next_in double precision) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
@@ -4340,6 +4798,8 @@ REVOKE ALL ON FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given
 REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.lock_approval(job_id bigint, tenant text, target text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.lock_windows(keys text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
@@ -4363,19 +4823,27 @@ REVOKE ALL ON FUNCTION mainspring.prepare_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prepare_schedule() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.prepare_trigger() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.read_steps(steps jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse_definition(key text, field text, problem text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.refuse_event(field text, problem text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.refuse_schedule(field text, problem text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.refuse_trigger(field text, problem text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.reject(job_id bigint, reason text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.release_turn(schedule_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.remove_limit(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) FROM PUBLIC;
 
@@ -4415,6 +4883,8 @@ REVOKE ALL ON FUNCTION mainspring.token_seconds(rate_count integer, rate_period 
 
 REVOKE ALL ON FUNCTION mainspring.touch() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
@@ -4427,6 +4897,8 @@ REVOKE ALL ON FUNCTION mainspring.wake_for(job mainspring.jobs) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wake_limits(limit_name text, limit_key text, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, payload text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) FROM PUBLIC;
@@ -4436,5 +4908,7 @@ REVOKE ALL ON FUNCTION mainspring.wrong_function(spec jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.wrong_instant(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_number(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_word(schedule mainspring.schedules) FROM PUBLIC;

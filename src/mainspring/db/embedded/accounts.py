@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mainspring.domain.errors import EmbeddedServerError
+from mainspring.domain.database_errors import EmbeddedServerError
 
 if sys.platform != "win32":
     import pwd

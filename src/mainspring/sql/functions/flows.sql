@@ -323,7 +323,7 @@ as $$
 begin
     if not exists (select from mainspring.flows as flow
                     where flow.flow_id = ensure_flow.flow_id and flow.tenant_id = tenant) then
-        perform mainspring.refuse('MS060',
+        perform mainspring.refuse('MS070',
             'there is no flow ' || coalesce(flow_id::text, 'null'),
             jsonb_build_object('flow_id', flow_id));
     end if;

@@ -159,6 +159,44 @@ select member.flow_id, member.step, job.job_id, job.tenant_id, job.definition, j
               where dependency.job_id = job.job_id order by 1) as parent_ids
   from mainspring.flow_jobs as member
   join mainspring.job_status as job using (job_id);
+create or replace view mainspring.trigger_status as
+select trigger.trigger_id, trigger.tenant_id, trigger.name, trigger.event, trigger.definition,
+       trigger.payload, trigger.unknown_paths, trigger.dedupe_window, trigger.queue,
+       trigger.priority, trigger.is_enabled, trigger.created_at, trigger.updated_at,
+       newest.dispatched_at as last_dispatched_at, newest.outcome as last_outcome,
+       newest.event_id as last_event_id, newest.job_id as last_job_id, newest.error as last_error
+  from mainspring.triggers as trigger
+  left join lateral (
+       select dispatch.dispatched_at, dispatch.outcome, dispatch.event_id, dispatch.job_id,
+              dispatch.error
+         from mainspring.dispatches as dispatch
+        where dispatch.trigger_id = trigger.trigger_id
+        -- What one batch wrote has one instant.
+        order by dispatch.dispatched_at desc, dispatch.event_id desc limit 1) as newest on true;
+
+create or replace view mainspring.dispatch_status as
+select dispatch.event_id, event.tenant_id, event.name as event, dispatch.trigger_id,
+       dispatch.trigger_name, dispatch.replay, dispatch.outcome, dispatch.job_id, dispatch.error,
+       dispatch.dispatched_at
+  from mainspring.dispatches as dispatch
+  join mainspring.events as event using (event_id);
+
+create or replace view mainspring.event_status as
+select event.event_id, event.tenant_id, event.name, event.context, event.correlation_id,
+       event.emitted_at, event.handled_at, event.replays, came.jobs, came.duplicates,
+       came.failures, came.last_error
+  from mainspring.events as event,
+       lateral (
+           select count(*) filter (where newest.outcome = 'enqueued') as jobs,
+                  count(*) filter (where newest.outcome = 'duplicate') as duplicates,
+                  count(*) filter (where newest.outcome = 'failed') as failures,
+                  (array_agg(newest.error order by newest.dispatched_at desc, newest.trigger_id)
+                      filter (where newest.outcome = 'failed'))[1] as last_error
+             -- A replay that went well makes good for what failed before.
+             from (select distinct on (dispatch.trigger_id) dispatch.*
+                     from mainspring.dispatches as dispatch
+                    where dispatch.event_id = event.event_id
+                    order by dispatch.trigger_id, dispatch.replay desc) as newest) as came;
 
 -- What is closed to everyone without a grant; this file is the last to be laid.
 revoke execute on all functions in schema mainspring from public;

@@ -1,0 +1,91 @@
+"""What is wrong with the database, each with what to do about it; the tree is drawn in `errors`."""
+
+from collections.abc import Iterator
+
+from mainspring.domain.errors import MainspringError
+
+
+class DatabaseError(MainspringError):
+    """The database cannot be used as it is; the message says what to do."""
+
+    code = "database_error"
+
+
+class DatabaseUnreachable(DatabaseError):
+    """No connection could be made."""
+
+    code = "database_unreachable"
+
+
+class DatabaseTooOld(DatabaseError):
+    """The server is older than PostgreSQL 15."""
+
+    code = "database_too_old"
+
+    def __init__(self, version: str) -> None:
+        super().__init__(
+            f"the server is PostgreSQL {version}; Mainspring needs PostgreSQL 15 or newer"
+        )
+        self.version = version
+
+
+class SchemaMissing(DatabaseError):
+    """The database has no Mainspring schema."""
+
+    code = "schema_missing"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this database has no Mainspring schema; run `mainspring migrate` against it"
+        )
+
+
+class SchemaOutdated(DatabaseError):
+    """The schema is older than the program."""
+
+    code = "schema_outdated"
+
+    def __init__(self, found: int, expected: int) -> None:
+        super().__init__(
+            f"the database is at migration {found}, this program needs {expected}; "
+            "run `mainspring migrate`"
+        )
+        self.found, self.expected = found, expected
+
+
+class SchemaTooNew(DatabaseError):
+    """The schema was migrated by a newer program."""
+
+    code = "schema_too_new"
+
+    def __init__(self, found: int, expected: int) -> None:
+        super().__init__(
+            f"the database is at migration {found}, this program knows only up to {expected}; "
+            "upgrade Mainspring"
+        )
+        self.found, self.expected = found, expected
+
+
+class EmbeddedServerError(DatabaseError):
+    """The embedded PostgreSQL could not be started."""
+
+    code = "embedded_server"
+
+
+class EmbeddedServerMissing(DatabaseError):
+    """No database URL was given and the embedded server is not installed."""
+
+    code = "embedded_missing"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no database URL is set and the embedded server is not installed; set "
+            "MAINSPRING_DATABASE_URL or run `pip install 'mainspring[embedded]'`"
+        )
+
+
+def all_errors(root: type[MainspringError] = MainspringError) -> Iterator[type[MainspringError]]:
+    """Every error class, the root first."""
+    yield root
+    for child in root.__subclasses__():
+        yield from all_errors(child)

@@ -1,0 +1,82 @@
+"""Use cases of events: check what was asked, say it to the store, tell what came of it."""
+
+from mainspring.db.access import Database
+from mainspring.db.calls import Call
+from mainspring.domain.errors import (
+    EventNotFound,
+    InvalidEvent,
+    InvalidPayload,
+    InvalidTrigger,
+    PayloadTooLarge,
+    TriggerNotFound,
+)
+from mainspring.domain.events import Event, ensure_name, ensure_pattern
+from mainspring.domain.jobs import ensure_text
+from mainspring.domain.types import EventId, TenantId
+from mainspring.services import triggers
+from mainspring.services.jobs import encode_payload
+from mainspring.store import events as store
+
+
+def plan_emit(
+    name: str, context: object, *, tenant_id: str, correlation_id: str | None, limit: int
+) -> Call:
+    """The row of the call is (event_id,)."""
+    ensure_name(name)
+    ensure_text("tenant_id", tenant_id)
+    if correlation_id is not None:
+        ensure_text("correlation_id", correlation_id)
+    encoded = encode_context(context, limit)
+    return store.emit(TenantId(tenant_id), name, encoded, correlation_id=correlation_id)
+
+
+def encode_context(context: object, limit: int) -> str:
+    try:
+        return encode_payload(context, limit).decode()
+    except (InvalidPayload, PayloadTooLarge) as error:
+        problem = str(error).removeprefix("the payload").removeprefix("'s ").strip()
+        raise InvalidEvent("context", problem) from None
+
+
+async def get(database: Database, tenant_id: TenantId, event_id: EventId) -> Event:
+    rows = await database.arun(store.get(tenant_id, event_id))
+    if not rows:
+        raise EventNotFound(event_id)
+    return store.read_event(rows[0][0])
+
+
+async def list_events(
+    database: Database,
+    tenant_id: TenantId,
+    *,
+    name: str | None = None,
+    handled: bool | None = None,
+    failed: bool | None = None,
+    before: EventId | None = None,
+    limit: int = 50,
+) -> list[Event]:
+    """Newest first; the name may be a pattern."""
+    if name is not None:
+        _ensure_filter(name)
+    call = store.list_events(
+        tenant_id, pattern=name, handled=handled, failed=failed, before=before, limit=limit
+    )
+    return [store.read_event(text) for (text,) in await database.arun(call)]
+
+
+async def replay(
+    database: Database, tenant_id: TenantId, event_id: EventId, *, trigger: str | None
+) -> Event:
+    """The event, which waits for a dispatcher once more."""
+    try:
+        await database.arun(store.replay(tenant_id, event_id, trigger))
+    except TriggerNotFound as error:
+        raise await triggers.missing(database, tenant_id, error.name) from None
+    return await get(database, tenant_id, event_id)
+
+
+def _ensure_filter(name: str) -> None:
+    try:
+        ensure_pattern(name)
+    except InvalidTrigger as error:
+        raise InvalidEvent("name", error.problem) from None

@@ -1,0 +1,195 @@
+"""Use cases of triggers: check what was asked, say it to the store, tell what came of it."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mainspring.db.access import Database
+from mainspring.domain import triggers as rules
+from mainspring.domain.errors import (
+    DuplicateTrigger,
+    InvalidEvent,
+    InvalidOption,
+    TriggerNotFound,
+    UnknownDefinition,
+)
+from mainspring.domain.events import ensure_name, example_name, matches
+from mainspring.domain.schemas import Schema
+from mainspring.domain.triggers import Occurrence, Trigger, TriggerState, ensure_trigger
+from mainspring.domain.types import TenantId
+from mainspring.services.jobs import encode_payload
+from mainspring.store import definitions as definition_store
+from mainspring.store import triggers as store
+
+FIELDS = tuple(part.name for part in fields(Trigger) if part.name != "name")
+NULLABLE = ("dedupe_window", "queue", "priority")
+
+
+# Checking
+
+
+def make(name: str, given: Mapping[str, Any]) -> Trigger:
+    """A whole trigger from the fields that are not None; raises what is wrong with it."""
+    asked = {field: value for field, value in given.items() if value is not None}
+    _ensure_fields(asked)
+    trigger = Trigger(**{"event": "", "definition": "", **asked, "name": name})
+    ensure_trigger(trigger)
+    return trigger
+
+
+def _ensure_fields(given: Iterable[str]) -> None:
+    for name in given:
+        if name not in FIELDS:
+            close = difflib.get_close_matches(name, FIELDS, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise InvalidOption(name, f"is no field of a trigger{hint}")
+
+
+async def ensure_definition(database: Database, key: str) -> None:
+    """Raise UnknownDefinition, with what may have been meant."""
+    known = [found for (found,) in await database.arun(definition_store.keys())]
+    if key not in known:
+        close = difflib.get_close_matches(key, known, n=1)
+        raise UnknownDefinition(key, close[0] if close else None)
+
+
+# Writing
+
+
+async def create(
+    database: Database, tenant_id: TenantId, trigger: Trigger, *, is_enabled: bool = True
+) -> TriggerState:
+    facts = _facts(trigger, FIELDS, database.settings.max_payload_bytes)
+    facts |= {"name": trigger.name, "is_enabled": is_enabled}
+    if not await database.arun(store.create(tenant_id, facts)):
+        raise DuplicateTrigger(trigger.name)
+    return await get(database, tenant_id, trigger.name)
+
+
+async def changed(
+    database: Database, tenant_id: TenantId, name: str, *, changes: Mapping[str, Any]
+) -> Trigger:
+    """The trigger as it would be; None empties a field that may be empty."""
+    _ensure_fields(changes)
+    trigger = replace((await get(database, tenant_id, name)).trigger, **changes)
+    ensure_trigger(trigger)
+    return trigger
+
+
+async def update(
+    database: Database, tenant_id: TenantId, trigger: Trigger, *, columns: Iterable[str]
+) -> TriggerState:
+    facts = _facts(trigger, columns, database.settings.max_payload_bytes)
+    return await _write(database, tenant_id, trigger.name, facts=facts)
+
+
+async def set_enabled(
+    database: Database, tenant_id: TenantId, name: str, *, is_enabled: bool
+) -> TriggerState:
+    """Unchecked, so that a trigger gone wrong can be stopped."""
+    return await _write(database, tenant_id, name, facts={"is_enabled": is_enabled})
+
+
+async def _write(
+    database: Database, tenant_id: TenantId, name: str, *, facts: Mapping[str, Any]
+) -> TriggerState:
+    if not await database.arun(store.update(tenant_id, name, facts)):
+        raise await missing(database, tenant_id, name)
+    return await get(database, tenant_id, name)
+
+
+async def delete(database: Database, tenant_id: TenantId, name: str) -> None:
+    if not await database.arun(store.delete(tenant_id, name)):
+        raise await missing(database, tenant_id, name)
+
+
+def _facts(trigger: Trigger, columns: Iterable[str], limit: int) -> dict[str, Any]:
+    """The fields as the database reads them from JSON."""
+    facts = {name: getattr(trigger, name) for name in columns}
+    if isinstance(window := facts.get("dedupe_window"), timedelta):
+        facts["dedupe_window"] = f"{window.total_seconds()} seconds"
+    if "payload" in facts:
+        facts["payload"] = dict(trigger.payload)
+        encode_payload(facts["payload"], limit)
+    return facts
+
+
+# Reading
+
+
+async def get(database: Database, tenant_id: TenantId, name: str) -> TriggerState:
+    rows = await database.arun(store.get(tenant_id, name))
+    if not rows:
+        raise await missing(database, tenant_id, name)
+    return store.read_state(rows[0][0])
+
+
+async def list_triggers(
+    database: Database,
+    tenant_id: TenantId,
+    *,
+    after: str | None = None,
+    enabled: bool | None = None,
+    event: str | None = None,
+    definition: str | None = None,
+    limit: int = 100,
+) -> list[TriggerState]:
+    """By name; with an event, only those that match it."""
+    call = store.list_triggers(
+        tenant_id, after=after, enabled=enabled, event=event, definition=definition, limit=limit
+    )
+    return [store.read_state(text) for (text,) in await database.arun(call)]
+
+
+async def missing(database: Database, tenant_id: TenantId, name: str) -> TriggerNotFound:
+    known = [found for (found,) in await database.arun(store.names(tenant_id))]
+    close = difflib.get_close_matches(name, known, n=1)
+    return TriggerNotFound(name, close[0] if close else None)
+
+
+# Rendering
+
+
+def payload_of(
+    payload: object,
+    occurrence: Occurrence,
+    *,
+    unknown_paths: str,
+    schema: Schema | None,
+    limit: int,
+) -> bytes:
+    """The JSON text of the payload that an event makes; raises what is wrong with it."""
+    rendered = rules.render(payload, occurrence, unknown_paths)
+    encoded = encode_payload(rendered, limit)
+    if schema is not None:
+        schema.ensure(rendered)
+    return encoded
+
+
+async def rehearse(
+    database: Database, state: TriggerState, context: Mapping[str, Any], *, event: str | None
+) -> bytes:
+    """The JSON text of the payload that such an event would make; nothing is enqueued."""
+    trigger = state.trigger
+    name = example_name(trigger.event) if event is None else event
+    ensure_name(name)
+    if not matches(trigger.event, name):
+        raise InvalidEvent("name", f"{name!r} is not matched by {trigger.event!r}")
+    await ensure_definition(database, trigger.definition)
+    ((document,),) = await database.arun(definition_store.schema_of(trigger.definition))
+    occurrence = Occurrence(
+        event_id=0,
+        name=name,
+        tenant_id=state.tenant_id,
+        emitted_at=datetime.now(UTC),
+        context=context,
+    )
+    return payload_of(
+        trigger.payload,
+        occurrence,
+        unknown_paths=trigger.unknown_paths,
+        schema=Schema(trigger.definition, document) if isinstance(document, dict) else None,
+        limit=database.settings.max_payload_bytes,
+    )

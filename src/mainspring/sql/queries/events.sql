@@ -1,0 +1,93 @@
+-- name: emit_event
+-- scope: tenant
+-- Emits an event in the caller's transaction.
+select mainspring.emit(
+    name => %(name)s,
+    context => %(context)s::jsonb,
+    tenant => %(tenant_id)s,
+    correlation_id => %(correlation_id)s);
+
+-- name: replay_event
+-- scope: tenant
+-- Gives a handled event to its triggers once more, or to one of them.
+select mainspring.replay_event(%(event_id)s::bigint, %(trigger)s, %(tenant_id)s);
+
+-- name: get_event
+-- scope: tenant
+-- One event with what came of it, as JSON text that every driver carries alike.
+select (to_jsonb(event) || jsonb_build_object('dispatches', array(
+           select to_jsonb(dispatch) from mainspring.dispatch_status as dispatch
+            where dispatch.event_id = event.event_id
+            order by dispatch.replay, dispatch.trigger_name)))::text
+  from mainspring.event_status as event
+ where event.tenant_id = %(tenant_id)s and event.event_id = %(event_id)s::bigint;
+
+-- name: list_events
+-- scope: tenant
+-- Events, newest first, before an event if given, with the filters that are given.
+select (to_jsonb(event) || jsonb_build_object('dispatches', array(
+           select to_jsonb(dispatch) from mainspring.dispatch_status as dispatch
+            where dispatch.event_id = event.event_id
+            order by dispatch.replay, dispatch.trigger_name)))::text
+  from mainspring.event_status as event
+ where event.tenant_id = %(tenant_id)s
+   and (%(before)s::bigint is null or event.event_id < %(before)s::bigint)
+   and (%(pattern)s::text is null or mainspring.event_matches(%(pattern)s::text, event.name))
+   and (%(handled)s::boolean is null
+        or (event.handled_at is not null) = %(handled)s::boolean)
+   and (%(failed)s::boolean is null or (event.failures > 0) = %(failed)s::boolean)
+ order by event.event_id desc limit %(limit)s;
+
+-- name: next_events
+-- scope: system
+-- Events that wait, locked for whoever dispatches them. The tenants after the given one take an
+-- equal part of the batch each, so that a burst of one delays no other. Contexts are text: one that
+-- a program cannot read must not keep it from reading the others.
+with recursive waiting (tenant_id, number) as (
+    (select tenant_id, 1 from mainspring.events
+      where handled_at is null and tenant_id > %(after)s::text
+      order by tenant_id limit 1)
+    union all
+    (select (select later.tenant_id from mainspring.events as later
+              where later.handled_at is null and later.tenant_id > waiting.tenant_id
+              order by later.tenant_id limit 1), waiting.number + 1
+       from waiting where waiting.tenant_id is not null and waiting.number < %(limit)s::integer)
+), tenant as materialized (
+    select tenant_id, greatest(1, %(limit)s::integer / (count(*) over ())) as share
+      from waiting where tenant_id is not null
+), taken as materialized (
+    select event.event_id, event.tenant_id, event.name, event.context::text as context,
+           event.correlation_id, event.emitted_at, event.replays, event.replay_trigger
+      from tenant,
+           lateral (select * from mainspring.events as each
+                     where each.tenant_id = tenant.tenant_id and each.handled_at is null
+                     order by each.event_id limit tenant.share for update skip locked) as event
+), sized as (
+    select taken.*, sum(octet_length(taken.context)) over (order by taken.event_id)
+                    - octet_length(taken.context) as bytes_before
+      from taken
+)
+select event_id, tenant_id, name, context, correlation_id, emitted_at, replays, replay_trigger
+  from sized where bytes_before < %(most_bytes)s::bigint
+ order by event_id;
+
+-- name: dispatch
+-- scope: system
+-- Writes what was rendered for events, enqueues their jobs, and says that they are handled.
+select trigger_name, event_id, outcome, job_id, error
+  from mainspring.dispatch(%(event_ids)s::bigint[], %(plans)s::jsonb);
+
+-- name: has_unhandled
+-- scope: system
+-- Whether events wait that another dispatcher may have locked.
+select exists (select from mainspring.events where handled_at is null);
+
+-- name: prune_events
+-- scope: system
+-- Removes handled events that are older than their retention, a batch at a time, with what came of
+-- them.
+delete from mainspring.events as event
+ where event.ctid = any (array(
+    select old.ctid from mainspring.events as old
+     where old.handled_at < now() - %(keep)s::interval
+     order by old.handled_at limit %(limit)s for update skip locked));

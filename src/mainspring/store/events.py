@@ -1,0 +1,164 @@
+"""Statements on events."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from psycopg import AsyncConnection
+from psycopg.rows import class_row
+
+from mainspring.db.calls import Call
+from mainspring.db.statements import load
+from mainspring.domain import documents
+from mainspring.domain.events import Dispatch, DispatchOutcome, Event
+from mainspring.domain.types import EventId, TenantId
+
+_STATEMENTS = load("events")
+BATCH = 50
+_MOST_BYTES = 8 * 1024 * 1024
+_PRUNED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An event that waits, locked for us; `context` is text, and may be unreadable."""
+
+    event_id: int
+    tenant_id: str
+    name: str
+    context: str
+    correlation_id: str | None
+    emitted_at: datetime
+    replays: int
+    replay_trigger: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """What came of one trigger for one event."""
+
+    trigger_name: str
+    event_id: int
+    outcome: str
+    job_id: int | None
+    error: str | None
+
+
+def emit(
+    tenant_id: TenantId, name: str, context: str, *, correlation_id: str | None = None
+) -> Call:
+    """The row is (event_id,)."""
+    params = {
+        "tenant_id": tenant_id,
+        "name": name,
+        "context": context,
+        "correlation_id": correlation_id,
+    }
+    return Call(_STATEMENTS["emit_event"].sql, params)
+
+
+def replay(tenant_id: TenantId, event_id: EventId, trigger: str | None) -> Call:
+    """The row is (the number of the replay,)."""
+    params = {"tenant_id": tenant_id, "event_id": event_id, "trigger": trigger}
+    return Call(_STATEMENTS["replay_event"].sql, params)
+
+
+def get(tenant_id: TenantId, event_id: EventId) -> Call:
+    """The row is (the event as text,), for `read_event`; no row if there is none."""
+    params = {"tenant_id": tenant_id, "event_id": event_id}
+    return Call(_STATEMENTS["get_event"].sql, params)
+
+
+def list_events(
+    tenant_id: TenantId,
+    *,
+    pattern: str | None,
+    handled: bool | None,
+    failed: bool | None,
+    before: EventId | None,
+    limit: int,
+) -> Call:
+    """Each row is (the event as text,), for `read_event`."""
+    params = {
+        "tenant_id": tenant_id,
+        "pattern": pattern,
+        "handled": handled,
+        "failed": failed,
+        "before": before,
+        "limit": limit,
+    }
+    return Call(_STATEMENTS["list_events"].sql, params)
+
+
+async def next_events(
+    connection: AsyncConnection[Any], *, after: str = "", limit: int = BATCH
+) -> list[Waiting]:
+    """Events of the tenants after the given one, in the order they happened; they are ours until
+    the transaction ends."""
+    params = {"after": after, "limit": limit, "most_bytes": _MOST_BYTES}
+    async with connection.cursor(row_factory=class_row(Waiting)) as cursor:
+        await cursor.execute(_STATEMENTS["next_events"].sql, params)
+        return await cursor.fetchall()
+
+
+async def dispatch(
+    connection: AsyncConnection[Any],
+    event_ids: Sequence[int],
+    plans: Sequence[Mapping[str, Any]],
+) -> list[Dispatched]:
+    """Write what was planned for events that we hold; they are handled then."""
+    params = {"event_ids": list(event_ids), "plans": orjson.dumps(list(plans)).decode()}
+    async with connection.cursor(row_factory=class_row(Dispatched)) as cursor:
+        await cursor.execute(_STATEMENTS["dispatch"].sql, params)
+        return await cursor.fetchall()
+
+
+async def has_unhandled(connection: AsyncConnection[Any]) -> bool:
+    cursor = await connection.execute(_STATEMENTS["has_unhandled"].sql)
+    row = await cursor.fetchone()
+    return bool(row and row[0])
+
+
+async def prune_events(
+    connection: AsyncConnection[Any], keep: timedelta, *, limit: int = _PRUNED_AT_ONCE
+) -> bool:
+    """Remove old events; whether there may be more."""
+    params = {"keep": keep, "limit": limit}
+    return (await connection.execute(_STATEMENTS["prune_events"].sql, params)).rowcount == limit
+
+
+def read_event(text: str) -> Event:
+    facts = documents.read(text)
+    handled_at = facts["handled_at"]
+    return Event(
+        id=EventId(facts["event_id"]),
+        tenant_id=facts["tenant_id"],
+        name=facts["name"],
+        context=facts["context"],
+        correlation_id=facts["correlation_id"],
+        emitted_at=_instant(facts["emitted_at"]),
+        handled_at=None if handled_at is None else _instant(handled_at),
+        replays=facts["replays"],
+        jobs=facts["jobs"],
+        duplicates=facts["duplicates"],
+        failures=facts["failures"],
+        last_error=facts["last_error"],
+        dispatches=tuple(_dispatch(each) for each in facts["dispatches"]),
+    )
+
+
+def _dispatch(facts: Mapping[str, Any]) -> Dispatch:
+    return Dispatch(
+        trigger=facts["trigger_name"],
+        replay=facts["replay"],
+        outcome=DispatchOutcome(facts["outcome"]),
+        job_id=facts["job_id"],
+        error=facts["error"],
+        dispatched_at=_instant(facts["dispatched_at"]),
+    )
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,137 @@
+"""Statements on triggers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from psycopg import AsyncConnection
+from psycopg.rows import class_row
+
+from mainspring.db.calls import Call
+from mainspring.db.statements import load
+from mainspring.domain import documents
+from mainspring.domain.events import DispatchOutcome
+from mainspring.domain.triggers import Trigger, TriggerState, UnknownPaths
+from mainspring.domain.types import TenantId
+
+_STATEMENTS = load("triggers")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An enabled trigger as a dispatcher reads it: what it holds is text, and may be unreadable.
+
+    The version is None if there is no such definition."""
+
+    trigger_id: int
+    tenant_id: str
+    name: str
+    event: str
+    definition: str
+    payload: str
+    unknown_paths: str
+    dedupe_window: str | None
+    queue: str | None
+    priority: int | None
+    version: int | None
+    arg_schema: str | None
+
+
+def create(tenant_id: TenantId, facts: Mapping[str, Any]) -> Call:
+    """One row, or none if the name is taken."""
+    params = {"tenant_id": tenant_id, "facts": orjson.dumps(facts).decode()}
+    return Call(_STATEMENTS["create_trigger"].sql, params)
+
+
+def update(tenant_id: TenantId, name: str, changes: Mapping[str, Any]) -> Call:
+    """One row, or none if there is no such trigger."""
+    params = {"tenant_id": tenant_id, "name": name, "changes": orjson.dumps(changes).decode()}
+    return Call(_STATEMENTS["update_trigger"].sql, params)
+
+
+def delete(tenant_id: TenantId, name: str) -> Call:
+    """One row if there was such a trigger."""
+    return Call(_STATEMENTS["delete_trigger"].sql, {"tenant_id": tenant_id, "name": name})
+
+
+def get(tenant_id: TenantId, name: str) -> Call:
+    """The row is (the trigger as text,), for `read_state`; no row if there is none."""
+    return Call(_STATEMENTS["get_trigger"].sql, {"tenant_id": tenant_id, "name": name})
+
+
+def list_triggers(
+    tenant_id: TenantId,
+    *,
+    after: str | None,
+    enabled: bool | None,
+    event: str | None,
+    definition: str | None,
+    limit: int,
+) -> Call:
+    """Each row is (the trigger as text,), for `read_state`."""
+    params = {
+        "tenant_id": tenant_id,
+        "after": after,
+        "enabled": enabled,
+        "event": event,
+        "definition": definition,
+        "limit": limit,
+    }
+    return Call(_STATEMENTS["list_triggers"].sql, params)
+
+
+def names(tenant_id: TenantId) -> Call:
+    """Each row is (name,)."""
+    return Call(_STATEMENTS["trigger_names"].sql, {"tenant_id": tenant_id})
+
+
+async def matching(
+    connection: AsyncConnection[Any], wanted: Iterable[tuple[str, str]]
+) -> list[Match]:
+    """The enabled triggers for pairs of a tenant and a pattern, in the order they were made."""
+    pairs = list(wanted)
+    params = {
+        "tenants": [tenant_id for tenant_id, _ in pairs],
+        "patterns": [pattern for _, pattern in pairs],
+    }
+    async with connection.cursor(row_factory=class_row(Match)) as cursor:
+        await cursor.execute(_STATEMENTS["matching_triggers"].sql, params)
+        return await cursor.fetchall()
+
+
+def read_state(text: str) -> TriggerState:
+    facts = documents.read(text)
+    window, outcome = facts["dedupe_window"], facts["last_outcome"]
+    trigger = Trigger(
+        name=facts["name"],
+        event=facts["event"],
+        definition=facts["definition"],
+        payload=facts["payload"],
+        unknown_paths=UnknownPaths(facts["unknown_paths"]),
+        dedupe_window=None if window is None else timedelta(seconds=window),
+        queue=facts["queue"],
+        priority=facts["priority"],
+    )
+    return TriggerState(
+        id=facts["trigger_id"],
+        tenant_id=facts["tenant_id"],
+        trigger=trigger,
+        is_enabled=facts["is_enabled"],
+        created_at=_instant(facts["created_at"]),
+        updated_at=_instant(facts["updated_at"]),
+        last_dispatched_at=_instant_or_none(facts["last_dispatched_at"]),
+        last_outcome=None if outcome is None else DispatchOutcome(outcome),
+        last_event_id=facts["last_event_id"],
+        last_job_id=facts["last_job_id"],
+        last_error=facts["last_error"],
+    )
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _instant_or_none(text: str | None) -> datetime | None:
+    return None if text is None else _instant(text)

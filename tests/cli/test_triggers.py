@@ -1,0 +1,106 @@
+"""`mainspring triggers` as a person meets it."""
+
+import json
+
+import pytest
+
+from tests.support.commands import sentence
+
+RESYNC = ["create", "resync", "--event", "provider.*", "--definition", "hello"]
+PAYLOAD = '{"name": "{{event.folder}}", "size": "{{event.size|default(0)}}"}'
+
+
+@pytest.fixture
+def call(each_command):
+    return lambda *commands: each_command(*(["triggers", *words] for words in commands))
+
+
+def test_a_trigger_is_made_shown_changed_and_removed(call):
+    made, changed, off, shown, on, listed, removed, none = call(
+        [*RESYNC, "--payload", PAYLOAD, "--dedupe-window", "5m", "--queue", "slow"],
+        ["update", "resync", "--event", "list.*", "--clear", "queue", "--unknown-paths", "null"],
+        ["disable", "resync"],
+        ["show", "resync"],
+        ["enable", "resync"],
+        ["list"],
+        ["delete", "resync", "--yes"],
+        ["list"],
+    )
+
+    assert made.stdout == "trigger resync is created\n"
+    assert changed.stdout == "trigger resync is updated\n"
+    assert off.stdout == "trigger resync is disabled\n"
+    for words in ("disabled", "list.*", "hello", "{{event.folder}}", "5 min", "null"):
+        assert words in shown.stdout
+    assert "slow" not in shown.stdout
+    assert on.stdout == "trigger resync is enabled\n"
+    head, row = listed.stdout.splitlines()
+    assert head.split() == ["NAME", "EVENT", "DEFINITION", "STATE", "LAST"]
+    assert row.split() == ["resync", "list.*", "hello", "enabled"]
+    assert removed.stdout == "trigger resync is removed\n"
+    assert none.stdout == "No triggers.\n"
+
+
+def test_json_is_for_programs(call):
+    call([*RESYNC, "--dedupe-window", "5m", "--priority", "3", "--disabled"])
+    shown, listed, none = call(
+        ["show", "resync", "--json"],
+        ["list", "--event", "provider.x", "--json"],
+        ["list", "--enabled", "--json"],
+    )
+
+    facts = json.loads(shown.stdout)
+    assert (facts["name"], facts["event"], facts["dedupe_window"]) == ("resync", "provider.*", 300)
+    assert (facts["priority"], facts["is_enabled"], facts["payload"]) == (3, False, {})
+    assert json.loads(listed.stdout) == [facts]
+    assert json.loads(none.stdout) == []
+
+
+def test_a_trigger_is_tried_without_enqueueing(call, each_command):
+    call([*RESYNC, "--payload", PAYLOAD])
+    tried, wrong = call(
+        ["test", "resync", "--context", '{"folder": "/a"}'], ["test", "resync", "--context", "{}"]
+    )
+    jobs, events = each_command(["jobs", "list"], ["events", "list"])
+
+    assert json.loads(tried.stdout) == {"name": "/a", "size": 0}
+    assert wrong.returncode == 2
+    assert "there is no 'event.folder'" in sentence(wrong)
+    assert (jobs.stdout, events.stdout) == ("No jobs.\n", "No events.\n")
+
+
+def test_a_mistake_is_answered_with_one_sentence(call):
+    call(RESYNC)
+    wrong = {
+        "did you mean 'hello'?": ["create", "x", "--event", "a", "--definition", "helo"],
+        "event: 'a*' must be the name": ["create", "x", "--event", "a*", "--definition", "hello"],
+        "the payload is not JSON": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "{a}"],
+        "payload: must be a JSON object": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "[1]"],
+        "knows no name 'evnt'": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", '{"a": "{{evnt}}"}'],
+        "--dedupe-window must be a dur": [*RESYNC[:1], "x", *RESYNC[2:], "--dedupe-window", "x"],
+        "update has nothing to change": ["update", "resync"],
+        "did you mean dedupe_window?": ["update", "resync", "--clear", "dedup-window"],
+        "'list.x' is not matched by": ["test", "resync", "--event", "list.x"],
+        "context: is not JSON": ["test", "resync", "--context", "{"],
+    }
+    for said, done in zip(wrong, call(*wrong.values()), strict=True):
+        assert done.returncode == 2, done.args
+        assert said in sentence(done)
+
+
+def test_what_is_not_there_or_taken_is_no_mistake_in_the_command(call):
+    call(RESYNC)
+    misspelt, gone, taken = call(["show", "resink"], ["delete", "x", "--yes"], RESYNC)
+
+    said = "error: there is no trigger 'resink'; did you mean 'resync'?"
+    assert (misspelt.returncode, sentence(misspelt)) == (1, said)
+    assert (gone.returncode, sentence(gone)) == (1, "error: there is no trigger 'x'")
+    assert taken.returncode == 1
+    assert "there is a trigger 'resync' already" in sentence(taken)
+
+
+def test_removing_asks_first(command):
+    command("triggers", *RESYNC)
+
+    assert command("triggers", "delete", "resync", stdin="n\n").returncode == 1
+    assert command("triggers", "show", "resync").returncode == 0
