@@ -1,17 +1,49 @@
 -- The read-only views of the SQL door. Tables are private; these stay stable.
+--
+-- What workers write is redacted before it leaves them. Payloads and checkpoints are handed to
+-- handlers as they are, so here is where their secrets are kept from readers. Jobs of definitions
+-- without secrets pay for a look into a small set, made once a query.
 
 create or replace view mainspring.job_status as
-select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
-       scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt, failures,
-       losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint, result,
-       last_error, worker_id, schedule_id, slot_at, origin, definition_version
-  from mainspring.jobs
+select job_id, tenant_id, definition, queue, state, waits_for, priority,
+       case when definition in (select key from mainspring.definition_versions
+                                 where secret_paths is not null)
+            then mainspring.redacted(payload, (
+                select jsonb_agg(distinct path)
+                  from mainspring.definition_versions as kept
+                  left join mainspring.definitions as defined using (key),
+                       lateral jsonb_array_elements(kept.secret_paths) as path
+                 where kept.key = job.definition
+                   and kept.version in (job.definition_version, defined.version)))
+            else payload end as payload,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress,
+       case when checkpoint is not null
+                 and definition in (select key from mainspring.definition_versions
+                                     where secret_paths is not null)
+            then '"[redacted]"' else checkpoint end as checkpoint,
+       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version
+  from mainspring.jobs as job
 union all
-select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
-       scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt, failures,
-       losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint, result,
-       last_error, worker_id, schedule_id, slot_at, origin, definition_version
-  from mainspring.jobs_history;
+select job_id, tenant_id, definition, queue, state, waits_for, priority,
+       case when definition in (select key from mainspring.definition_versions
+                                 where secret_paths is not null)
+            then mainspring.redacted(payload, (
+                select jsonb_agg(distinct path)
+                  from mainspring.definition_versions as kept
+                  left join mainspring.definitions as defined using (key),
+                       lateral jsonb_array_elements(kept.secret_paths) as path
+                 where kept.key = job.definition
+                   and kept.version in (job.definition_version, defined.version)))
+            else payload end as payload,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress,
+       case when checkpoint is not null
+                 and definition in (select key from mainspring.definition_versions
+                                     where secret_paths is not null)
+            then '"[redacted]"' else checkpoint end as checkpoint,
+       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version
+  from mainspring.jobs_history as job;
 
 create or replace view mainspring.attempt_status as
 select attempt.job_id, attempt.number, attempt.status, attempt.worker_id,
@@ -101,3 +133,6 @@ select slot.schedule_id, schedule.tenant_id, schedule.name, slot.scheduled_for, 
 
 -- What is closed to everyone without a grant; this file is the last to be laid.
 revoke execute on all functions in schema mainspring from public;
+-- Whoever reads a view needs the right to call what it calls. These look at nothing but what they
+-- are given.
+grant execute on function mainspring.redacted, mainspring.redacted_at to public;
