@@ -19,6 +19,7 @@ from mainspring.cli import worker as worker_commands
 from mainspring.cli.cron import cron
 from mainspring.cli.definitions import definitions
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.secrets import secrets
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
 from mainspring.db.access import Database
@@ -49,6 +50,7 @@ app.command()(job_commands.enqueue)
 app.add_typer(job_commands.jobs, name="jobs")
 app.add_typer(schedule_commands.schedules, name="schedules")
 app.add_typer(definitions, name="definitions")
+app.add_typer(secrets, name="secrets")
 app.add_typer(cron, name="cron")
 
 

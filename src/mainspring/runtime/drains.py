@@ -43,6 +43,7 @@ from mainspring.runtime.reports import Reporter
 from mainspring.runtime.runners import Runners
 from mainspring.runtime.stored import StoredHandlers, executors
 from mainspring.runtime.watchdog import Watchdog
+from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
 from mainspring.store import attempts, jobs, outputs, waits, workers
 from mainspring.store.workers import WorkerFacts
@@ -110,6 +111,7 @@ class Drain:
             facilities=self,
             concurrency=1,
             processes=self._processes,
+            keys=key_ring(settings),
             probe=self._probe,
             on_unknown=lambda _: None,
             on_room=lambda: None,

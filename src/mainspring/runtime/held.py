@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from mainspring.domain.outcomes import StopReason
+from mainspring.domain.redaction import NO_SECRETS
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
 
@@ -35,6 +36,7 @@ class HeldJob:
         "priority",
         "progress",
         "queue",
+        "redactor",
         "stop",
         "stop_note",
         "task",
@@ -87,6 +89,7 @@ class HeldJob:
         self.handler: Any = None
         self.printed: Any = None
         self.transaction: Any = None
+        self.redactor = NO_SECRETS
 
     @property
     def report(self) -> Report:
@@ -99,6 +102,10 @@ class HeldJob:
     def rare(self, name: str) -> Any:
         """A field that few jobs have; None for those that have not."""
         return orjson.loads(self.extras).get(name) if self.extras else None
+
+    def shown(self, text: str) -> str:
+        """An error or a reason as people may see it."""
+        return self.redactor.tail(text)
 
     def timings(self) -> tuple[int, int]:
         """Microseconds from claim to begin, and from begin to now."""
