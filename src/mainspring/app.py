@@ -46,9 +46,11 @@ from mainspring.limiting import Limits
 from mainspring.operating import JobOperations
 from mainspring.runtime.context import Context
 from mainspring.scheduling import Schedules
+from mainspring.sealing import Secrets
 from mainspring.services import jobs as services
 from mainspring.services.definitions import ensure_synced
 from mainspring.services.schemas import SchemaBook
+from mainspring.services.secrets import seal_bulk, seal_request
 from mainspring.settings import Settings
 from mainspring.store import definitions as definition_store
 from mainspring.triggering import Events, Triggers
@@ -75,6 +77,7 @@ class Mainspring(JobOperations):
         self.limits = Limits(self)
         self.approvals = Approvals(self)
         self.flows = Flows(self)
+        self.secrets = Secrets(self)
         self.schemas = SchemaBook(self.handlers)
         self.schedules = Schedules(self)
         self.schedule = self.schedules.declare
@@ -168,6 +171,7 @@ class Mainspring(JobOperations):
         bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
         await self.async_definitions()
         await self.schemas.aensure(self.database, bulk.definition, payloads)
+        bulk = self._sealed_bulk(bulk, payloads)
         try:
             return await services.aenqueue_bulk(self.database, bulk, connection)
         except UnknownDefinition as error:
@@ -187,6 +191,7 @@ class Mainspring(JobOperations):
         bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
         self.note_definitions()
         self.schemas.ensure(self.database, bulk.definition, payloads)
+        bulk = self._sealed_bulk(bulk, payloads)
         try:
             return services.enqueue_bulk(self.database, bulk, connection)
         except UnknownDefinition as error:
@@ -226,6 +231,7 @@ class Mainspring(JobOperations):
         if self.needs_sync:
             self.note_definitions()
         self.schemas.ensure(self.database, key, (payload,))
+        request = self._sealed(request, payload)
         try:
             job_id, is_new = services.enqueue(self.database, request, connection)
         except UnknownDefinition as error:
@@ -245,6 +251,7 @@ class Mainspring(JobOperations):
         if self.needs_sync:
             await self.async_definitions()
         await self.schemas.aensure(self.database, key, (payload,))
+        request = self._sealed(request, payload)
         try:
             job_id, is_new = await services.aenqueue(self.database, request, connection)
         except UnknownDefinition as error:
@@ -254,6 +261,16 @@ class Mainspring(JobOperations):
     def flow(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> Flow:
         """Jobs that wait for each other, to be enqueued together."""
         return Flow(self, name, TenantId(tenant_id))
+
+    def _sealed(self, request: services.Request, payload: object) -> services.Request:
+        if paths := self.schemas.secret_paths(request.definition):
+            return seal_request(request, payload, paths, settings=self.settings)
+        return request
+
+    def _sealed_bulk(self, bulk: services.Bulk, payloads: list[dict[str, Any]]) -> services.Bulk:
+        if paths := self.schemas.secret_paths(bulk.definition):
+            return seal_bulk(bulk, payloads, paths, settings=self.settings)
+        return bulk
 
     def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> JobHandle:
         return self.enqueue(*checked(job, payload), **options)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol
 
+from mainspring.db.calls import Call
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.flows import FlowJob, FlowSummary, Step, ensure_step_options
 from mainspring.domain.jobs import ensure_payload
@@ -101,25 +102,36 @@ class Flow:
 
     async def aenqueue(self, *, connection: object = None) -> FlowHandle:
         """Enqueue all jobs in one transaction: the connection's, or one of its own."""
-        limit = self._app.settings.max_payload_bytes
-        call, ordered = services.plan(self.name, self.steps, self.tenant_id, limit=limit)
+        ordered = self._ordered()
         await self._app.async_definitions()
         for key, payloads in _by_definition(ordered).items():
             await self._app.schemas.aensure(self._app.database, key, payloads)
-        ((flow_id, job_ids),) = await self._app.database.arun(call, connection)
-        return self._handle(flow_id, ordered, job_ids)
+        rows = await self._app.database.arun(self._call(ordered), connection)
+        return self._handle(rows, ordered)
 
     def enqueue(self, *, connection: object = None) -> FlowHandle:
         """The same from plain code."""
-        limit = self._app.settings.max_payload_bytes
-        call, ordered = services.plan(self.name, self.steps, self.tenant_id, limit=limit)
+        ordered = self._ordered()
         self._app.note_definitions()
         for key, payloads in _by_definition(ordered).items():
             self._app.schemas.ensure(self._app.database, key, payloads)
-        ((flow_id, job_ids),) = self._app.database.run(call, connection)
-        return self._handle(flow_id, ordered, job_ids)
+        return self._handle(self._app.database.run(self._call(ordered), connection), ordered)
 
-    def _handle(self, flow_id: int, ordered: list[Step], job_ids: list[int]) -> FlowHandle:
+    def _ordered(self) -> list[Step]:
+        limit = self._app.settings.max_payload_bytes
+        return services.ordered(self.name, self.steps, limit=limit)
+
+    def _call(self, ordered: list[Step]) -> Call:
+        return services.plan(
+            self.name,
+            ordered,
+            self.tenant_id,
+            secret_paths=self._app.schemas.secret_paths,
+            settings=self._app.settings,
+        )
+
+    def _handle(self, rows: list[tuple[Any, ...]], ordered: list[Step]) -> FlowHandle:
+        ((flow_id, job_ids),) = rows
         jobs = {
             step: JobHandle(JobId(job_id), True, self.tenant_id, self._app)
             for step, job_id in zip(ordered, job_ids, strict=True)

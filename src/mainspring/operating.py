@@ -6,6 +6,7 @@ from mainspring.db.access import Database
 from mainspring.domain.jobs import Attempt, Job
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
 from mainspring.services import jobs as services
+from mainspring.services.secrets import seal_edit
 from mainspring.settings import Settings
 from mainspring.store import jobs as job_store
 
@@ -66,10 +67,14 @@ class JobOperations:
         tenant_id: str = DEFAULT_TENANT,
         connection: object = None,
     ) -> None:
-        """Put a failed, dead-lettered or canceled job back to queued."""
-        limit = self.settings.max_payload_bytes
-        call = services.plan_retry(JobId(job_id), payload, TenantId(tenant_id), limit=limit)
-        await self.database.arun(call, connection)
+        """Put a failed, dead-lettered or canceled job back to queued; in another payload the word
+        [redacted] stands for the secret that is stored."""
+        job, tenant, limit = JobId(job_id), TenantId(tenant_id), self.settings.max_payload_bytes
+        if payload is not None:
+            payload = await seal_edit(
+                self.database, payload, job, tenant_id=tenant, connection=connection
+            )
+        await self.database.arun(services.plan_retry(job, payload, tenant, limit=limit), connection)
 
     async def adelete(
         self, job_id: int, *, tenant_id: str = DEFAULT_TENANT, connection: object = None

@@ -3,19 +3,26 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from mainspring.domain.errors import SettingsError
+from mainspring.domain.keys import read_keys
+from mainspring.domain.redaction import redact_patterns
 
 
 class Settings(BaseSettings):
     """Every setting with its unit, default and range; see docs/reference/settings.md."""
 
-    model_config = SettingsConfigDict(env_prefix="MAINSPRING_", extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix="MAINSPRING_", extra="forbid", hide_input_in_errors=True
+    )
 
+    # A URL may hold a password.
     database_url: str | None = Field(
-        default=None, description="PostgreSQL 15+ URL; without one the embedded server is used"
+        default=None,
+        repr=False,
+        description="PostgreSQL 15+ URL; without one the embedded server is used",
     )
     data_dir: Path | None = Field(
         default=None, description="where the embedded server keeps its data"
@@ -54,6 +61,7 @@ class Settings(BaseSettings):
     )
     condition_database_url: str | None = Field(
         default=None,
+        repr=False,
         description="a login of its own for conditions written in SQL, which may do less",
     )
     command_directories: str = Field(
@@ -65,6 +73,11 @@ class Settings(BaseSettings):
         default="PATH,HOME,LANG,TZ",
         description="environment variables that a command may ask for, separated by a comma",
     )
+    encryption_keys: SecretStr = Field(
+        default=SecretStr(""),
+        description="keys that secrets in payloads are encrypted with, separated by a comma; the "
+        "first encrypts, all decrypt",
+    )
     slot_retention_days: float = Field(
         default=90, ge=1, le=36_500, description="how long the slots of schedules are kept"
     )
@@ -74,6 +87,12 @@ class Settings(BaseSettings):
     use_pooler: bool = Field(
         default=False, description="the URL leads to a pooler in transaction mode"
     )
+
+    @field_validator("encryption_keys")
+    @classmethod
+    def _ensure_keys(cls, keys: SecretStr) -> SecretStr:
+        read_keys(keys.get_secret_value())
+        return keys
 
     @property
     def command_paths(self) -> tuple[Path, ...]:
@@ -96,4 +115,6 @@ def load(**flags: Any) -> Settings:
 def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
-    return f"setting {name}: {first['msg']}, not {first.get('input')!r}"
+    if name == "encryption_keys":
+        return f"setting {name}: {first['msg']}"
+    return redact_patterns(f"setting {name}: {first['msg']}, not {first.get('input')!r}")

@@ -104,7 +104,7 @@ class Events(Door):
         """Turn all events that wait into jobs, here and now, as a scheduler would; how many they
         were. For tests and scripts."""
         await self._app.async_definitions()
-        turns, handled = Turns(self._app.settings.max_payload_bytes), 0
+        turns, handled = Turns(self._app.settings), 0
         async with (await self._app.database.async_spares()).connection() as connection:
             while count := await turns.dispatch(connection):
                 handled += count

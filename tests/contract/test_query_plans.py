@@ -28,6 +28,11 @@ end $$
 """
 SEED = [
     "insert into mainspring.definitions (key) values ('work')",
+    # One whose payloads readers see redacted, which costs those of the others next to nothing.
+    """
+    insert into mainspring.definitions (key, arg_schema)
+    values ('login', '{"properties": {"word": {"writeOnly": true}}}')
+    """,
     """
     insert into mainspring.workers
         (worker_id, expires_at, pid, concurrency, name, host, process_identity, queues, version)

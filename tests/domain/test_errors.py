@@ -18,6 +18,7 @@ SAMPLES = {
     "problem": "is wrong",
     "field": "cron hour",
     "key": "send",
+    "key_id": "1f0c9a2e",
     "name": "nightly",
     "dedupe_key": "k",
     "idempotency_key": "k",

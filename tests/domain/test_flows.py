@@ -72,7 +72,7 @@ def test_steps_are_written_down_by_number():
     first = step("first", JobId(7))
     last = step("last", first)
 
-    facts = as_facts([first, last])
+    facts = as_facts([first, last], [{}, {}])
 
     assert [each.get("after") for each in facts] == [None, [0]]
     assert [each.get("after_jobs") for each in facts] == [[7], None]

@@ -137,7 +137,7 @@ async def test_a_burst_of_one_tenant_does_not_delay_another(
     events.emit_many(connection, 500, "acme")
     events.emit_many(connection, 1, "zoltag")
 
-    await Turns(LIMIT).dispatch(aconnection)
+    await Turns(load()).dispatch(aconnection)
 
     query = "select tenant_id, count(*) from mainspring.events where handled_at is not null"
     found = connection.execute(f"{query} group by tenant_id order by 1".encode()).fetchall()
@@ -151,7 +151,7 @@ async def test_more_tenants_than_a_batch_holds_take_turns(
     for tenant in tenants:
         rows.insert_tenant(connection, tenant)
         events.emit_many(connection, 2, tenant)
-    turns = Turns(LIMIT)
+    turns = Turns(load())
 
     assert [await turns.dispatch(aconnection) for _ in range(2)] == [store.BATCH, 40]
 
@@ -169,7 +169,7 @@ async def test_large_contexts_make_small_batches(
         "select mainspring.emit('a', jsonb_build_object('text', (select string_agg("
         " md5(random()::text), '') from generate_series(1, 30000)))) from generate_series(1, 12)"
     )
-    turns = Turns(LIMIT)
+    turns = Turns(load())
 
     handled = [await turns.dispatch(aconnection) for _ in range(3)]
 
@@ -216,12 +216,12 @@ async def test_events_that_another_holds_are_left_to_it(
     events.emit_many(connection, 3)
     with psycopg.connect(database_url) as other:
         other.execute("select from mainspring.events order by event_id limit 1 for update")
-        assert await Turns(LIMIT).dispatch(aconnection) == 2
-        assert await Turns(LIMIT).dispatch(aconnection) == 0
+        assert await Turns(load()).dispatch(aconnection) == 2
+        assert await Turns(load()).dispatch(aconnection) == 0
         assert await store.has_unhandled(aconnection)
         other.rollback()
 
-    assert await Turns(LIMIT).dispatch(aconnection) == 1
+    assert await Turns(load()).dispatch(aconnection) == 1
     assert not await store.has_unhandled(aconnection)
 
 
@@ -246,7 +246,7 @@ async def test_handled_events_are_pruned_with_what_came_of_them(
 ):
     events.insert_trigger(connection)
     events.emit_many(connection, 4)
-    await Turns(LIMIT).dispatch(aconnection)
+    await Turns(load()).dispatch(aconnection)
     waiting = events.emit(connection)
     connection.execute(
         "update mainspring.events set handled_at = now() - event_id * interval '1 day'"

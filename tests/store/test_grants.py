@@ -3,13 +3,16 @@
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from mainspring.domain.types import JobState
 from tests.support.calls import call, enqueue
 from tests.support.databases import role
-from tests.support.rows import insert_attempt, insert_job, job
+from tests.support.rows import insert_attempt, insert_definition, insert_job, job
 
 FUNCTIONS = ["enqueue", "enqueue_many", "cancel", "retry", "delete_job"]
+# What a view calls, its reader must be allowed to; these look at nothing but what they are given.
+PURE = {"redacted", "redacted_at"}
 VIEWS = ["attempt_status", "job_status", "queue_status", "worker_status"]
 GRANTS = """
 grant usage on schema mainspring to {role};
@@ -141,12 +144,24 @@ def test_the_grants_open_no_other_function(guest):
         "and has_function_privilege(oid, 'execute')"
     )
 
-    assert {name for (name,) in allowed} == set(FUNCTIONS)
+    assert {name for (name,) in allowed} == {*FUNCTIONS, *PURE}
     assert functions(guest) > set(FUNCTIONS)
 
 
-def test_no_function_is_open_to_everyone(tx):
-    assert tx.execute(PUBLIC_FUNCTIONS).fetchall() == []
+def test_no_function_that_looks_at_a_table_is_open_to_everyone(tx):
+    assert {name for (name,) in tx.execute(PUBLIC_FUNCTIONS)} == PURE
+
+
+@pytest.fixture
+def secret_job(tx):
+    schema = {"properties": {"word": {"writeOnly": True}}}
+    insert_definition(tx, "login", arg_schema=Jsonb(schema))
+    payload = Jsonb({"word": "hunter2"})
+    return insert_job(tx, JobState.QUEUED, definition="login", payload=payload)
+
+
+def test_the_grants_let_a_role_read_a_payload_without_its_secrets(secret_job, guest):
+    assert job(guest, secret_job)["payload"] == {"word": "[redacted]"}
 
 
 def test_a_role_without_grants_cannot_enqueue(stranger):

@@ -1,5 +1,6 @@
 """`mainspring jobs ...` and `mainspring enqueue`."""
 
+import sys
 from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Annotated, Any, TypeVar
@@ -27,7 +28,7 @@ def run(app: Mainspring, coroutine: Coroutine[Any, Any, T]) -> T:
 
 def enqueue(
     key: Annotated[str, typer.Argument(help="The definition's key.")],
-    payload: Annotated[str, typer.Argument(help="The payload, a JSON object.")] = "{}",
+    payload: Annotated[str, typer.Argument(help="The payload, a JSON object; - reads it.")] = "{}",
     queue: Annotated[str | None, typer.Option(help="Another queue than the definition's.")] = None,
     priority: Annotated[int | None, typer.Option(help="0 (first) to 1000 (last).")] = None,
     delay: Annotated[float | None, typer.Option(help="Seconds to wait before it runs.")] = None,
@@ -164,7 +165,7 @@ def cancel(
 @jobs.command()
 def retry(
     job_id: JobNumber,
-    payload: Annotated[str | None, typer.Option(help="Another payload, a JSON object.")] = None,
+    payload: Annotated[str | None, typer.Option(help="Another payload; - reads it.")] = None,
     tenant: Tenant = "default",
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
@@ -193,8 +194,9 @@ def delete(
 
 
 def parse_payload(text: str) -> Any:
+    """JSON; a dash reads it from standard input, since others may see the arguments."""
     try:
-        return orjson.loads(text)
+        return orjson.loads(sys.stdin.read() if text == "-" else text)
     except orjson.JSONDecodeError as error:
         raise InvalidPayload(
             f"the payload is not JSON ({error}); in a shell write it in single quotes, "

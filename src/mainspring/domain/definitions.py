@@ -11,6 +11,7 @@ from mainspring.domain.jobs import ATTEMPTS, ensure_approvals, ensure_priority, 
 from mainspring.domain.limits import Limit, Rate, ensure_limit_by, ensure_limit_name
 from mainspring.domain.retry import Backoff
 from mainspring.domain.schemas import Schema
+from mainspring.domain.secret_paths import Path, secret_paths
 from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode, Kind
 
 DEFAULT_MAX_ATTEMPTS = 3
@@ -94,12 +95,14 @@ class Handler:
     wants_context: bool = False
     is_plain_worker: bool = False
     schema: Schema | None = field(init=False, compare=False)
+    secret_paths: tuple[Path, ...] = field(init=False, compare=False)
     is_simple: bool = field(init=False)
 
     def __post_init__(self) -> None:
         document = self.definition.arg_schema
         schema = None if document is None else Schema(self.definition.key, document)
         object.__setattr__(self, "schema", schema)
+        object.__setattr__(self, "secret_paths", secret_paths(document))
         # Read for every job, so it is worked out once.
         is_async = self.mode is ExecutionMode.ASYNC
         is_simple = is_async and not self.wants_context and schema is None

@@ -31,6 +31,7 @@ MainspringError
 │   ├── FlowNotFound
 │   ├── EventNotFound
 │   └── TriggerNotFound
+├── UnreadableSecret           an encrypted value, and no key that fits
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
 └── DatabaseError              the database cannot be used as it is; in database_errors
@@ -330,6 +331,22 @@ class TriggerNotFound(NotFoundError):
         hint = f"; did you mean {suggestion!r}?" if suggestion else ""
         super().__init__(f"there is no trigger {name!r}{hint}")
         self.name, self.suggestion = name, suggestion
+
+
+class UnreadableSecret(MainspringError):
+    """An encrypted value cannot be read; without a `key_id` no key will ever fit."""
+
+    code = "unreadable_secret"
+
+    def __init__(self, field: str, key_id: str | None) -> None:
+        problem = (
+            "was changed, or moved from another field, definition or tenant"
+            if key_id is None
+            else f"is encrypted with the key {key_id}, which is none of this process's "
+            "MAINSPRING_ENCRYPTION_KEYS"
+        )
+        super().__init__(f"{field} {problem}")
+        self.field, self.key_id = field, key_id
 
 
 class ResultTimeout(MainspringError):

@@ -105,17 +105,17 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
         raise InvalidFlow(f"the steps wait for each other: {circle}") from None
 
 
-def as_facts(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """Steps in order, as the database takes them."""
+def as_facts(steps: Sequence[Step], payloads: Sequence[Payload]) -> list[dict[str, Any]]:
+    """Steps in order, as the database takes them, each with the payload that is stored."""
     numbers = {step: number for number, step in enumerate(steps)}
-    return [_facts(step, numbers) for step in steps]
+    given = zip(steps, payloads, strict=True)
+    return [{**_facts(step, numbers), "payload": payload} for step, payload in given]
 
 
 def _facts(step: Step, numbers: Mapping[Step, int]) -> dict[str, Any]:
     options = step.options
     facts = {
         "definition": step.definition,
-        "payload": step.payload,
         "step": step.name,
         "after": [numbers[each] for each in step.parents if isinstance(each, Step)],
         "after_jobs": [each for each in step.parents if not isinstance(each, Step)],

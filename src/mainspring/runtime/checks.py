@@ -24,7 +24,9 @@ from mainspring.domain.outcomes import clean
 from mainspring.domain.schedules import ScheduleSpec, template_values
 from mainspring.domain.slots import Plan, PlannedSlot, SlotOutcome, SlotTrigger
 from mainspring.runtime.launchers import Launch, Launcher, Launchers
+from mainspring.runtime.secrets import ScheduleSecrets
 from mainspring.services.jobs import encode_payload
+from mainspring.services.secrets import KeyRing
 from mainspring.store import clocks as store
 from mainspring.store import conditions as condition_store
 from mainspring.store import slots as slot_store
@@ -45,8 +47,10 @@ class Checker:
         *,
         payload_limit: int = MAX_PAYLOAD_BYTES,
         condition_spares: AsyncSpares | None = None,
+        keys: KeyRing,
     ) -> None:
         self._spares = spares
+        self._secrets = ScheduleSecrets(spares, keys)
         self._condition_spares = condition_spares
         self._payload_limit = payload_limit
         self._registered = launchers
@@ -55,6 +59,7 @@ class Checker:
 
     async def check(self, due: DueSchedule) -> None:
         """Decide about a slot that time has brought."""
+        due = self._secrets.opened(due)
         try:
             plan = slots.plan(due.timing(), due.spec.misfires, due.slot_at, now=due.now)
         except InputError as error:
@@ -66,6 +71,7 @@ class Checker:
             last = firing[-1]
             verdict = await self._judge(due, Launch(due.spec, last.at, last.trigger, last.missed))
         payloads = _payloads(due.spec, firing) if isinstance(verdict, Run) else {}
+        payloads = {at: await self._secrets.sealed(due, each) for at, each in payloads.items()}
         facts = plan_facts(plan, verdict, payloads)
         async with self._spares.connection() as connection:
             whose = {"schedule_id": due.schedule_id, "turn": due.turn, "waits": True}
@@ -75,6 +81,7 @@ class Checker:
 
     async def check_asked(self, due: DueSchedule) -> None:
         """Decide about a slot that a person asked for."""
+        due = self._secrets.opened(due)
         launch = Launch(due.spec, due.slot_at, SlotTrigger.MANUAL, 0, due.is_forced)
         verdict = await self._judge(due, launch)
         plan = {
@@ -95,9 +102,15 @@ class Checker:
         telemetry.event("schedule_disabled", schedule=due.spec.name, error=reason)
 
     async def _judge(self, due: DueSchedule, launch: Launch) -> Verdict:
+        verdict = await self._decide(due, launch)
+        if isinstance(verdict, Run):
+            return verdict
+        return replace(verdict, reason=clean(await self._secrets.shown(due, verdict.reason)))
+
+    async def _decide(self, due: DueSchedule, launch: Launch) -> Verdict:
         verdict = await self._ask(due, launch)
         if not isinstance(verdict, Run):
-            return replace(verdict, reason=clean(verdict.reason))
+            return verdict
         payload = due.spec.payload if verdict.payload is None else verdict.payload
         try:
             if verdict.payload is None and templates.has_template(payload):
@@ -106,6 +119,7 @@ class Checker:
             ensure_text("job_type", verdict.definition or due.spec.definition)
         except InputError as error:
             return Failed(str(error))
+        payload = await self._secrets.sealed(due, payload, verdict.definition)
         return Run(payload, verdict.definition, verdict.gauge_is_high)
 
     async def _ask(self, due: DueSchedule, launch: Launch) -> Verdict:
@@ -115,7 +129,8 @@ class Checker:
             if known is None:
                 return Failed(_unknown(spec.launcher, self._registered))
             make = partial(known, self._job_queue, spec.max_retries)
-            return await self._launchers.ask(make, launch)
+            with telemetry.hiding(await self._secrets.redactor(due)):
+                return await self._launchers.ask(make, launch)
         if launch.is_forced:
             return Run()
         if spec.condition_sql is not None:

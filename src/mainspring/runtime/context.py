@@ -14,6 +14,7 @@ from mainspring.domain.jobs import Progress, holds_nul
 from mainspring.domain.slots import SlotTrigger
 from mainspring.domain.types import ExecutionMode, JobId, TenantId
 from mainspring.runtime.held import HeldJob
+from mainspring.runtime.results import redacted
 from mainspring.runtime.transactions import AsyncSource, JobTransaction, SyncSource
 from mainspring.store import attempts, flows
 
@@ -133,6 +134,7 @@ class Context:
                 definition=self._job.definition,
                 attempt=self._job.attempt,
                 worker=self._job.worker_id,
+                redactor=self._job.redactor,
             )
         return self._log
 
@@ -156,7 +158,7 @@ class Context:
     ) -> None:
         """Say how far the job is. Costs nothing: the newest is stored about twice a second."""
         encoded = _encode("progress", asdict(Progress(current, total, message, data)))
-        self._facilities.note_progress(self._job, encoded)
+        self._facilities.note_progress(self._job, redacted(encoded, self._job.redactor))
 
     async def acheckpoint(self, data: Any) -> None:
         """Store where a later attempt may start from; it is committed when this returns."""

@@ -35,7 +35,7 @@ class Dispatcher:
 
     def __init__(self, url: str, *, settings: Settings) -> None:
         self._settings = settings
-        self._turns = Turns(settings.max_payload_bytes)
+        self._turns = Turns(settings)
         limit = f"-c mainspring.max_payload_bytes={settings.max_payload_bytes}"
         self._connection = DedicatedConnection(
             url if settings.use_pooler else with_options(url, f"{_OPTIONS} {limit}"),

@@ -20,8 +20,13 @@ from mainspring.domain.errors import InputError
 from mainspring.domain.events import DispatchOutcome, patterns_for
 from mainspring.domain.outcomes import clean
 from mainspring.domain.schemas import Schema
+from mainspring.domain.secret_paths import Path, secret_paths
 from mainspring.domain.triggers import Occurrence
+from mainspring.domain.types import TenantId
+from mainspring.services.jobs import encode_payload
+from mainspring.services.secrets import Owner, seal_payload
 from mainspring.services.triggers import payload_of
+from mainspring.settings import Settings
 from mainspring.store import events as store
 from mainspring.store import triggers as trigger_store
 from mainspring.store.events import Dispatched, Waiting
@@ -36,7 +41,7 @@ _LONGEST_ERROR = 2000
 class Turns:
     """Whose events come next: tenants take turns where there are more than a batch can hold."""
 
-    limit: int
+    settings: Settings
     after: str = field(default="", init=False)
 
     async def dispatch(self, connection: AsyncConnection[Any]) -> int:
@@ -54,7 +59,7 @@ class Turns:
                 return 0
             matches = await trigger_store.matching(connection, _wanted(events))
             # In a thread, since large payloads would hold up whatever else this loop serves.
-            plans = await asyncio.to_thread(_plans, events, matches, self.limit)
+            plans = await asyncio.to_thread(_plans, events, matches, self.settings)
             ids = [event.event_id for event in events]
             dispatched = await store.dispatch(connection, ids, plans)
         tenants = {event.tenant_id for event in events}
@@ -67,16 +72,16 @@ def _wanted(events: Sequence[Waiting]) -> set[tuple[str, str]]:
     return {(event.tenant_id, pattern) for event in events for pattern in patterns_for(event.name)}
 
 
-def _plans(events: Sequence[Waiting], matches: Sequence[Match], limit: int) -> list[Plan]:
+def _plans(events: Sequence[Waiting], matches: Sequence[Match], settings: Settings) -> list[Plan]:
     """For each event its triggers, in the order they were made."""
     by_pattern: defaultdict[tuple[str, str], list[Match]] = defaultdict(list)
     for match in matches:
         by_pattern[match.tenant_id, match.event].append(match)
-    return [plan for event in events for plan in _plans_of(event, by_pattern, limit)]
+    return [plan for event in events for plan in _plans_of(event, by_pattern, settings)]
 
 
 def _plans_of(
-    event: Waiting, by_pattern: Mapping[tuple[str, str], Sequence[Match]], limit: int
+    event: Waiting, by_pattern: Mapping[tuple[str, str], Sequence[Match]], settings: Settings
 ) -> Iterator[Plan]:
     found = [
         match
@@ -85,7 +90,7 @@ def _plans_of(
         if event.replay_trigger in (None, match.name)
     ]
     for match in sorted(found, key=lambda match: match.trigger_id):
-        yield {**_facts(event, match), **_rendered(event, match, limit)}
+        yield {**_facts(event, match), **_rendered(event, match, settings)}
 
 
 def _facts(event: Waiting, match: Match) -> Plan:
@@ -105,7 +110,7 @@ def _facts(event: Waiting, match: Match) -> Plan:
     }
 
 
-def _rendered(event: Waiting, match: Match, limit: int) -> Plan:
+def _rendered(event: Waiting, match: Match, settings: Settings) -> Plan:
     """The payload, or what is wrong with it."""
     try:
         payload = payload_of(
@@ -113,8 +118,11 @@ def _rendered(event: Waiting, match: Match, limit: int) -> Plan:
             _occurrence(event),
             unknown_paths=match.unknown_paths,
             schema=_schema(match.definition, match.version, match.arg_schema),
-            limit=limit,
+            limit=settings.max_payload_bytes,
         )
+        if paths := _secret_paths(match.arg_schema):
+            owner = Owner(TenantId(event.tenant_id), match.definition)
+            payload = _sealed(payload, paths, owner, settings=settings)
     except InputError as error:
         return {"error": clean(str(error), limit=_LONGEST_ERROR)}
     except Exception as error:  # noqa: BLE001 - one trigger must not hold up the others
@@ -138,6 +146,19 @@ def _occurrence(event: Waiting) -> Occurrence:
 def _schema(key: str, version: int | None, document: str | None) -> Schema | None:
     """Made once for each version of a definition."""
     return None if version is None or document is None else Schema(key, documents.read(document))
+
+
+@lru_cache(maxsize=256)
+def _secret_paths(document: str | None) -> tuple[Path, ...]:
+    return () if document is None else secret_paths(documents.read(document))
+
+
+def _sealed(payload: bytes, paths: tuple[Path, ...], owner: Owner, *, settings: Settings) -> bytes:
+    """Equal payloads stay equal, as dedupe windows compare them."""
+    sealed = seal_payload(
+        documents.read(payload.decode()), paths, owner, settings=settings, is_repeatable=True
+    )
+    return encode_payload(sealed, settings.max_payload_bytes)
 
 
 def _tell(events: Sequence[Waiting], dispatched: Sequence[Dispatched]) -> None:

@@ -45,6 +45,7 @@ from mainspring.runtime.runners import Runners
 from mainspring.runtime.settling import settle_all
 from mainspring.runtime.stored import StoredHandlers, executors
 from mainspring.runtime.watchdog import Watchdog
+from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
 from mainspring.store import approvals, attempts, jobs, limits, outputs, waits, workers
 from mainspring.store.workers import WorkerFacts
@@ -112,6 +113,7 @@ class Drain:
             facilities=self,
             concurrency=1,
             processes=self._processes,
+            keys=key_ring(settings),
             probe=self._probe,
             take_token=self._take_token,
             on_unknown=lambda _: None,

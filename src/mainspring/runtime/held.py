@@ -9,6 +9,7 @@ import orjson
 
 from mainspring.domain.limits import Room
 from mainspring.domain.outcomes import StopReason
+from mainspring.domain.redaction import NO_SECRETS
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
 
@@ -36,6 +37,7 @@ class HeldJob:
         "priority",
         "progress",
         "queue",
+        "redactor",
         "stop",
         "stop_note",
         "task",
@@ -88,6 +90,7 @@ class HeldJob:
         self.handler: Any = None
         self.printed: Any = None
         self.transaction: Any = None
+        self.redactor = NO_SECRETS
 
     @property
     def report(self) -> Report:
@@ -105,6 +108,10 @@ class HeldJob:
         """Where it holds a place of a limit; None if nothing limits it."""
         name = self.rare("limit_name") if self.extras else None
         return None if name is None else Room(name, self.rare("limit_key"), self.tenant_id)
+
+    def shown(self, text: str) -> str:
+        """An error or a reason as people may see it."""
+        return self.redactor.tail(text)
 
     def timings(self) -> tuple[int, int]:
         """Microseconds from claim to begin, and from begin to now."""

@@ -5,14 +5,15 @@ from typing import Any
 import orjson
 
 from mainspring.domain.jobs import holds_nul
+from mainspring.domain.redaction import NO_SECRETS, Redactor
 
 
 class UnstorableResult(Exception):
     """The handler returned something that is not JSON."""
 
 
-def encode_result(result: Any) -> bytes | None:
-    """JSON text; None for None, so that a job without a result stores nothing."""
+def encode_result(result: Any, redactor: Redactor = NO_SECRETS) -> bytes | None:
+    """JSON text without secrets; None for None, so that a job without a result stores nothing."""
     if result is None:
         return None
     try:
@@ -24,4 +25,9 @@ def encode_result(result: Any) -> bytes | None:
         ) from error
     if b"\\u0000" in encoded and holds_nul(result):
         raise UnstorableResult("the result holds a NUL byte, which PostgreSQL refuses")
-    return encoded
+    return redacted(encoded, redactor)
+
+
+def redacted(encoded: bytes, redactor: Redactor) -> bytes:
+    """The same JSON without secrets."""
+    return orjson.dumps(redactor.value(orjson.loads(encoded))) if redactor else encoded

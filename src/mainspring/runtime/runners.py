@@ -17,18 +17,15 @@ import contextvars
 import math
 import random
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, assert_never
 
 from mainspring import telemetry
 from mainspring.domain.definitions import Handler
-from mainspring.domain.errors import InvalidPayload, LeaseLost
-from mainspring.domain.jobs import Fail
+from mainspring.domain.errors import InvalidPayload, LeaseLost, UnreadableSecret
+from mainspring.domain.jobs import Cancel, Fail
 from mainspring.domain.outcomes import (
-    AttemptFailed,
     End,
     Outcome,
     Requeue,
@@ -39,20 +36,23 @@ from mainspring.domain.outcomes import (
     of_failure,
     of_stop,
 )
+from mainspring.domain.secret_paths import SEAL
 from mainspring.domain.types import AttemptStatus, ExecutionMode, JobState
 from mainspring.runtime.context import Context, Facilities
-from mainspring.runtime.executors.processes import ChildFailed, Committed, ProcessExecutor
+from mainspring.runtime.executors.processes import Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
+from mainspring.runtime.failures import describe
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.plain import PlainQueue
 from mainspring.runtime.reports import Reporter
 from mainspring.runtime.results import UnstorableResult, encode_result
+from mainspring.runtime.secrets import unsealed
 from mainspring.runtime.stored import StoredHandlers
+from mainspring.services.secrets import KeyRing
 
 _SLICE = 0.002
 _PUT_BACK = object()
 _MANY_LOSSES = 2
-_OUR_CODE = str(Path(__file__).parent)
 
 
 class Runners:
@@ -68,6 +68,7 @@ class Runners:
         facilities: Facilities,
         concurrency: int,
         processes: ProcessExecutor,
+        keys: KeyRing,
         probe: Callable[[HeldJob], Any],
         take_token: Callable[[HeldJob], Any],
         on_unknown: Callable[[HeldJob], None],
@@ -83,6 +84,7 @@ class Runners:
         self._reporter = reporter
         self._facilities = facilities
         self._processes = processes
+        self._keys = keys
         self._probe = probe
         self._take_token = take_token
         self._on_unknown = on_unknown
@@ -148,7 +150,8 @@ class Runners:
             if buffer and not self._is_starter_scheduled:
                 self.start()
             try:
-                if handler.is_simple and not job.losses and job.extras is None:
+                is_plain = job.extras is None and SEAL not in job.payload_text
+                if handler.is_simple and is_plain and not job.losses:
                     # The hot path: no context, no executor, nothing to clean up.
                     answer = await handler.function(**job.payload())
                 else:
@@ -224,6 +227,12 @@ class Runners:
     async def _call(self, job: HeldJob, handler: Handler) -> Any:
         if job.rare("is_rated") and not await self._take_token(job):
             return _PUT_BACK
+        if not handler.secret_paths and SEAL not in job.payload_text:
+            return await self._call_known(job, handler)
+        with unsealed(job, handler, self._keys):
+            return await self._call_known(job, handler)
+
+    async def _call_known(self, job: HeldJob, handler: Handler) -> Any:
         if not job.losses:
             return await self._execute(job, handler)
         if job.losses < _MANY_LOSSES:
@@ -277,7 +286,7 @@ class Runners:
         else:
             answer = handler.function(**self._arguments(job, handler))
         if job.transaction is not None and job.transaction.is_open and _is_success(answer):
-            job.transaction.commit(job.timings(), encode_result(answer))
+            job.transaction.commit(job.timings(), encode_result(answer, job.redactor))
             return Committed(answer)
         return answer
 
@@ -298,12 +307,12 @@ class Runners:
             await self._roll_back(job, LeaseLost(job.id))
             await self._reporter.record_late([(job.report, AttemptStatus.SUCCEEDED)])
             return
-        outcome = of_answer(answer)
+        outcome = of_answer(_shown(job, answer))
         if not isinstance(outcome, Succeed):
             await self._roll_back(job, asyncio.CancelledError())
             self._report(job, outcome)
             return
-        result = encode_result(outcome.result)
+        result = encode_result(outcome.result, job.redactor)
         if job.transaction is not None and job.transaction.is_open:
             await job.transaction.acommit(job.timings(), result)
             self._reporter.committed(job, is_parent=job.transaction.is_parent)
@@ -323,10 +332,10 @@ class Runners:
         trials = Trials(job.failures, job.max_attempts, handler.definition.backoff)
         if job.stop is not None:
             outcome = of_stop(job.stop, job.stop_note, trials, random=random.random)
-        elif isinstance(error, UnstorableResult):
+        elif isinstance(error, UnstorableResult | UnreadableSecret):
             outcome = End(JobState.FAILED, AttemptStatus.FAILED, str(error), failed=1)
         else:
-            outcome = of_failure(describe(error), trials, random=random.random)
+            outcome = of_failure(job.shown(describe(error)), trials, random=random.random)
         if outcome is not None:
             self._report(job, outcome)
 
@@ -368,6 +377,17 @@ def _is_success(answer: object) -> bool:
     return isinstance(of_answer(answer), Succeed)
 
 
+def _shown(job: HeldJob, answer: object) -> object:
+    """The answer with the words that people will see; a result is redacted as JSON."""
+    match answer:
+        case Fail(reason):
+            return Fail(job.shown(reason))
+        case Cancel(reason):
+            return Cancel(job.shown(reason))
+        case _:
+            return answer
+
+
 def _tell(name: str, job: HeldJob, **facts: Any) -> None:
     telemetry.event(
         name,
@@ -377,16 +397,3 @@ def _tell(name: str, job: HeldJob, **facts: Any) -> None:
         attempt=job.attempt,
         **{key: str(value) for key, value in facts.items()},
     )
-
-
-def describe(error: BaseException) -> str:
-    """The traceback from the handler on, the exception itself first."""
-    if isinstance(error, ChildFailed | AttemptFailed):
-        return str(error)
-    summary = "".join(traceback.format_exception_only(error)).strip()
-    frames = list(traceback.extract_tb(error.__traceback__))
-    ours = [index for index, frame in enumerate(frames) if frame.filename.startswith(_OUR_CODE)]
-    frames = frames[ours[-1] + 1 :] if ours else frames
-    if not frames:
-        return summary
-    return f"{summary}\n\n{''.join(traceback.format_list(frames))}"

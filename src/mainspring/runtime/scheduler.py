@@ -33,6 +33,7 @@ from mainspring.runtime.launchers import Launcher
 from mainspring.runtime.leases import is_gone, process_identity
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance import recover
+from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
 from mainspring.store import clocks as store
 from mainspring.store import slots as slot_store
@@ -89,6 +90,7 @@ class Scheduler:
             job_queue,
             payload_limit=settings.max_payload_bytes,
             condition_spares=self._condition_spares,
+            keys=key_ring(settings),
         )
         self._checks: set[asyncio.Task[None]] = set()
         self._unfired: set[Key] = set()

@@ -34,6 +34,7 @@ from mainspring.runtime.runners import Runners
 from mainspring.runtime.stored import StoredHandlers, executors
 from mainspring.runtime.strangers import Strangers
 from mainspring.runtime.watchdog import Watchdog
+from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
 from mainspring.store import attempts, outputs, workers
 from mainspring.store.attempts import Report
@@ -126,6 +127,7 @@ class Worker:
             facilities=self,
             concurrency=settings.concurrency,
             processes=self._processes,
+            keys=key_ring(settings),
             probe=self._probe,
             take_token=self._maintenance.grants.take_token,
             on_unknown=self._strangers.add,

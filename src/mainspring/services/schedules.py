@@ -36,8 +36,10 @@ from mainspring.domain.slots import SlotOutcome, SlotTrigger
 from mainspring.domain.timings import Fire, Timing
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
 from mainspring.services.jobs import encode_payload
+from mainspring.services.secrets import Owner, key_ring, seal_changes, seal_schedules
 from mainspring.store import definitions as definition_store
 from mainspring.store import schedules as store
+from mainspring.store import secrets as secret_store
 from mainspring.store import slots as slot_store
 from mainspring.store.slots import Slot
 
@@ -154,8 +156,10 @@ async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
         raise InvalidSchedule(
             "timing", "leaves no slot from now on; look at ends_at and at the calendar"
         )
-    limit = scope.database.settings.max_payload_bytes
-    await scope.run(store.create(scope.tenant_id, _spec_facts(spec, limit)))
+    settings = scope.database.settings
+    facts = _spec_facts(spec, settings.max_payload_bytes)
+    (sealed,) = await seal_schedules(scope.read, [facts], settings=settings)
+    await scope.run(store.create(scope.tenant_id, sealed))
     return await get(scope, spec.name)
 
 
@@ -163,7 +167,10 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
     """Change some fields; the schedule is checked as a whole."""
     state = await get(scope, name)
     merged = merge(state.spec, changes)
-    return await steer(scope, name, merged)
+    known = Owner(scope.tenant_id, state.spec.definition)
+    settings = scope.database.settings
+    sealed = await seal_changes(scope.run, merged, known, name=name, settings=settings)
+    return await steer(scope, name, sealed)
 
 
 async def steer(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:
@@ -193,10 +200,11 @@ async def declare(
 ) -> Counter[str]:
     """Store what code declares, each with whether it overwrites; counts what came of them."""
     limit = database.settings.max_payload_bytes
-    facts = [
+    specs = [
         {**_spec_facts(spec, limit), "overwrite": is_overwriting}
         for spec, is_overwriting in declared
     ]
+    facts = await seal_schedules(database.arun, specs, settings=database.settings)
     return Counter(outcome for _, outcome in await database.arun(store.declare(facts)))
 
 
@@ -251,7 +259,7 @@ async def backfill(
     unclaimed = [slot for slot in due if slot not in claimed]
     if dry_run or not unclaimed:
         return [(slot, None) for slot in unclaimed]
-    payloads = _payloads(state.spec, unclaimed)
+    payloads = await _payloads(scope, state.spec, unclaimed)
     rows = await scope.run(slot_store.backfill(scope.tenant_id, name, unclaimed, payloads=payloads))
     return [(slot.astimezone(UTC), JobId(job_id)) for slot, job_id in rows]
 
@@ -273,14 +281,22 @@ def _ensure_fillable(spec: ScheduleSpec, start: datetime, end: datetime, *, limi
         )
 
 
-def _payloads(spec: ScheduleSpec, slots: list[datetime]) -> list[Mapping[str, Any]] | None:
+async def _payloads(
+    scope: Scope, spec: ScheduleSpec, slots: list[datetime]
+) -> list[Mapping[str, Any]] | None:
     """The payload of each slot where it is a template."""
-    if not templates.has_template(spec.payload):
+    ((_, text),) = await scope.run(secret_store.real_payload(scope.tenant_id, spec.name))
+    payload = orjson.loads(text)
+    if not templates.has_template(payload):
         return None
-    return [
-        templates.render(spec.payload, template_values(spec, slot, SlotTrigger.BACKFILL, missed=0))
+    rows = await scope.run(secret_store.paths_of_definitions([spec.definition]))
+    paths = secret_store.read_paths(rows[0][1]) if rows else ()
+    keys, owner = key_ring(scope.database.settings), Owner(scope.tenant_id, spec.definition)
+    rendered = (
+        templates.render(payload, template_values(spec, slot, SlotTrigger.BACKFILL, missed=0))
         for slot in slots
-    ]
+    )
+    return [keys.seal(each, paths, owner) for each in rendered]
 
 
 # Reading

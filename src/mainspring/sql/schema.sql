@@ -303,6 +303,7 @@ CREATE TABLE mainspring.definitions (
     approval_expiry interval,
     approvers text[],
     is_plain boolean DEFAULT true NOT NULL,
+    secret_paths jsonb,
     CONSTRAINT definitions_approval_expiry_check CHECK ((approval_expiry > '00:00:00'::interval)),
     CONSTRAINT definitions_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 100))),
     CONSTRAINT definitions_approvers_check CHECK ((cardinality(approvers) > 0)),
@@ -379,6 +380,7 @@ begin
     if tg_op = 'UPDATE' and was = is_now then
         return null;
     end if;
+    -- What has changed is told by the real payload, and kept without its secrets.
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
     values (
         coalesce(new.tenant_id, old.tenant_id),
@@ -387,10 +389,12 @@ begin
              when new.enabled and not old.enabled then 'enable'
              when old.enabled and not new.enabled then 'disable' else 'update' end,
         'schedule', coalesce(new.name, old.name), new.disabled_reason,
-        (select jsonb_object_agg(key, value) from jsonb_each(was)
-          where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
-          where was -> key is distinct from value));
+        (select jsonb_object_agg(key, case when key = 'payload' then mainspring.shown_payload(old)
+                                           else value end)
+           from jsonb_each(was) where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, case when key = 'payload' then mainspring.shown_payload(new)
+                                           else value end)
+           from jsonb_each(is_now) where was -> key is distinct from value));
     return null;
 end
 $$;
@@ -409,15 +413,17 @@ begin
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
     values (
         coalesce(new.tenant_id, old.tenant_id),
-        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        mainspring.actor(),
         case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
              when new.is_enabled and not old.is_enabled then 'enable'
              when old.is_enabled and not new.is_enabled then 'disable' else 'update' end,
         'trigger', coalesce(new.name, old.name),
-        (select jsonb_object_agg(key, value) from jsonb_each(was)
-          where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
-          where was -> key is distinct from value));
+        (select jsonb_object_agg(key, case when key = 'payload'
+                                           then mainspring.shown_template(old) else value end)
+           from jsonb_each(was) where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, case when key = 'payload'
+                                           then mainspring.shown_template(new) else value end)
+           from jsonb_each(is_now) where was -> key is distinct from value));
     return null;
 end
 $$;
@@ -1289,7 +1295,7 @@ CREATE FUNCTION mainspring.definition_facts(definition mainspring.definitions) R
     LANGUAGE sql STABLE
     SET "TimeZone" TO 'UTC'
     SET "IntervalStyle" TO 'postgres'
-    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(definition_facts.definition) - ARRAY['key'::text, 'version'::text, 'is_plain'::text, 'created_at'::text, 'updated_at'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
+    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(definition_facts.definition) - ARRAY['key'::text, 'version'::text, 'is_plain'::text, 'created_at'::text, 'updated_at'::text, 'secret_paths'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
 
 CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2096,6 +2102,10 @@ CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN ((length(name) <= 200) AND (name ~ '^[A-Za-z0-9_:-]+(\.[A-Za-z0-9_:-]+)*$'::text));
 
+CREATE FUNCTION mainspring.is_marked(schema jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN COALESCE((((schema -> 'writeOnly'::text) = 'true'::jsonb) OR ((schema ->> 'format'::text) = 'password'::text)), false);
+
 CREATE TABLE mainspring.tenants (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     created_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -2158,10 +2168,10 @@ CREATE FUNCTION mainspring.keep_version() RETURNS trigger
 begin
     insert into mainspring.definition_versions (
         key, version, kind, timeout, backoff_base, backoff_factor, backoff_cap, backoff_jitter,
-        arg_schema, spec)
+        arg_schema, spec, secret_paths)
     values (
         new.key, new.version, new.kind, new.timeout, new.backoff_base, new.backoff_factor,
-        new.backoff_cap, new.backoff_jitter, new.arg_schema, new.spec)
+        new.backoff_cap, new.backoff_jitter, new.arg_schema, new.spec, new.secret_paths)
     on conflict (key, version) do nothing;
     return null;
 end
@@ -2427,6 +2437,25 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.definition_versions (
+    key text NOT NULL COLLATE pg_catalog."C",
+    version integer NOT NULL,
+    kind text NOT NULL,
+    timeout interval NOT NULL,
+    backoff_base interval NOT NULL,
+    backoff_factor double precision NOT NULL,
+    backoff_cap interval NOT NULL,
+    backoff_jitter interval NOT NULL,
+    arg_schema jsonb,
+    spec jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    secret_paths jsonb
+);
+
+CREATE FUNCTION mainspring.paths_of(definition text, version integer) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN (SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg FROM mainspring.definition_versions kept, LATERAL jsonb_array_elements(kept.secret_paths) path(value) WHERE ((kept.key = paths_of.definition) AND (kept.secret_paths IS NOT NULL) AND (kept.version = ANY (ARRAY[paths_of.version, (SELECT now.version FROM mainspring.definitions now WHERE (now.key = paths_of.definition))]))));
+
 CREATE FUNCTION mainspring.plan_key(schedule mainspring.schedules) RETURNS uuid
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -2532,6 +2561,7 @@ begin
         perform mainspring.refuse_definition(new.key, 'argv', 'must be an array of arguments');
     end if;
     new.updated_at := now();
+    new.secret_paths := mainspring.secret_paths(new.arg_schema);
     if tg_op = 'INSERT' then
         -- Of one that was deleted there may still be jobs.
         new.version := 1 + coalesce((select max(kept.version)
@@ -2617,6 +2647,41 @@ begin
       left join mainspring.tenants as t on t.tenant_id = read_steps.tenant,
            lateral (select coalesce(d.limit_name, case when t.max_running is not null then '' end)
                            as limit_name) as room;
+end
+$$;
+
+CREATE FUNCTION mainspring.redacted(payload jsonb, paths jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    path jsonb;
+begin
+    for path in select jsonb_array_elements(paths) loop
+        payload := mainspring.redacted_at(payload, array(select jsonb_array_elements_text(path)));
+    end loop;
+    return payload;
+end
+$$;
+
+CREATE FUNCTION mainspring.redacted_at(value jsonb, path text[]) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    if value is null or value = 'null' then
+        return value;
+    elsif cardinality(path) = 0 then
+        return '"[redacted]"';
+    elsif jsonb_typeof(value) = 'object' then
+        return (select coalesce(jsonb_object_agg(key, case when path[1] in ('*', key)
+                                    then mainspring.redacted_at(member, path[2:])
+                                    else member end), '{}')
+                  from jsonb_each(value) as part (key, member));
+    elsif jsonb_typeof(value) = 'array' and path[1] = '*' then
+        return (select coalesce(jsonb_agg(mainspring.redacted_at(member, path[2:])
+                                          order by position), '[]')
+                  from jsonb_array_elements(value) with ordinality as part (member, position));
+    end if;
+    return value;
 end
 $$;
 
@@ -2820,6 +2885,50 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.restored(edited jsonb, stored jsonb, paths jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    path jsonb;
+begin
+    for path in select jsonb_array_elements(paths) loop
+        edited := mainspring.restored_at(
+            edited, stored, array(select jsonb_array_elements_text(path)));
+    end loop;
+    return edited;
+end
+$$;
+
+CREATE FUNCTION mainspring.restored_at(edited jsonb, stored jsonb, path text[]) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    if cardinality(path) = 0 then
+        if edited = '"[redacted]"' and stored is null then
+            perform mainspring.refuse('MS001', 'the payload says [redacted] where nothing is '
+                || 'stored, or where an array has another length; give the real value');
+        end if;
+        return case when edited = '"[redacted]"' then stored else edited end;
+    elsif jsonb_typeof(edited) = 'object' then
+        return (select coalesce(jsonb_object_agg(key, case when path[1] in ('*', key)
+                                    then mainspring.restored_at(member,
+                                        case when jsonb_typeof(stored) = 'object'
+                                             then stored -> key end, path[2:])
+                                    else member end), '{}')
+                  from jsonb_each(edited) as part (key, member));
+    elsif jsonb_typeof(edited) = 'array' and path[1] = '*' then
+        return (select coalesce(jsonb_agg(mainspring.restored_at(member,
+                                    case when jsonb_typeof(stored) = 'array'
+                                              and jsonb_array_length(stored)
+                                                  = jsonb_array_length(edited)
+                                         then stored -> (position - 1)::integer end, path[2:])
+                                          order by position), '[]')
+                  from jsonb_array_elements(edited) with ordinality as part (member, position));
+    end if;
+    return edited;
+end
+$$;
+
 CREATE FUNCTION mainspring.retry(job_id bigint, payload jsonb DEFAULT NULL::jsonb, tenant text DEFAULT 'default'::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2853,6 +2962,9 @@ begin
             || '; it cannot become queued', jsonb_build_object(
             'job_id', retry.job_id, 'state', live_state, 'target', 'queued'));
     end if;
+    -- Who edits a payload has seen a redacted one.
+    payload := mainspring.restored(retry.payload, ended.payload, mainspring.paths_of(
+        ended.definition, ended.definition_version));
     -- A key of the content goes with the content.
     if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
         ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'
@@ -2965,6 +3077,121 @@ CREATE FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) RETURNS
     SET "TimeZone" TO 'UTC'
     SET "IntervalStyle" TO 'postgres'
     RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(schedule_facts.schedule) - ARRAY['schedule_id'::text, 'run_at'::text, 'created_at'::text, 'updated_at'::text, 'anchor_at'::text, 'disabled_reason'::text, 'declared'::text, 'origin'::text, 'is_templated'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
+
+CREATE FUNCTION mainspring.schema_at(document jsonb, pointer text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN ((pointer ~~ '#/%'::text) AND (pointer !~~ '%\%%'::text)) THEN (document #> (SELECT array_agg(replace(replace(step.part, '~1'::text, '/'::text), '~0'::text, '~'::text) ORDER BY step."position") AS array_agg FROM unnest(string_to_array(substr(schema_at.pointer, 3), '/'::text)) WITH ORDINALITY step(part, "position"))) ELSE NULL::jsonb END;
+
+CREATE FUNCTION mainspring.schemas_in(document jsonb, schema jsonb, path text[], refs text[]) RETURNS TABLE(part jsonb, part_path text[], part_refs text[], circle text, is_lost boolean)
+    LANGUAGE sql IMMUTABLE
+    AS $_$
+    with part as (
+        select member.value as part,
+               case keyword.step when 'name' then path || member.key
+                                 when 'any' then path || '*'::text else path end as part_path
+          from (values ('properties', 'name'), ('patternProperties', 'any'),
+                       ('dependentSchemas', 'here'), ('dependencies', 'here'))
+               as keyword (name, step),
+               lateral jsonb_each(case when jsonb_typeof(schema -> keyword.name) = 'object'
+                                       then schema -> keyword.name else '{}' end) as member
+        union all
+        select member.value,
+               case keyword.step when 'any' then path || '*'::text else path end
+          from (values ('additionalProperties', 'any'), ('unevaluatedProperties', 'any'),
+                       ('items', 'any'), ('prefixItems', 'any'), ('additionalItems', 'any'),
+                       ('unevaluatedItems', 'any'), ('contains', 'any'), ('allOf', 'here'),
+                       ('anyOf', 'here'), ('oneOf', 'here'), ('if', 'here'), ('then', 'here'),
+                       ('else', 'here')) as keyword (name, step),
+               lateral jsonb_array_elements(
+                   case jsonb_typeof(schema -> keyword.name)
+                        when 'array' then schema -> keyword.name
+                        when 'object' then jsonb_build_array(schema -> keyword.name)
+                        else '[]' end) as member
+    ), referred as (
+        select schema ->> keyword as target
+          from unnest('{$ref,$dynamicRef,$recursiveRef}'::text[]) as keyword
+         where jsonb_typeof(schema -> keyword) = 'string'
+    )
+    select part, part_path, refs, null, false from part where jsonb_typeof(part) = 'object'
+    union all
+    select null, path, refs, target, false from referred where target = any (refs)
+    union all
+    select found, path, refs || target, null, found is null
+      from referred, lateral mainspring.schema_at(document, target) as found
+     where target <> all (refs) and (found is null or jsonb_typeof(found) = 'object')
+$_$;
+
+CREATE FUNCTION mainspring.secret_paths(schema jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+declare
+    node record;
+    walked integer := 0;
+    marked jsonb := '[]';
+    reaching text[] := '{}';
+    circles jsonb := '[]';
+    closing jsonb;
+begin
+    if schema is null or not jsonb_path_exists(
+        schema, '$.** ? (@.writeOnly == true || @.format == "password")') then
+        return null;
+    end if;
+    for node in
+        with recursive walk as (
+            select schema as part, '{}'::text[] as part_path, '{#}'::text[] as part_refs,
+                   null::text as circle, false as is_lost
+            union all
+            select inside.*
+              from walk,
+                   lateral mainspring.schemas_in(
+                       schema, walk.part, walk.part_path, walk.part_refs) as inside
+             where walk.part is not null and not mainspring.is_marked(walk.part)
+               and cardinality(walk.part_path) < 50
+        )
+        select * from walk
+    loop
+        if node.circle is not null then
+            circles := circles || jsonb_build_object(
+                'path', node.part_path, 'refs', node.part_refs, 'to', node.circle);
+            continue;
+        end if;
+        walked := walked + (not node.is_lost)::integer;
+        if walked > 10000 then
+            return '[["*"]]';
+        end if;
+        if node.is_lost or mainspring.is_marked(node.part)
+           or cardinality(node.part_path) = 50 then
+            marked := marked || jsonb_build_array(to_jsonb(node.part_path));
+            reaching := reaching || node.part_refs;
+        end if;
+    end loop;
+    loop
+        select jsonb_agg(circle) into closing from jsonb_array_elements(circles) as circle
+         where circle ->> 'to' = any (reaching);
+        exit when closing is null;
+        select coalesce(jsonb_agg(circle), '[]') into circles
+          from jsonb_array_elements(circles) as circle
+         where circle ->> 'to' <> all (reaching);
+        select marked || jsonb_agg(circle -> 'path') into marked
+          from jsonb_array_elements(closing) as circle;
+        reaching := reaching || array(
+            select jsonb_array_elements_text(circle -> 'refs')
+              from jsonb_array_elements(closing) as circle);
+    end loop;
+    if exists (select from jsonb_array_elements(marked) as path where path = '[]') then
+        return '[["*"]]';
+    end if;
+    return (
+        select jsonb_agg(path order by path)
+          from (select distinct path from jsonb_array_elements(marked) as path) as each
+         where not exists (
+            select from jsonb_array_elements(marked) as above
+             where jsonb_array_length(above) < jsonb_array_length(path)
+               and not exists (
+                   select from generate_series(0, jsonb_array_length(above) - 1) as step
+                    where above -> step <> path -> step)));
+end
+$_$;
 
 CREATE FUNCTION mainspring.set_clock() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3172,6 +3399,34 @@ begin
     return null;
 end
 $$;
+
+CREATE FUNCTION mainspring.shown_payload(schedule mainspring.schedules) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN COALESCE((SELECT mainspring.redacted((shown_payload.schedule).payload, defined.secret_paths) AS redacted FROM mainspring.definitions defined WHERE ((defined.key = (shown_payload.schedule).definition) AND (defined.secret_paths IS NOT NULL))), (schedule).payload);
+
+CREATE TABLE mainspring.triggers (
+    trigger_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    priority smallint,
+    is_enabled boolean DEFAULT true NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    event text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
+    dedupe_window interval,
+    queue text COLLATE pg_catalog."C",
+    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
+    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
+);
+
+CREATE FUNCTION mainspring.shown_template(source mainspring.triggers) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN COALESCE((SELECT mainspring.redacted((shown_template.source).payload, defined.secret_paths) AS redacted FROM mainspring.definitions defined WHERE ((defined.key = (shown_template.source).definition) AND (defined.secret_paths IS NOT NULL))), (source).payload);
 
 CREATE FUNCTION mainspring.spread_by(schedule mainspring.schedules) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -3394,26 +3649,6 @@ begin
 end
 $$;
 
-CREATE TABLE mainspring.triggers (
-    trigger_id bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    priority smallint,
-    is_enabled boolean DEFAULT true NOT NULL,
-    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL COLLATE pg_catalog."C",
-    event text NOT NULL COLLATE pg_catalog."C",
-    definition text NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
-    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
-    dedupe_window interval,
-    queue text COLLATE pg_catalog."C",
-    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
-    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
-    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
-);
-
 CREATE FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) RETURNS jsonb
     LANGUAGE sql STABLE
     SET "TimeZone" TO 'UTC'
@@ -3481,6 +3716,13 @@ CREATE FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb
 declare
     schedule mainspring.schedules := mainspring.find_schedule(tenant, name);
 begin
+    -- Who edits a payload has seen a redacted one.
+    if changes ? 'payload' then
+        changes := changes || jsonb_build_object('payload', mainspring.restored(
+            changes -> 'payload', schedule.payload,
+            (select defined.secret_paths from mainspring.definitions as defined
+              where defined.key = schedule.definition)));
+    end if;
     schedule := mainspring.store_schedule(jsonb_populate_record(schedule, changes));
     return schedule.schedule_id;
 exception when unique_violation then
@@ -3737,69 +3979,97 @@ CREATE TABLE mainspring.jobs_history (
 PARTITION BY RANGE (finished_at);
 
 CREATE VIEW mainspring.job_status AS
- SELECT jobs.job_id,
-    jobs.tenant_id,
-    jobs.definition,
-    jobs.queue,
-    jobs.state,
-    jobs.waits_for,
-    jobs.priority,
-    jobs.payload,
-    jobs.created_at,
-    jobs.scheduled_for,
-    jobs.started_at,
-    jobs.finished_at,
-    jobs.deadline_at,
-    jobs.cancel_requested_at,
-    jobs.attempt,
-    jobs.failures,
-    jobs.losses,
-    jobs.max_attempts,
-    jobs.dedupe_key,
-    jobs.correlation_id,
-    jobs.tags,
-    jobs.progress,
-    jobs.checkpoint,
-    jobs.result,
-    jobs.last_error,
-    jobs.worker_id,
-    jobs.schedule_id,
-    jobs.slot_at,
-    jobs.origin,
-    jobs.definition_version
-   FROM mainspring.jobs
+ SELECT job.job_id,
+    job.tenant_id,
+    job.definition,
+    job.queue,
+    job.state,
+    job.waits_for,
+    job.priority,
+        CASE
+            WHEN (job.definition IN ( SELECT definition_versions.key
+               FROM mainspring.definition_versions
+              WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
+               FROM (mainspring.definition_versions kept
+                 LEFT JOIN mainspring.definitions defined USING (key)),
+                LATERAL jsonb_array_elements(kept.secret_paths) path(value)
+              WHERE ((kept.key = job.definition) AND ((kept.version = job.definition_version) OR (kept.version = defined.version)))))
+            ELSE job.payload
+        END AS payload,
+    job.created_at,
+    job.scheduled_for,
+    job.started_at,
+    job.finished_at,
+    job.deadline_at,
+    job.cancel_requested_at,
+    job.attempt,
+    job.failures,
+    job.losses,
+    job.max_attempts,
+    job.dedupe_key,
+    job.correlation_id,
+    job.tags,
+    job.progress,
+        CASE
+            WHEN ((job.checkpoint IS NOT NULL) AND (job.definition IN ( SELECT definition_versions.key
+               FROM mainspring.definition_versions
+              WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
+            ELSE job.checkpoint
+        END AS checkpoint,
+    job.result,
+    job.last_error,
+    job.worker_id,
+    job.schedule_id,
+    job.slot_at,
+    job.origin,
+    job.definition_version
+   FROM mainspring.jobs job
 UNION ALL
- SELECT jobs_history.job_id,
-    jobs_history.tenant_id,
-    jobs_history.definition,
-    jobs_history.queue,
-    jobs_history.state,
-    jobs_history.waits_for,
-    jobs_history.priority,
-    jobs_history.payload,
-    jobs_history.created_at,
-    jobs_history.scheduled_for,
-    jobs_history.started_at,
-    jobs_history.finished_at,
-    jobs_history.deadline_at,
-    jobs_history.cancel_requested_at,
-    jobs_history.attempt,
-    jobs_history.failures,
-    jobs_history.losses,
-    jobs_history.max_attempts,
-    jobs_history.dedupe_key,
-    jobs_history.correlation_id,
-    jobs_history.tags,
-    jobs_history.progress,
-    jobs_history.checkpoint,
-    jobs_history.result,
-    jobs_history.last_error,
-    jobs_history.worker_id,
-    jobs_history.schedule_id,
-    jobs_history.slot_at,
-    jobs_history.origin,
-    jobs_history.definition_version
-   FROM mainspring.jobs_history;
+ SELECT job.job_id,
+    job.tenant_id,
+    job.definition,
+    job.queue,
+    job.state,
+    job.waits_for,
+    job.priority,
+        CASE
+            WHEN (job.definition IN ( SELECT definition_versions.key
+               FROM mainspring.definition_versions
+              WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
+               FROM (mainspring.definition_versions kept
+                 LEFT JOIN mainspring.definitions defined USING (key)),
+                LATERAL jsonb_array_elements(kept.secret_paths) path(value)
+              WHERE ((kept.key = job.definition) AND ((kept.version = job.definition_version) OR (kept.version = defined.version)))))
+            ELSE job.payload
+        END AS payload,
+    job.created_at,
+    job.scheduled_for,
+    job.started_at,
+    job.finished_at,
+    job.deadline_at,
+    job.cancel_requested_at,
+    job.attempt,
+    job.failures,
+    job.losses,
+    job.max_attempts,
+    job.dedupe_key,
+    job.correlation_id,
+    job.tags,
+    job.progress,
+        CASE
+            WHEN ((job.checkpoint IS NOT NULL) AND (job.definition IN ( SELECT definition_versions.key
+               FROM mainspring.definition_versions
+              WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
+            ELSE job.checkpoint
+        END AS checkpoint,
+    job.result,
+    job.last_error,
+    job.worker_id,
+    job.schedule_id,
+    job.slot_at,
+    job.origin,
+    job.definition_version
+   FROM mainspring.jobs_history job;
 
 CREATE TABLE mainspring.votes (
     job_id bigint NOT NULL,
@@ -3987,20 +4257,6 @@ CREATE TABLE mainspring.clocks (
     last_error text
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
-
-CREATE TABLE mainspring.definition_versions (
-    key text NOT NULL COLLATE pg_catalog."C",
-    version integer NOT NULL,
-    kind text NOT NULL,
-    timeout interval NOT NULL,
-    backoff_base interval NOT NULL,
-    backoff_factor double precision NOT NULL,
-    backoff_cap interval NOT NULL,
-    backoff_jitter interval NOT NULL,
-    arg_schema jsonb,
-    spec jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
 
 CREATE TABLE mainspring.dependencies (
     job_id bigint NOT NULL,
@@ -4392,7 +4648,14 @@ CREATE VIEW mainspring.trigger_status AS
     trigger.name,
     trigger.event,
     trigger.definition,
-    trigger.payload,
+        CASE
+            WHEN (trigger.definition IN ( SELECT definitions.key
+               FROM mainspring.definitions
+              WHERE (definitions.secret_paths IS NOT NULL))) THEN mainspring.redacted(trigger.payload, ( SELECT defined.secret_paths
+               FROM mainspring.definitions defined
+              WHERE (defined.key = trigger.definition)))
+            ELSE trigger.payload
+        END AS payload,
     trigger.unknown_paths,
     trigger.dedupe_window,
     trigger.queue,
@@ -4537,6 +4800,8 @@ CREATE INDEX buckets_full ON mainspring.buckets USING btree (full_at);
 CREATE INDEX clocks_checking ON mainspring.clocks USING btree (schedule_id) WHERE (checking_until IS NOT NULL);
 
 CREATE INDEX clocks_due ON mainspring.clocks USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
+
+CREATE INDEX definition_versions_secret ON mainspring.definition_versions USING btree (key) WHERE (secret_paths IS NOT NULL);
 
 CREATE INDEX dependencies_open ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NULL);
 
@@ -4785,6 +5050,8 @@ REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenant
 
 REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_marked(schema jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
@@ -4814,6 +5081,8 @@ REVOKE ALL ON FUNCTION mainspring.move_on(job_id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_limit() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.paths_of(definition text, version integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.plan_key(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -4847,6 +5116,10 @@ REVOKE ALL ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, te
 
 REVOKE ALL ON FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.restored(edited jsonb, stored jsonb, paths jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.restored_at(edited jsonb, stored jsonb, path text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) FROM PUBLIC;
@@ -4857,6 +5130,12 @@ REVOKE ALL ON FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp
 
 REVOKE ALL ON FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.schema_at(document jsonb, pointer text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.schemas_in(document jsonb, schema jsonb, path text[], refs text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.secret_paths(schema jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.set_clock() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) FROM PUBLIC;
@@ -4866,6 +5145,10 @@ REVOKE ALL ON FUNCTION mainspring.settle_cancel(job_id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.settle_parents(parents bigint[], most integer, OUT is_ours boolean, OUT settled integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.settle_slot() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.shown_payload(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.shown_template(source mainspring.triggers) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.spread_by(schedule mainspring.schedules) FROM PUBLIC;
 

@@ -64,7 +64,7 @@ class CommandExecutor:
             arguments = command.template.arguments(job.payload())
         except InvalidPayload as error:
             return Fail(str(error))
-        printed = job.printed = Printed()
+        printed = job.printed = Printed(job.redactor)
         process = self._spawn(job, command, arguments)
         self._pids.add(process.pid)
         printed.began(process.pid)
@@ -73,6 +73,7 @@ class CommandExecutor:
         finally:
             self._pids.discard(process.pid)
             self._end_rest(job, process)
+            printed.close()
             await _at_any_rate(self._facilities.store_printed(job))
         return _answer(command, code)
 

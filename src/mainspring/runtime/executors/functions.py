@@ -38,7 +38,7 @@ class FunctionExecutor:
         self._facilities = facilities
 
     async def run(self, job: HeldJob, definition: Definition) -> dict[str, Any]:
-        printed = job.printed = Printed()
+        printed = job.printed = Printed(job.redactor)
         job.transaction = transaction = JobTransaction(
             job.report, job.worker_id, async_source=self._facilities.async_source
         )
@@ -47,9 +47,11 @@ class FunctionExecutor:
         except psycopg.Error as error:
             raise AttemptFailed(_sentence(error)) from None
         finally:
+            printed.close()
             await self._facilities.store_printed(job)
         try:
-            return read_answer(answer)
+            # An error shows the answer, and may show a part of it only.
+            return read_answer(job.redactor.value(answer) if job.redactor else answer)
         except AttemptFailed as error:
             printed.complain(f"{error}\n")
             await transaction.akeep()

@@ -29,6 +29,7 @@ from mainspring import telemetry
 from mainspring.db import pool
 from mainspring.domain.errors import InputError
 from mainspring.domain.outcomes import Succeed, of_answer
+from mainspring.domain.redaction import Redactor
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.context import Context, JobCanceled
 from mainspring.runtime.held import HeldJob
@@ -56,6 +57,7 @@ class ChildCall:
     worker_id: int
     wants_context: bool
     url: str
+    redactor: Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class ProcessExecutor:
                 job.worker_id,
                 wants_context,
                 self._url,
+                job.redactor,
             )
             loop = asyncio.get_running_loop()
 
@@ -219,16 +222,18 @@ def _serve(pipe: Pipe) -> None:
         except EOFError:
             return
         _stop_requested.clear()
-        pipe.send(_answer(call, pipe))
+        with telemetry.hiding(call.redactor):
+            pipe.send(_answer(call, pipe))
 
 
 def _answer(call: ChildCall, pipe: Pipe) -> tuple[Any, ...]:
     job = HeldJob(call.row, call.worker_id, 0.0)  # type: ignore[arg-type]
+    job.redactor = call.redactor
     try:
         result = _call_handler(call, job, pipe)
         if job.transaction is not None and job.transaction.is_open:
             if isinstance(of_answer(result), Succeed):
-                job.transaction.commit((0, 0), encode_result(result))
+                job.transaction.commit((0, 0), encode_result(result, job.redactor))
                 return ("done", result, True)
             job.transaction.roll_back(JobCanceled("the handler did not succeed"))
     except UnstorableResult as error:

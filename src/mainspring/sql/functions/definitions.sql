@@ -219,6 +219,7 @@ begin
         perform mainspring.refuse_definition(new.key, 'argv', 'must be an array of arguments');
     end if;
     new.updated_at := now();
+    new.secret_paths := mainspring.secret_paths(new.arg_schema);
     if tg_op = 'INSERT' then
         -- Of one that was deleted there may still be jobs.
         new.version := 1 + coalesce((select max(kept.version)
@@ -247,10 +248,10 @@ as $$
 begin
     insert into mainspring.definition_versions (
         key, version, kind, timeout, backoff_base, backoff_factor, backoff_cap, backoff_jitter,
-        arg_schema, spec)
+        arg_schema, spec, secret_paths)
     values (
         new.key, new.version, new.kind, new.timeout, new.backoff_base, new.backoff_factor,
-        new.backoff_cap, new.backoff_jitter, new.arg_schema, new.spec)
+        new.backoff_cap, new.backoff_jitter, new.arg_schema, new.spec, new.secret_paths)
     on conflict (key, version) do nothing;
     return null;
 end
@@ -300,8 +301,8 @@ language sql stable
 set timezone = 'UTC'
 set intervalstyle = 'postgres'
 return (select jsonb_object_agg(key, value)
-          from jsonb_each(to_jsonb(definition)
-                          - array['key', 'version', 'is_plain', 'created_at', 'updated_at'])
+          from jsonb_each(to_jsonb(definition) - array['key', 'version', 'is_plain', 'created_at',
+                                                       'updated_at', 'secret_paths'])
          where value <> 'null');
 
 create or replace function mainspring.audit_definition()

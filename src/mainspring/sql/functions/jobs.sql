@@ -666,6 +666,9 @@ begin
             || '; it cannot become queued', jsonb_build_object(
             'job_id', retry.job_id, 'state', live_state, 'target', 'queued'));
     end if;
+    -- Who edits a payload has seen a redacted one.
+    payload := mainspring.restored(retry.payload, ended.payload, mainspring.paths_of(
+        ended.definition, ended.definition_version));
     -- A key of the content goes with the content.
     if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
         ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'

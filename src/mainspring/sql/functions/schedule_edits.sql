@@ -98,6 +98,13 @@ as $$
 declare
     schedule mainspring.schedules := mainspring.find_schedule(tenant, name);
 begin
+    -- Who edits a payload has seen a redacted one.
+    if changes ? 'payload' then
+        changes := changes || jsonb_build_object('payload', mainspring.restored(
+            changes -> 'payload', schedule.payload,
+            (select defined.secret_paths from mainspring.definitions as defined
+              where defined.key = schedule.definition)));
+    end if;
     schedule := mainspring.store_schedule(jsonb_populate_record(schedule, changes));
     return schedule.schedule_id;
 exception when unique_violation then

@@ -413,6 +413,7 @@ begin
     if tg_op = 'UPDATE' and was = is_now then
         return null;
     end if;
+    -- What has changed is told by the real payload, and kept without its secrets.
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
     values (
         coalesce(new.tenant_id, old.tenant_id),
@@ -421,10 +422,12 @@ begin
              when new.enabled and not old.enabled then 'enable'
              when old.enabled and not new.enabled then 'disable' else 'update' end,
         'schedule', coalesce(new.name, old.name), new.disabled_reason,
-        (select jsonb_object_agg(key, value) from jsonb_each(was)
-          where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
-          where was -> key is distinct from value));
+        (select jsonb_object_agg(key, case when key = 'payload' then mainspring.shown_payload(old)
+                                           else value end)
+           from jsonb_each(was) where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, case when key = 'payload' then mainspring.shown_payload(new)
+                                           else value end)
+           from jsonb_each(is_now) where was -> key is distinct from value));
     return null;
 end
 $$;

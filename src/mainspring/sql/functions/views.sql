@@ -1,17 +1,49 @@
 -- The read-only views of the SQL door. Tables are private; these stay stable.
+--
+-- What workers write is redacted before it leaves them. Payloads and checkpoints are handed to
+-- handlers as they are, so here is where their secrets are kept from readers. Jobs of definitions
+-- without secrets pay for a look into a small set, made once a query.
 
 create or replace view mainspring.job_status as
-select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
-       scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt, failures,
-       losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint, result,
-       last_error, worker_id, schedule_id, slot_at, origin, definition_version
-  from mainspring.jobs
+select job_id, tenant_id, definition, queue, state, waits_for, priority,
+       case when definition in (select key from mainspring.definition_versions
+                                 where secret_paths is not null)
+            then mainspring.redacted(payload, (
+                select jsonb_agg(distinct path)
+                  from mainspring.definition_versions as kept
+                  left join mainspring.definitions as defined using (key),
+                       lateral jsonb_array_elements(kept.secret_paths) as path
+                 where kept.key = job.definition
+                   and kept.version in (job.definition_version, defined.version)))
+            else payload end as payload,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress,
+       case when checkpoint is not null
+                 and definition in (select key from mainspring.definition_versions
+                                     where secret_paths is not null)
+            then '"[redacted]"' else checkpoint end as checkpoint,
+       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version
+  from mainspring.jobs as job
 union all
-select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
-       scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt, failures,
-       losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint, result,
-       last_error, worker_id, schedule_id, slot_at, origin, definition_version
-  from mainspring.jobs_history;
+select job_id, tenant_id, definition, queue, state, waits_for, priority,
+       case when definition in (select key from mainspring.definition_versions
+                                 where secret_paths is not null)
+            then mainspring.redacted(payload, (
+                select jsonb_agg(distinct path)
+                  from mainspring.definition_versions as kept
+                  left join mainspring.definitions as defined using (key),
+                       lateral jsonb_array_elements(kept.secret_paths) as path
+                 where kept.key = job.definition
+                   and kept.version in (job.definition_version, defined.version)))
+            else payload end as payload,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress,
+       case when checkpoint is not null
+                 and definition in (select key from mainspring.definition_versions
+                                     where secret_paths is not null)
+            then '"[redacted]"' else checkpoint end as checkpoint,
+       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version
+  from mainspring.jobs_history as job;
 
 create or replace view mainspring.attempt_status as
 select attempt.job_id, attempt.number, attempt.status, attempt.worker_id,
@@ -159,9 +191,16 @@ select member.flow_id, member.step, job.job_id, job.tenant_id, job.definition, j
               where dependency.job_id = job.job_id order by 1) as parent_ids
   from mainspring.flow_jobs as member
   join mainspring.job_status as job using (job_id);
+
 create or replace view mainspring.trigger_status as
 select trigger.trigger_id, trigger.tenant_id, trigger.name, trigger.event, trigger.definition,
-       trigger.payload, trigger.unknown_paths, trigger.dedupe_window, trigger.queue,
+       case when trigger.definition in (select key from mainspring.definitions
+                                         where secret_paths is not null)
+            then mainspring.redacted(trigger.payload, (
+                select defined.secret_paths from mainspring.definitions as defined
+                 where defined.key = trigger.definition))
+            else trigger.payload end as payload,
+       trigger.unknown_paths, trigger.dedupe_window, trigger.queue,
        trigger.priority, trigger.is_enabled, trigger.created_at, trigger.updated_at,
        newest.dispatched_at as last_dispatched_at, newest.outcome as last_outcome,
        newest.event_id as last_event_id, newest.job_id as last_job_id, newest.error as last_error
@@ -214,3 +253,7 @@ begin
     drop table mainspring.kept_grants;
 end
 $$;
+
+-- Whoever reads a view needs the right to call what it calls. These look at nothing but what they
+-- are given.
+grant execute on function mainspring.redacted, mainspring.redacted_at to public;

@@ -1,0 +1,80 @@
+"""The secrets of a job that runs, or of a schedule that is looked at: real for the code that works
+with them, hidden from everyone else."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from mainspring import telemetry
+from mainspring.db.calls import arun
+from mainspring.db.spares import AsyncSpares
+from mainspring.domain.definitions import Handler
+from mainspring.domain.errors import UnreadableSecret
+from mainspring.domain.outcomes import AttemptFailed
+from mainspring.domain.redaction import NO_SECRETS, Redactor
+from mainspring.domain.secret_paths import Path, secrets_in
+from mainspring.runtime.held import HeldJob
+from mainspring.services.secrets import KeyRing, Owner
+from mainspring.store import secrets as store
+from mainspring.store.clocks import DueSchedule
+
+
+@contextmanager
+def unsealed(job: HeldJob, handler: Handler, keys: KeyRing) -> Iterator[None]:
+    """The job has its real payload, and a redactor that knows what must not be seen of it.
+
+    Raises UnreadableSecret where no key will ever fit, AttemptFailed where another worker's may.
+    """
+    try:
+        opened = keys.open(job.payload(), Owner(job.tenant_id, job.definition))
+    except UnreadableSecret as error:
+        if error.key_id is None:
+            raise
+        raise AttemptFailed(str(error)) from None
+    if opened.is_changed:
+        job.payload_text = orjson.dumps(opened.payload).decode()
+    job.redactor = Redactor(opened.secrets | secrets_in(opened.payload, handler.secret_paths))
+    with telemetry.hiding(job.redactor):
+        yield
+
+
+class ScheduleSecrets:
+    """What a scheduler needs to know of the secrets in payloads."""
+
+    def __init__(self, spares: AsyncSpares, keys: KeyRing) -> None:
+        self._spares, self._keys = spares, keys
+
+    def opened(self, due: DueSchedule) -> DueSchedule:
+        """The schedule with its real payload, which a launcher may look at; as it is where the keys
+        are not here, since its jobs can do without."""
+        owner = Owner(due.spec.tenant_id, due.spec.definition)
+        try:
+            opened = self._keys.open(due.spec.payload, owner)
+        except UnreadableSecret:
+            return due
+        return replace(due, spec=replace(due.spec, payload=opened.payload))
+
+    async def sealed(self, due: DueSchedule, payload: Any, definition: str | None = None) -> Any:
+        """A payload as it is stored with a job, of another definition if given."""
+        if not self._keys or not payload:
+            return payload
+        key = definition or due.spec.definition
+        return self._keys.seal(payload, await self._paths(key), Owner(due.spec.tenant_id, key))
+
+    async def shown(self, due: DueSchedule, reason: str) -> str:
+        """A reason as people may see it."""
+        return (await self.redactor(due)).tail(reason)
+
+    async def redactor(self, due: DueSchedule) -> Redactor:
+        """Knows what must not be seen of the payload of a schedule."""
+        if not due.spec.payload:
+            return NO_SECRETS
+        return Redactor(secrets_in(due.spec.payload, await self._paths(due.spec.definition)))
+
+    async def _paths(self, definition: str) -> tuple[Path, ...]:
+        async with self._spares.connection() as connection:
+            rows = await arun(connection, store.paths_of_definitions([definition]))
+        return store.read_paths(rows[0][1]) if rows else ()
