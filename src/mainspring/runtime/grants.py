@@ -9,6 +9,7 @@ Someone else granting right now is waited for a few milliseconds: what is there 
 come free behind its back.
 """
 
+import math
 import random
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -52,6 +53,8 @@ class Grants:
         self._shared: set[str] = set()
         self._hungry: set[str] = set()
         self._turns: dict[str, Room] = {}
+        self._paced: set[Room] = set()
+        self._paced_at = math.inf
         self._lap = Lap()
 
     def freed(self, rooms: Collection[Room]) -> None:
@@ -86,25 +89,35 @@ class Grants:
 
     async def _grant(self, connection: AsyncConnection[Any]) -> float:
         now = time.monotonic()
+        if now >= self._paced_at:
+            self._freed |= self._paced
+            self._paced, self._paced_at = set(), math.inf
         freed = set(islice(self._freed, _PAGE))
         pages = {name: await self._turn(connection, name) for name in self._hungry}
         lap = await self._lap.page(connection) if self._lap.starts(now) else []
         rooms = freed.union(lap, *pages.values())
         if not rooms:
             self._lap.passed(lap, now=now)
-            return _REST
+            return self._rest()
         granted = await limits.grant(connection, rooms)
         if not granted.is_ours:
             return _SOON * random.uniform(0.5, 1.5)  # noqa: S311 - only jitter
         self._freed -= freed
         self._lap.passed(lap, now=now)
         self._note(pages, granted)
+        if granted.next_in is not None:
+            # A token of a rate is under way to one of these.
+            self._paced |= rooms
+            self._paced_at = min(self._paced_at, time.monotonic() + max(granted.next_in, 0.0))
         if granted.jobs:
             await workers.wake(connection, granted.queues)
             self._on_ready()
         if self._freed or self._hungry or self._lap.is_under_way:
             return 0.0
-        return _REST if granted.next_in is None else min(_REST, max(granted.next_in, 0.0))
+        return self._rest()
+
+    def _rest(self) -> float:
+        return min(_REST, max(self._paced_at - time.monotonic(), 0.0))
 
     async def _turn(self, connection: AsyncConnection[Any], name: str) -> list[Room]:
         """The next few rooms of a limit whose places serve all of them."""
