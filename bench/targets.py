@@ -112,6 +112,8 @@ TARGETS: Final = (
     ),
     Target("latency_p50", "ms beyond a commit", _beyond_a_commit, aim=1.0, is_ceiling=True),
     Target("sustained", _RIVAL, _to_fastest_rival("sustained"), 1.3),
+    Target("drain_100_tenants", "of drain_1", _to_own("drain_100_tenants", "drain_1"), 0.8),
+    Target("fair_share_wait", "jobs", _own("fair_share_wait"), 400, is_ceiling=True),
     Target("drain_history", "of drain_1", _to_own("drain_history", "drain_1"), 0.95),
     Target("drain_backlog", "of drain_1", _to_own("drain_backlog", "drain_1"), 0.95),
     Target(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from bench.benches import Bench
-from bench.cases import drain, enqueue, latency, memory, schedules, sustained
+from bench.cases import drain, enqueue, latency, memory, schedules, shares, sustained
 from bench.catalogue import System
 from bench.measurements import Measurement
 
@@ -15,11 +15,13 @@ CASES: Final[Mapping[str, Case]] = {
     "bulk_enqueue": enqueue.bulk,
     # Judged by the one before it.
     "fire_due": schedules.fire_due,
-    # Next to each other, as the second and third are judged by the first.
+    # Next to each other, as those after it are judged by the first.
     "drain_1": drain.one_worker,
+    "drain_100_tenants": shares.hundred_tenants,
     "drain_history": drain.with_history,
     "drain_backlog": drain.with_backlog,
     "drain_2": drain.two_workers,
+    "fair_share": shares.newcomers,
     "latency": latency.measure,
     "sustained": sustained.measure,
     "drain_snapshot": drain.with_snapshot,
@@ -27,6 +29,6 @@ CASES: Final[Mapping[str, Case]] = {
     "tick_million": schedules.tick,
     "memory": memory.measure,
 }
-ONLY_OURS: Final = frozenset({"memory", "tick_million"})
+ONLY_OURS: Final = frozenset({"drain_100_tenants", "fair_share", "memory", "tick_million"})
 SCHEDULED: Final = frozenset({"fire_due", "schedule_lateness", "tick_million"})
 QUICK: Final = ("single_enqueue", "bulk_enqueue", "fire_due", "drain_1", "latency")

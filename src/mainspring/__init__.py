@@ -35,6 +35,7 @@ __all__ = [
     "SlotOutcome",
     "SlotTrigger",
     "Snooze",
+    "TenantState",
     "Triggered",
 ]
 
@@ -47,6 +48,7 @@ _HOMES = {
     "domain.retry": ("Backoff",),
     "domain.schedules": ("ScheduleSpec", "ScheduleState"),
     "domain.slots": ("CatchUp", "Overlap", "SlotOutcome", "SlotTrigger"),
+    "domain.tenants": ("TenantState",),
     "domain.timings": ("Fire",),
     "domain.types": ("AttemptStatus", "JobState"),
     "functions": ("JobFunction", "JobHandle"),
@@ -65,6 +67,7 @@ if _typing.TYPE_CHECKING:
     from mainspring.domain.retry import Backoff
     from mainspring.domain.schedules import ScheduleSpec, ScheduleState
     from mainspring.domain.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
+    from mainspring.domain.tenants import TenantState
     from mainspring.domain.timings import Fire
     from mainspring.domain.types import AttemptStatus, JobState
     from mainspring.functions import JobFunction, JobHandle

@@ -40,6 +40,7 @@ from mainspring.services import jobs as services
 from mainspring.services.definitions import ensure_synced
 from mainspring.services.schemas import SchemaBook
 from mainspring.settings import Settings
+from mainspring.sharing import Tenants
 from mainspring.store import definitions as definition_store
 
 P = ParamSpec("P")
@@ -65,6 +66,7 @@ class Mainspring(JobOperations):
         self.schedules = Schedules(self)
         self.schedule = self.schedules.declare
         self.launcher = self.schedules.launcher
+        self.tenants = Tenants(self)
         self.register_launcher = self.schedules.register_launcher
         self._synced: frozenset[str] = frozenset()
 

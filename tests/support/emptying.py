@@ -14,7 +14,6 @@ _TABLES = (
     "workers",
     "definitions",
     "definition_versions",
-    "audit",
 )
 
 
@@ -28,4 +27,5 @@ def empty(url: str) -> None:
         for table in _TABLES:
             connection.execute(f"delete from mainspring.{table}".encode())
         connection.execute("delete from mainspring.tenants where tenant_id <> 'default'")
+        connection.execute("delete from mainspring.audit")
         connection.execute("alter sequence mainspring.job_ids restart")

@@ -19,6 +19,7 @@ from mainspring.cli import worker as worker_commands
 from mainspring.cli.cron import cron
 from mainspring.cli.definitions import definitions
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.tenants import tenants
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
 from mainspring.db.access import Database
@@ -31,9 +32,13 @@ from mainspring.domain.errors import (
     ScheduleNotFound,
     SchemaMissing,
     SchemaOutdated,
+    TenantNotFound,
 )
 
-_NOT_DONE = (ConflictError, JobNotFound, JobUnsuccessful, ResultTimeout, ScheduleNotFound)
+_NOT_DONE = (
+    *(ConflictError, JobNotFound, JobUnsuccessful, ResultTimeout),
+    *(ScheduleNotFound, TenantNotFound),
+)
 
 app = typer.Typer(
     name="mainspring",
@@ -49,6 +54,7 @@ app.command()(job_commands.enqueue)
 app.add_typer(job_commands.jobs, name="jobs")
 app.add_typer(schedule_commands.schedules, name="schedules")
 app.add_typer(definitions, name="definitions")
+app.add_typer(tenants, name="tenants")
 app.add_typer(cron, name="cron")
 
 

@@ -17,9 +17,11 @@ MainspringError
 │   ├── IllegalMove
 │   ├── DuplicateSchedule      the name is taken
 │   ├── DuplicateDefinition    the key is taken
+│   ├── DuplicateTenant        the name is taken
 │   └── LeaseLost              an older lease tried to report
 ├── JobNotFound
 ├── ScheduleNotFound
+├── TenantNotFound
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
 └── DatabaseError              the database cannot be used as it is
@@ -186,6 +188,16 @@ class DuplicateDefinition(ConflictError):
         self.key = key
 
 
+class DuplicateTenant(ConflictError):
+    """There is a tenant with this name already."""
+
+    code = "duplicate_tenant"
+
+    def __init__(self, tenant_id: str) -> None:
+        super().__init__(f"there is a tenant {tenant_id!r} already; update it")
+        self.tenant_id = tenant_id
+
+
 class LeaseLost(ConflictError):
     """The report came from an older lease; the job belongs to someone else now."""
 
@@ -215,6 +227,17 @@ class ScheduleNotFound(MainspringError):
         hint = f"; did you mean {suggestion!r}?" if suggestion else ""
         super().__init__(f"there is no schedule {name!r}{hint}")
         self.name, self.suggestion = name, suggestion
+
+
+class TenantNotFound(MainspringError):
+    """No tenant has this name."""
+
+    code = "tenant_not_found"
+
+    def __init__(self, tenant_id: str, suggestion: str | None = None) -> None:
+        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
+        super().__init__(f"there is no tenant {tenant_id!r}{hint}")
+        self.tenant_id, self.suggestion = tenant_id, suggestion
 
 
 class ResultTimeout(MainspringError):

@@ -10,7 +10,7 @@ watchdog: timeouts, cancels, force        maintenance: due, recovery, history
 import asyncio
 import os
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -96,17 +96,17 @@ class Worker:
             prefetch=settings.prefetch,
             room=self._room,
             on_claimed=self._claimed,
-            on_rest=self._rests,
+            on_wants_wake=self._rests,
         )
         self._processes = ProcessExecutor(default_size(), self._url)
         self._stored = StoredHandlers(executors(self, settings))
         self._strangers = Strangers(
-            self._chores, self._stored, on_known=self._start_known, on_unknown=self._note_unknown
+            self._chores, self._stored, on_known=self._claimer.add, on_unknown=self._note_unknown
         )
         self._runners = Runners(
             self._handlers,
             self._stored,
-            buffer=self._claimer.buffer,
+            buffer=self._claimer.buffer.jobs,
             reporter=self._reporter,
             facilities=self,
             concurrency=settings.concurrency,
@@ -310,10 +310,6 @@ class Worker:
             async with self.async_source.connection() as connection:
                 await outputs.store(connection, [output])
 
-    def _start_known(self, jobs: Sequence[HeldJob]) -> None:
-        self._claimer.buffer.extend(jobs)
-        self._runners.start()
-
     def _note_unknown(self, job: HeldJob) -> None:
         if self._settings.unknown_handler == "fail":
             job.began_at = time.monotonic()
@@ -365,6 +361,8 @@ class Worker:
         kind, _, subject = message.partition(":")
         if kind == "q" and subject in self._facts.queues:
             self._claimer.wake()
+        elif kind == "n":
+            self._claimer.hear(subject)
         elif kind == "d":
             self._maintenance.due.wake()
         elif kind == "c" and subject == str(self.worker_id):

@@ -69,6 +69,21 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.announce(queue text, priority integer, tenant text, first_id bigint, due_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if exists (select from mainspring.workers as worker
+                where worker.wants_wake and announce.queue = any (worker.queues)) then
+        perform mainspring.wake(announce.queue, announce.due_at);
+    elsif announce.due_at <= now() and exists (
+        select from mainspring.workers as worker where announce.queue = any (worker.queues)) then
+        perform mainspring.tell_busy(
+            announce.queue, announce.priority, announce.tenant, announce.first_id);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.apply_plan(plan jsonb) RETURNS mainspring.slot_outcome
     LANGUAGE plpgsql
     AS $$
@@ -253,6 +268,31 @@ begin
              when new.enabled and not old.enabled then 'enable'
              when old.enabled and not new.enabled then 'disable' else 'update' end,
         'schedule', coalesce(new.name, old.name), new.disabled_reason,
+        (select jsonb_object_agg(key, value) from jsonb_each(was)
+          where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
+          where was -> key is distinct from value));
+    return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.audit_tenant() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'created_at' else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'created_at' else '{}' end;
+begin
+    if was = is_now then
+        return null;
+    end if;
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    values (
+        coalesce(new.tenant_id, old.tenant_id),
+        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
+        'tenant', coalesce(new.tenant_id, old.tenant_id),
         (select jsonb_object_agg(key, value) from jsonb_each(was)
           where is_now -> key is distinct from value),
         (select jsonb_object_agg(key, value) from jsonb_each(is_now)
@@ -1002,9 +1042,19 @@ CREATE TABLE mainspring.definitions (
     spec jsonb DEFAULT '{}'::jsonb NOT NULL,
     tags text[] DEFAULT '{}'::text[] NOT NULL,
     retention interval,
+    limit_name text COLLATE pg_catalog."C",
+    limit_by text[],
+    approvals_needed smallint DEFAULT 0 NOT NULL,
+    approval_expiry interval,
+    approvers text[],
+    CONSTRAINT definitions_approval_expiry_check CHECK ((approval_expiry > '00:00:00'::interval)),
+    CONSTRAINT definitions_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 100))),
+    CONSTRAINT definitions_approvers_check CHECK ((cardinality(approvers) > 0)),
     CONSTRAINT definitions_arg_schema_check CHECK ((jsonb_typeof(arg_schema) = 'object'::text)),
     CONSTRAINT definitions_backoff_factor_check CHECK ((backoff_factor >= (1)::double precision)),
     CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
+    CONSTRAINT definitions_limit_by_check CHECK ((cardinality(limit_by) > 0)),
+    CONSTRAINT definitions_limit_name_check CHECK ((limit_name <> ''::text)),
     CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
     CONSTRAINT definitions_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
     CONSTRAINT definitions_queue_check CHECK ((queue <> ''::text)),
@@ -1150,7 +1200,11 @@ begin
              where worker.wants_wake and jobs.queue = any (worker.queues))
              and mainspring.message_for(jobs.queue, jobs.scheduled_for) is not null
             then pg_notify('mainspring',
-                           mainspring.message_for(jobs.queue, jobs.scheduled_for)) end
+                           mainspring.message_for(jobs.queue, jobs.scheduled_for))
+            when jobs.waits_for is null and exists (
+            select from mainspring.workers as worker where jobs.queue = any (worker.queues))
+            then mainspring.tell_busy(
+                jobs.queue, jobs.priority, jobs.tenant_id, jobs.job_id) end
         into job_id, is_new, woken;
         if found then
             return;
@@ -1241,7 +1295,9 @@ begin
     end loop;
 
     if is_new then
-        perform mainspring.wake(job_queue, due_at);
+        perform mainspring.announce(
+            job_queue, coalesce(enqueue_job.priority, defined.priority), enqueue_job.tenant,
+            enqueue_job.job_id, due_at);
     elsif enqueue_job.on_duplicate = 'raise' then
         perform mainspring.refuse('MS020', 'job ' || enqueue_job.job_id
             || ' already holds the dedupe key ' || quote_literal(held_key),
@@ -1266,6 +1322,8 @@ CREATE FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenan
 declare
     plan record;
     wrong integer;
+    -- Below the first of the ids that the jobs will get.
+    last_id bigint := (select last_value from mainspring.job_ids);
 begin
     select * into plan from mainspring.prepare_bulk(
         enqueue_many.definition, 0, enqueue_many.tenant, enqueue_many.queue,
@@ -1302,7 +1360,8 @@ begin
     on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
     returning job_id;
 
-    perform mainspring.wake(plan.job_queue, plan.due_at);
+    perform mainspring.announce(
+        plan.job_queue, plan.job_priority, enqueue_many.tenant, last_id, plan.due_at);
 end
 $$;
 
@@ -1523,6 +1582,8 @@ CREATE TABLE mainspring.jobs (
     slot_at timestamp with time zone,
     origin jsonb,
     definition_version integer DEFAULT 1 NOT NULL,
+    limit_name text COLLATE pg_catalog."C",
+    limit_key text COLLATE pg_catalog."C",
     CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
     CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
     CONSTRAINT jobs_priority_in_range CHECK (((priority >= 0) AND (priority <= 1000))),
@@ -2029,6 +2090,23 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.tell_busy(queue text, priority integer, tenant text, first_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if length(tell_busy.queue) <= 500 and length(tell_busy.tenant) <= 500 and not exists (
+        select from mainspring.jobs as job
+         where job.queue = tell_busy.queue and job.priority = tell_busy.priority
+           and job.tenant_id = tell_busy.tenant
+           and job.job_id between tell_busy.first_id - 1000 and tell_busy.first_id - 1
+           and job.state = 'queued' and job.waits_for is null) then
+        perform pg_notify('mainspring', 'n:' || json_build_array(
+            tell_busy.queue, tell_busy.priority, tell_busy.tenant, tell_busy.first_id, t.weight))
+           from mainspring.tenants as t where t.tenant_id = tell_busy.tenant;
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2242,6 +2320,20 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.approvals (
+    job_id bigint NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    needed smallint NOT NULL,
+    approvers text[],
+    requested_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone,
+    decided_at timestamp with time zone,
+    decision text,
+    CONSTRAINT approvals_check CHECK (((decided_at IS NULL) = (decision IS NULL))),
+    CONSTRAINT approvals_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'rejected'::text, 'expired'::text]))),
+    CONSTRAINT approvals_needed_check CHECK (((needed >= 1) AND (needed <= 100)))
+);
+
 CREATE TABLE mainspring.attempts (
     job_id bigint NOT NULL,
     fence bigint NOT NULL,
@@ -2365,6 +2457,13 @@ ALTER TABLE mainspring.audit ALTER COLUMN audit_id ADD GENERATED ALWAYS AS IDENT
     CACHE 1
 );
 
+CREATE TABLE mainspring.buckets (
+    limit_name text NOT NULL COLLATE pg_catalog."C",
+    limit_key text NOT NULL COLLATE pg_catalog."C",
+    full_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
 CREATE TABLE mainspring.clocks (
     schedule_id bigint NOT NULL,
     turn bigint DEFAULT 0 NOT NULL,
@@ -2406,12 +2505,41 @@ CREATE TABLE mainspring.definition_versions (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE mainspring.dependencies (
+    job_id bigint NOT NULL,
+    parent_id bigint NOT NULL,
+    on_failure text DEFAULT 'cancel'::text NOT NULL,
+    outcome mainspring.job_state,
+    CONSTRAINT dependencies_check CHECK ((job_id <> parent_id)),
+    CONSTRAINT dependencies_on_failure_check CHECK ((on_failure = ANY (ARRAY['cancel'::text, 'continue'::text, 'wait'::text])))
+);
+
 CREATE SEQUENCE mainspring.fences
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
+
+CREATE SEQUENCE mainspring.flow_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.flow_jobs (
+    flow_id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    step text DEFAULT ''::text NOT NULL
+);
+
+CREATE TABLE mainspring.flows (
+    flow_id bigint DEFAULT nextval('mainspring.flow_ids'::regclass) NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE mainspring.jobs_history (
     job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
@@ -2446,6 +2574,8 @@ CREATE TABLE mainspring.jobs_history (
     slot_at timestamp with time zone,
     origin jsonb,
     definition_version integer DEFAULT 1 NOT NULL,
+    limit_name text COLLATE pg_catalog."C",
+    limit_key text COLLATE pg_catalog."C",
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 )
 PARTITION BY RANGE (finished_at);
@@ -2548,7 +2678,27 @@ CREATE TABLE mainspring.jobs_history_default (
     slot_at timestamp with time zone,
     origin jsonb,
     definition_version integer DEFAULT 1 CONSTRAINT jobs_history_definition_version_not_null NOT NULL,
+    limit_name text COLLATE pg_catalog."C",
+    limit_key text COLLATE pg_catalog."C",
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
+);
+
+CREATE TABLE mainspring.limits (
+    name text NOT NULL COLLATE pg_catalog."C",
+    concurrency integer,
+    key_concurrency integer,
+    rate_count integer,
+    rate_period interval,
+    burst integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT limits_burst_check CHECK ((burst >= 1)),
+    CONSTRAINT limits_check CHECK (((rate_count IS NULL) = (rate_period IS NULL))),
+    CONSTRAINT limits_concurrency_check CHECK ((concurrency >= 0)),
+    CONSTRAINT limits_key_concurrency_check CHECK ((key_concurrency >= 0)),
+    CONSTRAINT limits_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT limits_rate_count_check CHECK ((rate_count >= 1)),
+    CONSTRAINT limits_rate_period_check CHECK ((rate_period > '00:00:00'::interval))
 );
 
 CREATE TABLE mainspring.migrations (
@@ -2695,7 +2845,38 @@ CREATE VIEW mainspring.slot_status AS
 CREATE TABLE mainspring.tenants (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text))
+    weight integer DEFAULT 1 NOT NULL,
+    max_running integer,
+    CONSTRAINT tenants_max_running_check CHECK ((max_running >= 0)),
+    CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text)),
+    CONSTRAINT tenants_weight_check CHECK (((weight >= 1) AND (weight <= 1000)))
+);
+
+CREATE VIEW mainspring.tenant_status AS
+ SELECT tenant.tenant_id,
+    tenant.weight,
+    tenant.max_running,
+    (COALESCE(live.ready, (0)::numeric))::bigint AS ready,
+    (COALESCE(live.waiting, (0)::numeric))::bigint AS waiting,
+    (COALESCE(live.running, (0)::numeric))::bigint AS running,
+    (COALESCE(live.held, (0)::numeric))::bigint AS held,
+    tenant.created_at
+   FROM (mainspring.tenants tenant
+     LEFT JOIN ( SELECT queue_status.tenant_id,
+            sum(queue_status.ready) AS ready,
+            sum(queue_status.waiting) AS waiting,
+            sum(queue_status.running) AS running,
+            sum(queue_status.held) AS held
+           FROM mainspring.queue_status
+          GROUP BY queue_status.tenant_id) live USING (tenant_id));
+
+CREATE TABLE mainspring.votes (
+    job_id bigint NOT NULL,
+    actor text NOT NULL,
+    is_approval boolean NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    voted_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT votes_actor_check CHECK ((actor <> ''::text))
 );
 
 CREATE VIEW mainspring.worker_status AS
@@ -2717,8 +2898,14 @@ ALTER TABLE ONLY mainspring.attempts ATTACH PARTITION mainspring.attempts_defaul
 
 ALTER TABLE ONLY mainspring.jobs_history ATTACH PARTITION mainspring.jobs_history_default DEFAULT;
 
+ALTER TABLE ONLY mainspring.approvals
+    ADD CONSTRAINT approvals_pkey PRIMARY KEY (job_id);
+
 ALTER TABLE ONLY mainspring.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (audit_id);
+
+ALTER TABLE ONLY mainspring.buckets
+    ADD CONSTRAINT buckets_pkey PRIMARY KEY (limit_name, limit_key);
 
 ALTER TABLE ONLY mainspring.clocks
     ADD CONSTRAINT clocks_pkey PRIMARY KEY (schedule_id);
@@ -2729,11 +2916,23 @@ ALTER TABLE ONLY mainspring.definition_versions
 ALTER TABLE ONLY mainspring.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY mainspring.dependencies
+    ADD CONSTRAINT dependencies_pkey PRIMARY KEY (job_id, parent_id);
+
 ALTER TABLE ONLY mainspring.enqueue_keys
     ADD CONSTRAINT enqueue_keys_pkey PRIMARY KEY (tenant_id, kind, key);
 
+ALTER TABLE ONLY mainspring.flow_jobs
+    ADD CONSTRAINT flow_jobs_pkey PRIMARY KEY (flow_id, job_id);
+
+ALTER TABLE ONLY mainspring.flows
+    ADD CONSTRAINT flows_pkey PRIMARY KEY (flow_id);
+
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY mainspring.limits
+    ADD CONSTRAINT limits_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY mainspring.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (number);
@@ -2759,8 +2958,15 @@ ALTER TABLE ONLY mainspring.slots
 ALTER TABLE ONLY mainspring.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
+ALTER TABLE ONLY mainspring.votes
+    ADD CONSTRAINT votes_pkey PRIMARY KEY (job_id, actor);
+
 ALTER TABLE ONLY mainspring.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_id);
+
+CREATE INDEX approvals_expiry ON mainspring.approvals USING btree (expires_at) WHERE (decided_at IS NULL);
+
+CREATE INDEX approvals_open ON mainspring.approvals USING btree (tenant_id, job_id) WHERE (decided_at IS NULL);
 
 CREATE INDEX attempts_job ON ONLY mainspring.attempts USING btree (job_id);
 
@@ -2768,11 +2974,19 @@ CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING bt
 
 CREATE INDEX audit_subject ON mainspring.audit USING btree (noun, subject, audit_id);
 
+CREATE INDEX buckets_full ON mainspring.buckets USING btree (full_at);
+
 CREATE INDEX clocks_checking ON mainspring.clocks USING btree (schedule_id) WHERE (checking_until IS NOT NULL);
 
 CREATE INDEX clocks_due ON mainspring.clocks USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
 
+CREATE INDEX dependencies_open ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NULL);
+
 CREATE INDEX enqueue_keys_expiry ON mainspring.enqueue_keys USING btree (expires_at);
+
+CREATE INDEX flow_jobs_job ON mainspring.flow_jobs USING btree (job_id);
+
+CREATE INDEX flows_tenant ON mainspring.flows USING btree (tenant_id, flow_id);
 
 CREATE INDEX jobs_cancel_requested ON mainspring.jobs USING btree (worker_id) WHERE (cancel_requested_at IS NOT NULL);
 
@@ -2782,9 +2996,15 @@ CREATE UNIQUE INDEX jobs_dedupe ON mainspring.jobs USING btree (tenant_id, dedup
 
 CREATE INDEX jobs_due ON mainspring.jobs USING btree (scheduled_for) WHERE (waits_for = 'time'::mainspring.waits_for);
 
+CREATE INDEX jobs_granted ON mainspring.jobs USING btree (limit_name, limit_key) WHERE ((limit_name IS NOT NULL) AND (waits_for IS NULL));
+
+CREATE INDEX jobs_granted_tenant ON mainspring.jobs USING btree (tenant_id) WHERE ((limit_name IS NOT NULL) AND (waits_for IS NULL));
+
 CREATE INDEX jobs_history_job ON ONLY mainspring.jobs_history USING btree (job_id);
 
 CREATE INDEX jobs_history_default_job_id_idx ON mainspring.jobs_history_default USING btree (job_id);
+
+CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
 
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue, priority, tenant_id, job_id) WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL));
 
@@ -2832,10 +3052,20 @@ CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, a
 
 CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
 
+CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_tenant();
+
+ALTER TABLE ONLY mainspring.flow_jobs
+    ADD CONSTRAINT flow_jobs_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES mainspring.flows(flow_id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
 
+ALTER TABLE ONLY mainspring.votes
+    ADD CONSTRAINT votes_job_id_fkey FOREIGN KEY (job_id) REFERENCES mainspring.approvals(job_id) ON DELETE CASCADE;
+
 REVOKE ALL ON FUNCTION mainspring.add_clock() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.announce(queue text, priority integer, tenant text, first_id bigint, due_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.apply_plan(plan jsonb) FROM PUBLIC;
 
@@ -2844,6 +3074,8 @@ REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.audit_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.audit_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
 
@@ -2980,6 +3212,8 @@ REVOKE ALL ON FUNCTION mainspring.spread_by(schedule mainspring.schedules) FROM 
 REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.tell_busy(queue text, priority integer, tenant text, first_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
 

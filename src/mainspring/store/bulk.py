@@ -13,7 +13,7 @@ from mainspring.store.jobs import common_options
 _STATEMENTS = load("jobs")
 _PREPARE = _STATEMENTS["prepare_bulk"].sql
 _COPY = _STATEMENTS["copy_jobs"].sql
-_WAKE = _STATEMENTS["wake_queue"].sql
+_ANNOUNCE = _STATEMENTS["announce"].sql
 _ROWS_A_WRITE = 2000
 
 
@@ -50,7 +50,7 @@ def enqueue(
         with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 copy.write(lines)
-        cursor.execute(_WAKE, {"queue": plan.queue, "due_at": plan.due_at})
+        cursor.execute(_ANNOUNCE, _news(plan, options))
     return plan.ids
 
 
@@ -68,12 +68,22 @@ async def aenqueue(
         async with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 await copy.write(lines)
-        await cursor.execute(_WAKE, {"queue": plan.queue, "due_at": plan.due_at})
+        await cursor.execute(_ANNOUNCE, _news(plan, options))
     return plan.ids
 
 
 def _params(definition: str, payloads: Sequence[bytes], options: EnqueueOptions) -> dict[str, Any]:
     return {"definition": definition, "count": len(payloads), **common_options(options)}
+
+
+def _news(plan: BulkPlan, options: EnqueueOptions) -> dict[str, Any]:
+    return {
+        "queue": plan.queue,
+        "priority": plan.priority,
+        "tenant_id": options.tenant_id,
+        "first_id": plan.first_id,
+        "due_at": plan.due_at,
+    }
 
 
 def _only(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
