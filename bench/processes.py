@@ -141,6 +141,8 @@ def _scheduler_command(system: System, dsn: str, command: str, *, count: int) ->
 
 def _environment(dsn: str, handler: str = "noop", stamps: Path | None = None) -> Mapping[str, str]:
     chosen = {HANDLER_VARIABLE: handler, "MAINSPRING_DATABASE_URL": dsn}
+    # Nothing else is to fire while something is measured.
+    chosen["MAINSPRING_DEFAULT_SCHEDULES"] = "false"
     if stamps:
         chosen[STAMPS_VARIABLE] = str(stamps)
     return os.environ | chosen

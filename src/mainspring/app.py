@@ -19,7 +19,12 @@ from mainspring import settings as settings_module
 from mainspring.db.access import Database
 from mainspring.db.calls import Call
 from mainspring.defining import Definitions
-from mainspring.domain.definitions import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Handler
+from mainspring.domain.definitions import (
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_TIMEOUT,
+    Handler,
+    ensure_own_key,
+)
 from mainspring.domain.errors import InputError, InvalidDefinition, UnknownDefinition
 from mainspring.domain.handlers import choose_mode
 from mainspring.domain.jobs import EnqueueOptions, ensure_payload
@@ -38,6 +43,7 @@ from mainspring.runtime.context import Context
 from mainspring.scheduling import Schedules
 from mainspring.services import jobs as services
 from mainspring.services.definitions import ensure_synced
+from mainspring.services.housekeeping import install
 from mainspring.services.schemas import SchemaBook
 from mainspring.settings import Settings
 from mainspring.sharing import Tenants
@@ -109,6 +115,7 @@ class Mainspring(JobOperations):
 
     def register(self, handler: Handler) -> None:
         key = handler.definition.key
+        ensure_own_key(key)
         known = self.handlers.get(key)
         if known is not None and known.function is not handler.function:
             raise InvalidDefinition(
@@ -292,6 +299,7 @@ class Mainspring(JobOperations):
         """Runs a scheduler inside an ASGI app: `FastAPI(lifespan=app.lifespan)`."""
         try:
             async with self.schedules.running():
+                await install(self.database, with_schedules=self.settings.default_schedules)
                 yield
         finally:
             await self.database.close_loop()

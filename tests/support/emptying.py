@@ -14,6 +14,7 @@ _TABLES = (
     "workers",
     "definitions",
     "definition_versions",
+    "installed",
 )
 
 

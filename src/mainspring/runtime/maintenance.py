@@ -12,6 +12,7 @@ second in all.
 import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -19,6 +20,7 @@ from psycopg import AsyncConnection
 from mainspring import telemetry
 from mainspring.db.dedicated import DedicatedConnection
 from mainspring.runtime import descendants
+from mainspring.runtime.housekeeping import remove_in_batches
 from mainspring.runtime.leases import host_name, is_gone
 from mainspring.runtime.loop import Loop
 from mainspring.store import attempts, history, waits, workers
@@ -75,8 +77,7 @@ class Maintenance:
             await self._connection.try_once(duty)
         # Batch by batch, so that the other loops get the connection in between.
         for prune in (history.prune_jobs, history.prune_keys):
-            while await self._connection.try_once(prune):
-                pass
+            await remove_in_batches(partial(self._connection.try_once, prune))
         return _HISTORY_EVERY * random.uniform(0.8, 1.2)  # noqa: S311 - only jitter
 
     async def _promote(self, connection: AsyncConnection[Any]) -> float:

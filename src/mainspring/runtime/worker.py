@@ -23,6 +23,7 @@ from mainspring.db.spares import AsyncSpares, SyncSpares
 from mainspring.domain.definitions import Handler
 from mainspring.domain.outcomes import End, StopReason
 from mainspring.domain.types import AttemptStatus, JobState, WaitsFor, WorkerId
+from mainspring.runtime import housekeeping
 from mainspring.runtime.claims import Claimer, hand_back_unknown
 from mainspring.runtime.context import Enqueuer
 from mainspring.runtime.executors.processes import ProcessExecutor, default_size
@@ -85,6 +86,7 @@ class Worker:
         use_pooler = settings.use_pooler
         self.async_source = AsyncSpares(self._url, size=_POOL_SIZE, use_pooler=use_pooler)
         self.sync_source = SyncSpares(self._url, size=_POOL_SIZE, use_pooler=use_pooler)
+        known = {**self._handlers, **housekeeping.handlers(self, settings)}
         self._claims = self._dedicated("claim", on_reconnect=self._return_unheard)
         self._finishes = self._dedicated("finish")
         self._chores = self._dedicated("chores")
@@ -104,7 +106,7 @@ class Worker:
             self._chores, self._stored, on_known=self._claimer.add, on_unknown=self._note_unknown
         )
         self._runners = Runners(
-            self._handlers,
+            known,
             self._stored,
             buffer=self._claimer.buffer.jobs,
             reporter=self._reporter,
@@ -120,7 +122,7 @@ class Worker:
         )
         self._maintenance = Maintenance(
             self._chores,
-            definitions=tuple(self._handlers),
+            definitions=tuple(known),
             kinds=self._stored.kinds,
             max_losses=settings.max_losses,
             hears_all=self._hears_all,

@@ -123,7 +123,8 @@ def _facts(given: Mapping[str, Any], limit: int) -> dict[str, Any]:
     return facts
 
 
-def _spec_facts(spec: ScheduleSpec, limit: int) -> dict[str, Any]:
+def spec_facts(spec: ScheduleSpec, limit: int) -> dict[str, Any]:
+    """A schedule as the database reads it from JSON."""
     return _facts({name: getattr(spec, name) for name in FIELD_NAMES}, limit)
 
 
@@ -155,7 +156,7 @@ async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
             "timing", "leaves no slot from now on; look at ends_at and at the calendar"
         )
     limit = scope.database.settings.max_payload_bytes
-    await scope.run(store.create(scope.tenant_id, _spec_facts(spec, limit)))
+    await scope.run(store.create(scope.tenant_id, spec_facts(spec, limit)))
     return await get(scope, spec.name)
 
 
@@ -194,7 +195,7 @@ async def declare(
     """Store what code declares, each with whether it overwrites; counts what came of them."""
     limit = database.settings.max_payload_bytes
     facts = [
-        {**_spec_facts(spec, limit), "overwrite": is_overwriting}
+        {**spec_facts(spec, limit), "overwrite": is_overwriting}
         for spec, is_overwriting in declared
     ]
     return Counter(outcome for _, outcome in await database.arun(store.declare(facts)))

@@ -1509,6 +1509,22 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.install_schedule(spec jsonb) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+declare
+    stored mainspring.schedules;
+begin
+    insert into mainspring.installed (name) values ('schedule ' || (spec ->> 'name'))
+    on conflict do nothing;
+    if not found then
+        return false;
+    end if;
+    stored := mainspring.store_schedule(jsonb_populate_record(null::mainspring.schedules, spec));
+    return stored.schedule_id is not null;
+end
+$$;
+
 CREATE FUNCTION mainspring.is_plain(schedule mainspring.schedules) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN ((num_nonnulls((schedule).launcher, (schedule).condition_sql, (schedule).gauge_sql) = 0) AND (NOT (schedule).is_templated));
@@ -1688,6 +1704,10 @@ begin
         perform mainspring.refuse_definition(new.key, 'key', 'must start with a letter or _ and '
             || 'hold only letters, digits and _ . : - (200 at most)');
     end if;
+    if new.key like 'mainspring.%' and new.kind <> 'python' then
+        perform mainspring.refuse_definition(new.key, 'key',
+            'is built in, like all that start with mainspring.; choose another');
+    end if;
     if tg_op = 'UPDATE' and new.kind <> old.kind then
         perform mainspring.refuse_definition(new.key, 'kind', format('is %s and stays so', old.kind));
     end if;
@@ -1742,6 +1762,89 @@ begin
     return new;
 end
 $$;
+
+CREATE FUNCTION mainspring.prunable_table(full_name text) RETURNS regclass
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    parts text[];
+    found_table oid;
+    kind "char";
+begin
+    begin
+        parts := parse_ident(full_name);
+    exception when invalid_parameter_value then
+        parts := '{}';
+    end;
+    if coalesce(cardinality(parts), 0) <> 2 then
+        perform mainspring.refuse('MS003', format(
+            'table %s must be a name with its schema, such as civic.sessions',
+            coalesce(quote_literal(full_name), 'null')), '{"option": "table"}');
+    end if;
+    if parts[1] in ('mainspring', 'mainspring_calls', 'information_schema')
+       or starts_with(parts[1], 'pg_') then
+        perform mainspring.refuse('MS003', format(
+            'table %s is in a schema that nobody prunes', full_name), '{"option": "table"}');
+    end if;
+    select c.oid, c.relkind into found_table, kind
+      from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+     where n.nspname = parts[1] and c.relname = parts[2];
+    if kind is distinct from 'r' then
+        perform mainspring.refuse('MS003', format('table %s %s', full_name,
+            case when kind is null then 'does not exist'
+                 when kind = 'p' then 'is partitioned; name one of its partitions, or drop them'
+                 else 'is no table' end), '{"option": "table"}');
+    end if;
+    return found_table;
+end
+$$;
+
+CREATE FUNCTION mainspring.prune_table(full_name text, column_name text, age interval, batch integer) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+    -- As text it is quoted and has its schema, since that is not in the search path.
+    pruned regclass := mainspring.prunable_table(full_name);
+    attribute record;
+    is_indexed boolean;
+    removed bigint;
+begin
+    select a.attnum, format_type(a.atttypid, null) as type into attribute
+      from pg_attribute as a
+     where a.attrelid = pruned and a.attname = column_name and a.attnum > 0
+       and not a.attisdropped;
+    if attribute.type is null or attribute.type not in (
+        'date', 'timestamp without time zone', 'timestamp with time zone') then
+        perform mainspring.refuse('MS003', format('column %s of %s %s',
+            coalesce(quote_literal(column_name), 'null'), full_name,
+            case when attribute.type is null then 'does not exist'
+                 else 'is ' || attribute.type || ', neither a date nor a timestamp' end),
+            '{"option": "column"}');
+    end if;
+    if age is null or age <= '0' then
+        perform mainspring.refuse('MS003', 'age must be more than zero', '{"option": "age"}');
+    end if;
+    if batch is null or batch not between 1 and 100000 then
+        perform mainspring.refuse('MS003', 'batch must be from 1 to 100000',
+            '{"option": "batch"}');
+    end if;
+    is_indexed := exists (
+        select from pg_index as i
+         where i.indrelid = pruned and i.indisvalid and i.indpred is null
+           and i.indkey[0] = attribute.attnum);
+    execute format(
+        'delete from only %1$s where ctid = any (array(
+             select ctid from only %1$s where %2$I < $1::%3$s %4$s limit $2
+                for update skip locked))',
+        pruned, column_name, attribute.type,
+        case when is_indexed then format('order by %I', column_name) else '' end)
+      using now() - age, batch;
+    get diagnostics removed = row_count;
+    return removed;
+end
+$_$;
 
 CREATE FUNCTION mainspring.refuse(code text, message text, detail jsonb DEFAULT '{}'::jsonb) RETURNS void
     LANGUAGE plpgsql
@@ -2541,6 +2644,11 @@ CREATE TABLE mainspring.flows (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE mainspring.installed (
+    name text NOT NULL,
+    installed_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE mainspring.jobs_history (
     job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
     fence bigint,
@@ -2928,6 +3036,9 @@ ALTER TABLE ONLY mainspring.flow_jobs
 ALTER TABLE ONLY mainspring.flows
     ADD CONSTRAINT flows_pkey PRIMARY KEY (flow_id);
 
+ALTER TABLE ONLY mainspring.installed
+    ADD CONSTRAINT installed_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
 
@@ -3163,6 +3274,8 @@ REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.install_schedule(spec jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
@@ -3184,6 +3297,10 @@ REVOKE ALL ON FUNCTION mainspring.prepare_bulk(definition text, count integer, t
 REVOKE ALL ON FUNCTION mainspring.prepare_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prepare_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.prunable_table(full_name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.prune_table(full_name text, column_name text, age interval, batch integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
 
