@@ -18,6 +18,7 @@ SAMPLES = {
     "field": "cron hour",
     "key": "send",
     "name": "nightly",
+    "tenant_id": "acme",
     "dedupe_key": "k",
     "idempotency_key": "k",
     "job_id": JobId(7),

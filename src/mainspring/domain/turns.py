@@ -110,12 +110,16 @@ class Turns:
             jobs: list[T] = []
             turns: list[float] = []
             for lane in level:
-                held, step = waiting[lane], self._step(lane)
-                first = self.turns.get(lane, 0.0) - len(held) * step
-                jobs += held
-                turns += [first + number * step for number in range(len(held))]
+                jobs += waiting[lane]
+                turns += self.last_turns(lane, len(waiting[lane]))
             ordered += [jobs[place] for place in sorted(range(len(jobs)), key=turns.__getitem__)]
         return ordered
+
+    def last_turns(self, lane: Lane, count: int) -> list[float]:
+        """The turns of the last jobs that a lane gave."""
+        step = self._step(lane)
+        first = self.turns.get(lane, 0.0) - count * step
+        return [first + number * step for number in range(count)]
 
     def _shares(self, lanes: list[Lane], places: int) -> list[Visit]:
         live = [lane for lane in lanes if lane in self.live]
@@ -130,10 +134,14 @@ class Turns:
         if len(lanes) == 1:
             return [(lanes[0], places)]
         ordered = sorted(lanes, key=self.turns.__getitem__)
-        steps = [self._step(lane) for lane in ordered]
-        coming = [(self.turns[lane], number) for number, lane in enumerate(ordered)]
-        shares = [0] * len(ordered)
-        for _ in range(places):
+        weights = [self.weights.get(lane, 1) for lane in ordered]
+        turns = [self.turns[lane] for lane in ordered]
+        rounds = _whole_rounds(turns, weights, places)
+        steps = [1 / weight for weight in weights]
+        shares = [rounds * weight for weight in weights]
+        # Whole rounds move all turns on alike, so they need not be gone through.
+        coming = [(turn, number) for number, turn in enumerate(turns)]
+        for _ in range(places - sum(shares)):
             turn, number = coming[0]
             shares[number] += 1
             heapq.heapreplace(coming, (turn + steps[number], number))
@@ -159,6 +167,15 @@ class Turns:
 
     def _step(self, lane: Lane) -> float:
         return 1 / self.weights.get(lane, 1)
+
+
+def _whole_rounds(turns: Sequence[float], weights: Sequence[int], places: int) -> int:
+    """How often each lane gets as many of the places as its weight, whatever the rest is."""
+    total = sum(weights)
+    moved = sum(turn * weight for turn, weight in zip(turns, weights, strict=True))
+    # Where all turns would be if jobs could be divided.
+    level = (places + moved) / total
+    return max(0, int(level - turns[-1]) - 1)
 
 
 def _priority(lane: Lane) -> int:

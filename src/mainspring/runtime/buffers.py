@@ -9,6 +9,7 @@ the meantime; one that runs slow ones does not even notice.
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
+from operator import attrgetter
 
 from mainspring.domain.lanes import Lane
 from mainspring.domain.turns import Turns
@@ -53,8 +54,10 @@ class Buffer:
         elif self.is_holding:
             self._aside.extend(chain.from_iterable(claimed.values()))
             self._lane = None
-        else:
+        elif self and self._lane is not None:
             self._arrange(chain.from_iterable(claimed.values()))
+        else:
+            self._merge(claimed)
 
     def hold(self) -> None:
         """Let the first few start and keep the others until `release`."""
@@ -75,12 +78,27 @@ class Buffer:
         self._aside.clear()
 
     def _arrange(self, added: Iterable[HeldJob]) -> None:
+        """Put all jobs in order, whatever order they had."""
         waiting = by_lane(chain(self.jobs, added))
-        self._lane = next(iter(waiting)) if len(waiting) == 1 else None
         for jobs in waiting.values():
             jobs.sort(key=_job_id)
         self.jobs.clear()
-        self.jobs.extend(self._turns.in_turn(waiting))
+        self._merge(waiting)
+        if len(waiting) == 1:
+            (self._lane,) = waiting
+
+    def _merge(self, claimed: Claimed) -> None:
+        """Put the last jobs that lanes gave among those that wait in order already."""
+        ordered = list(self.jobs)
+        for lane, jobs in claimed.items():
+            for job, turn in zip(jobs, self._turns.last_turns(lane, len(jobs)), strict=True):
+                job.turn = turn
+            ordered += jobs
+        ordered.sort(key=_turn)
+        ordered.sort(key=_priority)
+        self.jobs.clear()
+        self.jobs.extend(ordered)
+        self._lane = None
 
 
 def by_lane(jobs: Iterable[HeldJob]) -> dict[Lane, list[HeldJob]]:
@@ -94,5 +112,6 @@ def _key(job: HeldJob) -> tuple[int, str, str]:
     return job.priority, job.tenant_id, job.queue
 
 
-def _job_id(job: HeldJob) -> int:
-    return job.id
+_job_id = attrgetter("id")
+_priority = attrgetter("priority")
+_turn = attrgetter("turn")

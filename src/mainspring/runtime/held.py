@@ -40,6 +40,7 @@ class HeldJob:
         "task",
         "tenant_id",
         "transaction",
+        "turn",
         "version",
         "worker_id",
     )
@@ -87,6 +88,7 @@ class HeldJob:
         self.handler: Any = None
         self.printed: Any = None
         self.transaction: Any = None
+        self.turn = 0.0  # Known only of jobs that wait beside those of other tenants.
 
     @property
     def report(self) -> Report:
