@@ -28,20 +28,29 @@ class Bench:
 
     @contextmanager
     def database(
-        self, system: System, *, queued: int = 0, finished: int = 0, scheduled: int = 0
+        self,
+        system: System,
+        *,
+        queued: int = 0,
+        finished: int = 0,
+        scheduled: int = 0,
+        tenants: int = 0,
     ) -> Iterator[str]:
-        """The DSN of a fresh database with the system's schema and so many jobs or schedules."""
+        """The DSN of a fresh database with the system's schema and so many jobs or schedules; the
+        queued jobs are those of the one tenant there is, or of so many who take turns."""
 
         def fill(dsn: str) -> None:
             processes.call(system, "install", dsn)
             if finished:
                 _seed(dsn, system.seed_finished, finished)
-            if queued:
+            if queued and tenants:
+                _seed(dsn, system.seed_tenants, queued, tenants=tenants)
+            elif queued:
                 _queue(system, dsn, queued)
             if scheduled and system.schedules:
                 _seed(dsn, system.schedules.seed, scheduled, options=_WITHOUT_TRIGGERS)
 
-        template = f"{system.name}_{queued}_{finished}_{scheduled}"
+        template = f"{system.name}_{queued}_{finished}_{scheduled}_{tenants}"
         with self.server.database(template, fill) as dsn:
             yield dsn
 
@@ -54,8 +63,10 @@ def _queue(system: System, dsn: str, count: int) -> None:
         processes.call(system, "bulk", dsn, count=min(_FILL_BATCH, count - start))
 
 
-def _seed(dsn: str, statement: str | None, count: int, *, options: str = "") -> None:
+def _seed(
+    dsn: str, statement: str | None, count: int, *, tenants: int = 0, options: str = ""
+) -> None:
     if statement is None:
         raise NotImplementedError("this system cannot be seeded")
     with psycopg.connect(dsn, options=options) as connection:
-        connection.execute(statement, {"count": count})
+        connection.execute(statement, {"count": count, "tenants": tenants})

@@ -45,6 +45,7 @@ class System:
     `finished` and `unfinished` count committed rows. Where there is no `unfinished`, progress is
     told by `finished` alone. `seed_finished` and `seed_queued` insert rows `from
     generate_series(1, %(count)s)`; without `seed_queued` the system's own bulk enqueue fills it.
+    `seed_tenants` does the same for `%(tenants)s` tenants.
     A system without a queue is measured by its schedules alone.
     """
 
@@ -56,6 +57,7 @@ class System:
     unfinished: str | None = None
     seed_finished: str | None = None
     seed_queued: str | None = None
+    seed_tenants: str | None = None
     concurrency: int = 500
     setup: str = ""
     schedules: Schedules | None = None
@@ -95,6 +97,16 @@ insert into mainspring.attempts (job_id, fence, worker_id, started_at, finished_
 select job_id, fence, 1, now(), now(), 1, 'succeeded' from job
 """
 
+_SEED_TENANTS_OURS: Final = """
+with tenant as (
+    insert into mainspring.tenants (tenant_id)
+    select 'tenant' || n from generate_series(0, %(tenants)s - 1) as n
+)
+insert into mainspring.jobs (tenant_id, queue, definition, payload)
+select 'tenant' || n %% %(tenants)s, 'bench', 'noop', jsonb_build_object('n', n)
+  from generate_series(1, %(count)s) as n
+"""
+
 # Of ten schedules nine are nightly, at a time of their own; the tenth, which a case makes due,
 # takes turns among 24 timings, as they are planned together when they are alike.
 _SEED_SCHEDULES_OURS: Final = """
@@ -127,6 +139,7 @@ MAINSPRING: Final = System(
     finished=_FINISHED_OURS,
     unfinished=_UNFINISHED_OURS,
     seed_finished=_SEED_FINISHED_OURS,
+    seed_tenants=_SEED_TENANTS_OURS,
     setup="concurrency 500",
     schedules=Schedules(
         fired="""

@@ -1,7 +1,7 @@
 """What every system's worker runs for a job: the same few lines, so that only the queue differs.
 
-The worker's environment chooses one of three: `noop`; `stamp`, which reports when it began; and
-`hold`, which reports and then stays running.
+The worker's environment chooses one of four: `noop`; `stamp`, which reports when it began; `hold`,
+which reports and then stays running; and `trace`, which reports when it began and its number.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from typing import Any, Final
 HANDLER_VARIABLE: Final = "BENCH_HANDLER"
 STAMPS_VARIABLE: Final = "BENCH_STAMPS"
 STAMP: Final = struct.Struct("d")
+TRACE: Final = struct.Struct("dq")
 _HOLD_SECONDS: Final = 3600
 
 Handler = Callable[[int], Coroutine[Any, Any, None]]
@@ -33,8 +34,13 @@ async def hold(n: int) -> None:
     await asyncio.sleep(_HOLD_SECONDS)
 
 
+async def trace(n: int) -> None:
+    os.write(_pipe(), TRACE.pack(time.time(), n))
+
+
 def chosen() -> Handler:
-    return {"noop": noop, "stamp": stamp, "hold": hold}[os.environ.get(HANDLER_VARIABLE, "noop")]
+    known = {"noop": noop, "stamp": stamp, "hold": hold, "trace": trace}
+    return known[os.environ.get(HANDLER_VARIABLE, "noop")]
 
 
 def report() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 JOBS_PER_SECOND: Final = "jobs/s"
+JOBS: Final = "jobs"
 SLOTS_PER_SECOND: Final = "slots/s"
 MILLISECONDS: Final = "ms"
 MEBIBYTES: Final = "MiB"
@@ -60,4 +61,4 @@ def write(path: Path, measurements: Iterable[Measurement]) -> None:
 
 
 def is_better_lower(unit: str) -> bool:
-    return unit in {MILLISECONDS, MEBIBYTES}
+    return unit in {JOBS, MILLISECONDS, MEBIBYTES}

@@ -144,6 +144,8 @@ def _environment(dsn: str, handler: str = "noop", stamps: Path | None = None) ->
         HANDLER_VARIABLE: handler,
         "MAINSPRING_DATABASE_URL": dsn,
         "MAINSPRING_COMMAND_DIRECTORIES": "/bin:/usr/bin",
+        # Nothing else is to fire while something is measured.
+        "MAINSPRING_DEFAULT_SCHEDULES": "false",
     }
     if stamps:
         chosen[STAMPS_VARIABLE] = str(stamps)

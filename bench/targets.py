@@ -118,6 +118,8 @@ TARGETS: Final = (
         _to_own("drain_history", "drain_history_free"),
         0.95,
     ),
+    Target("drain_100_tenants", "of drain_1", _to_own("drain_100_tenants", "drain_1"), 0.8),
+    Target("fair_share_wait", "jobs", _own("fair_share_wait"), 400, is_ceiling=True),
     Target("drain_backlog", "of drain_1", _to_own("drain_backlog", "drain_1"), 0.95),
     Target(
         "drain_snapshot",

@@ -4,7 +4,17 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from bench.benches import Bench
-from bench.cases import commands, drain, enqueue, latency, limits, memory, schedules, sustained
+from bench.cases import (
+    commands,
+    drain,
+    enqueue,
+    latency,
+    limits,
+    memory,
+    schedules,
+    shares,
+    sustained,
+)
 from bench.catalogue import System
 from bench.measurements import Measurement
 
@@ -15,13 +25,15 @@ CASES: Final[Mapping[str, Case]] = {
     "bulk_enqueue": enqueue.bulk,
     # Judged by the one before it.
     "fire_due": schedules.fire_due,
-    # Next to each other, as the others are judged by the first.
+    # Next to each other, as those after it are judged by the first.
     "drain_1": drain.one_worker,
     "drain_beside_limited": limits.beside,
     "drain_keys": limits.by_key,
+    "drain_100_tenants": shares.hundred_tenants,
     "drain_history": drain.with_history,
     "drain_backlog": drain.with_backlog,
     "drain_2": drain.two_workers,
+    "fair_share": shares.newcomers,
     "latency": latency.measure,
     "sustained": sustained.measure,
     "drain_snapshot": drain.with_snapshot,
@@ -30,7 +42,12 @@ CASES: Final[Mapping[str, Case]] = {
     "memory": memory.measure,
     "command_spawn": commands.spawn,
 }
-ONLY_OURS: Final = frozenset({"memory", "tick_million", "drain_beside_limited", "drain_keys"})
+ONLY_OURS: Final = frozenset(
+    {
+        *("drain_100_tenants", "drain_beside_limited", "drain_keys", "fair_share"),
+        *("memory", "tick_million"),
+    }
+)
 WITHOUT_RIVALS: Final = frozenset({"command_spawn"})
 SCHEDULED: Final = frozenset({"fire_due", "schedule_lateness", "tick_million"})
 QUICK: Final = ("single_enqueue", "bulk_enqueue", "fire_due", "drain_1", "latency")

@@ -47,6 +47,7 @@ __all__ = [
     "SlotTrigger",
     "Snooze",
     "Step",
+    "TenantState",
     "Trigger",
     "TriggerState",
     "Triggered",
@@ -67,6 +68,7 @@ _HOMES = {
     "domain.retry": ("Backoff",),
     "domain.schedules": ("ScheduleSpec", "ScheduleState"),
     "domain.slots": ("CatchUp", "Overlap", "SlotOutcome", "SlotTrigger"),
+    "domain.tenants": ("TenantState",),
     "domain.timings": ("Fire",),
     "domain.triggers": ("Trigger", "TriggerState", "UnknownPaths"),
     "domain.types": ("AttemptStatus", "JobState"),
@@ -91,6 +93,7 @@ if _typing.TYPE_CHECKING:
     from mainspring.domain.retry import Backoff
     from mainspring.domain.schedules import ScheduleSpec, ScheduleState
     from mainspring.domain.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
+    from mainspring.domain.tenants import TenantState
     from mainspring.domain.timings import Fire
     from mainspring.domain.triggers import Trigger, TriggerState, UnknownPaths
     from mainspring.domain.types import AttemptStatus, JobState

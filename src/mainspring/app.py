@@ -20,7 +20,12 @@ from mainspring.approving import Approvals
 from mainspring.db.access import Database
 from mainspring.db.calls import Call
 from mainspring.defining import Definitions
-from mainspring.domain.definitions import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Handler
+from mainspring.domain.definitions import (
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_TIMEOUT,
+    Handler,
+    ensure_own_key,
+)
 from mainspring.domain.errors import InputError, InvalidDefinition, UnknownDefinition
 from mainspring.domain.handlers import choose_mode
 from mainspring.domain.jobs import EnqueueOptions, ensure_payload
@@ -49,9 +54,11 @@ from mainspring.scheduling import Schedules
 from mainspring.sealing import Secrets
 from mainspring.services import jobs as services
 from mainspring.services.definitions import ensure_synced
+from mainspring.services.housekeeping import install
 from mainspring.services.schemas import SchemaBook
 from mainspring.services.secrets import seal_bulk, seal_request
 from mainspring.settings import Settings
+from mainspring.sharing import Tenants
 from mainspring.store import definitions as definition_store
 from mainspring.triggering import Events, Triggers
 
@@ -82,6 +89,7 @@ class Mainspring(JobOperations):
         self.schedules = Schedules(self)
         self.schedule = self.schedules.declare
         self.launcher = self.schedules.launcher
+        self.tenants = Tenants(self)
         self.register_launcher = self.schedules.register_launcher
         self.events, self.triggers = Events(self), Triggers(self)
         self.emit, self.aemit = self.events.emit, self.events.aemit
@@ -135,6 +143,7 @@ class Mainspring(JobOperations):
 
     def register(self, handler: Handler) -> None:
         key = handler.definition.key
+        ensure_own_key(key)
         known = self.handlers.get(key)
         if known is not None and known.function is not handler.function:
             raise InvalidDefinition(
@@ -336,6 +345,7 @@ class Mainspring(JobOperations):
         """Runs a scheduler inside an ASGI app: `FastAPI(lifespan=app.lifespan)`."""
         try:
             async with self.schedules.running():
+                await install(self.database, with_schedules=self.settings.default_schedules)
                 yield
         finally:
             await self.database.close_loop()

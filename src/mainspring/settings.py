@@ -78,6 +78,15 @@ class Settings(BaseSettings):
         description="keys that secrets in payloads are encrypted with, separated by a comma; the "
         "first encrypts, all decrypt",
     )
+    prune_tables: str = Field(
+        default="",
+        description="columns by whose age jobs may remove rows, as schema.table.column, separated "
+        "by a comma; without one this worker prunes no tables but our own",
+    )
+    default_schedules: bool = Field(
+        default=True,
+        description="whether the first scheduler of a database adds the housekeeping schedules",
+    )
     slot_retention_days: float = Field(
         default=90, ge=1, le=36_500, description="how long the slots of schedules are kept"
     )
@@ -100,8 +109,16 @@ class Settings(BaseSettings):
 
     @property
     def command_variables(self) -> tuple[str, ...]:
-        names = (name.strip() for name in self.command_environment.split(","))
-        return tuple(name for name in names if name)
+        return _listed(self.command_environment)
+
+    @property
+    def prunable_columns(self) -> tuple[str, ...]:
+        return _listed(self.prune_tables)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    names = (name.strip() for name in text.split(","))
+    return tuple(name for name in names if name)
 
 
 def load(**flags: Any) -> Settings:

@@ -104,7 +104,7 @@ LANES: dict[str, Any] = {
 
 # By statement of a worker: parameters, the indexes it uses, the pages it may touch.
 HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
-    "attempts.discover": ({"queues": ["a", "b"]}, {"jobs_ready"}, 400),
+    "attempts.discover": ({"queues": ["a", "b"]}, {"jobs_ready", "tenants_pkey"}, 400),
     "attempts.claim": (
         {**LANES, "worker_id": ALIVE, "limit": 10},
         {"jobs_ready", "workers_pkey", "limits_pkey"},

@@ -20,6 +20,7 @@ SAMPLES = {
     "key": "send",
     "key_id": "1f0c9a2e",
     "name": "nightly",
+    "tenant_id": "acme",
     "dedupe_key": "k",
     "idempotency_key": "k",
     "job_id": JobId(7),

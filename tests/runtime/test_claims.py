@@ -22,7 +22,7 @@ async def claim_all(url: str) -> list[int]:
     async with await connect(url, name="claimer", pins_plans=True) as connection:
         worker_id = await workers.register(connection, FACTS, timedelta(minutes=1))
         while found := await attempts.discover(connection, ["default"]):
-            marks = [(lane, 0) for lane, _ in found]
+            marks = [(each.lane, 0) for each in found]
             rows = await attempts.claim(connection, worker_id, marks, limit=37)
             claimed += [row[0] for row in rows]
     return claimed
@@ -60,7 +60,7 @@ async def test_a_worker_whose_lease_ran_out_claims_nothing(
     job_id = apps.do_nothing.enqueue(number=1).id
     worker_id = await workers.register(aconnection, FACTS, timedelta(minutes=1))
     await workers.expire_workers(aconnection, [worker_id])
-    lanes = [(lane, 0) for lane, _ in await attempts.discover(aconnection, ["default"])]
+    lanes = [(each.lane, 0) for each in await attempts.discover(aconnection, ["default"])]
 
     assert await attempts.claim(aconnection, worker_id, lanes, limit=10) == []
 

@@ -301,7 +301,8 @@ def test_an_enqueue_wakes_nobody_for_another_queue_or_a_far_day(listener):
     assert heard(listener) == []
 
 
-def test_an_enqueue_wakes_nobody_who_is_busy(listener):
+def test_an_enqueue_wakes_nobody_who_is_busy_where_there_is_work_already(listener):
+    insert_job(listener, JobState.QUEUED, queue="tools")
     listener.execute("update mainspring.workers set wants_wake = false")
     enqueue(listener)
 

@@ -58,7 +58,8 @@ def run_python(
 
 def clean_environment(**variables: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAINSPRING")}
-    return {**kept, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "200", **variables}
+    ours = {"PYTHONPATH": str(ROOT / "src"), "MAINSPRING_DEFAULT_SCHEDULES": "false"}
+    return {**kept, **ours, "COLUMNS": "200", **variables}
 
 
 def sentence(done: Done) -> str:

@@ -16,12 +16,12 @@ _TABLES = (
     "workers",
     "definitions",
     "definition_versions",
-    "audit",
     "limits",
     "buckets",
     "approvals",
     "dependencies",
     "flows",
+    "installed",
 )
 
 
@@ -36,5 +36,6 @@ def empty(url: str) -> None:
             connection.execute(f"delete from mainspring.{table}".encode())
         connection.execute("delete from mainspring.tenants where tenant_id <> 'default'")
         connection.execute("update mainspring.tenants set weight = 1, max_running = null")
+        connection.execute("delete from mainspring.audit")
         connection.execute("alter sequence mainspring.job_ids restart")
         connection.execute("alter sequence mainspring.event_ids restart")

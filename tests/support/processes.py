@@ -19,6 +19,7 @@ SETTINGS: Mapping[str, object] = {
     "poll_seconds": 0.2,
     "drain_seconds": 5,
     "cancel_grace_seconds": 0.2,
+    "default_schedules": False,
 }
 
 StartWorker = Callable[..., "WorkerProcess"]

@@ -181,7 +181,10 @@ class QueueDriver:
         return Observation(
             jobs=sorted(JobRow(*row) for row in self.execute(OBSERVE_JOBS)),
             attempts=[AttemptRow(*row) for row in self.execute(OBSERVE_ATTEMPTS)],
-            lanes=dict(self.run(attempts.discover(self.connection, QUEUES))),
+            lanes={
+                found.lane: found.first
+                for found in self.run(attempts.discover(self.connection, QUEUES))
+            },
         )
 
 

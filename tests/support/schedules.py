@@ -285,4 +285,5 @@ def gunicorn(url: str, app: str, *, workers: int, folder: Path) -> Iterator[Guni
 
 
 def _environment(url: str) -> dict[str, str]:
-    return {"PYTHONPATH": str(ROOT / "src"), "MAINSPRING_DATABASE_URL": url}
+    ours = {"PYTHONPATH": str(ROOT / "src"), "MAINSPRING_DEFAULT_SCHEDULES": "false"}
+    return {**ours, "MAINSPRING_DATABASE_URL": url}

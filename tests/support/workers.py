@@ -13,14 +13,17 @@ SETTINGS = {"poll_seconds": 0.2, "drain_seconds": 5, "cancel_grace_seconds": 0.2
 
 
 @asynccontextmanager
-async def working(app: Mainspring, **settings: object) -> AsyncIterator[Worker]:
-    """A running worker for all jobs of the app; at the end it does not wait for them."""
+async def working(
+    app: Mainspring, *, queues: tuple[str, ...] = (), **settings: object
+) -> AsyncIterator[Worker]:
+    """A running worker for all jobs of the app, and of more queues if given; at the end it does
+    not wait for them."""
     url = app.database.url
     await app.async_definitions()
     worker = Worker(
         url,
         app.handlers,
-        queues=tuple({*app.queues, "default"}),
+        queues=tuple({*app.queues, "default", *queues}),
         settings=load(database_url=url, **{**SETTINGS, **settings}),
         enqueuer=app,
         version="test",

@@ -321,6 +321,7 @@ def _facts(state: DefinitionState) -> dict[str, Any]:
         "kind": definition.kind,
         "version": state.version,
         "is_active": state.is_active,
+        "is_system": state.is_system,
         "description": definition.description,
         "queue": definition.queue,
         "priority": definition.priority,

@@ -24,6 +24,7 @@ from mainspring.cli.flows import flows
 from mainspring.cli.limits import limits
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
 from mainspring.cli.secrets import secrets
+from mainspring.cli.tenants import tenants
 from mainspring.cli.triggers import triggers
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
@@ -59,6 +60,7 @@ app.add_typer(flows, name="flows")
 app.add_typer(events, name="events")
 app.add_typer(triggers, name="triggers")
 app.add_typer(secrets, name="secrets")
+app.add_typer(tenants, name="tenants")
 app.add_typer(cron, name="cron")
 
 

@@ -18,9 +18,11 @@ from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate
 from mainspring.db.pool import display_url
 from mainspring.domain.errors import InputError
+from mainspring.domain.housekeeping import QUEUE
 from mainspring.domain.types import DEFAULT_QUEUE
 from mainspring.runtime import process, supervisor
 from mainspring.runtime.worker import Worker
+from mainspring.services import housekeeping
 from mainspring.telemetry import LogFormat
 
 AppReference = Annotated[
@@ -113,6 +115,8 @@ async def _serve(
     app: Mainspring, queues: tuple[str, ...], *, with_scheduler: bool
 ) -> Worker | None:
     await app.schedules.aprepare()
+    with_schedules = with_scheduler and app.settings.default_schedules
+    await housekeeping.install(app.database, with_schedules=with_schedules)
     worker = _make_worker(app, queues) if queues else None
     scheduler = app.schedules.scheduler() if with_scheduler else None
     await process.run(worker, scheduler)
@@ -124,7 +128,7 @@ def _make_worker(app: Mainspring, queues: tuple[str, ...]) -> Worker:
     return Worker(
         app.database.url,
         app.handlers,
-        queues=queues,
+        queues=tuple(sorted({*queues, QUEUE})),
         settings=app.settings,
         enqueuer=app,
         version=__version__,

@@ -16,6 +16,8 @@ from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMo
 
 DEFAULT_MAX_ATTEMPTS = 3
 DEFAULT_TIMEOUT = timedelta(hours=1)
+BUILT_IN = "mainspring."
+"""What the keys of definitions that come with Mainspring start with."""
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}")
 
 
@@ -84,6 +86,11 @@ class DefinitionState:
     def key(self) -> str:
         return self.definition.key
 
+    @property
+    def is_system(self) -> bool:
+        """Whether it comes with Mainspring."""
+        return self.key.startswith(BUILT_IN)
+
 
 @dataclass(frozen=True, slots=True)
 class Handler:
@@ -149,4 +156,12 @@ def ensure_key(key: str) -> None:
         raise InvalidDefinition(
             f"the definition key {key!r} must start with a letter or _ and hold only letters, "
             "digits and _ . : - (200 at most)"
+        )
+
+
+def ensure_own_key(key: str) -> None:
+    """Refuse a key that is reserved for what comes with Mainspring."""
+    if key.startswith(BUILT_IN):
+        raise InvalidDefinition(
+            f"{key}: keys that start with {BUILT_IN!r} are built in; choose another"
         )

@@ -21,6 +21,7 @@ MainspringError
 │   ├── DuplicateSchedule      the name is taken
 │   ├── DuplicateDefinition    the key is taken
 │   ├── DuplicateTrigger       the name is taken
+│   ├── DuplicateTenant        the name is taken
 │   ├── NotAnApprover          someone else has to decide on the job
 │   └── LeaseLost              an older lease tried to report
 ├── NotFoundError
@@ -30,7 +31,8 @@ MainspringError
 │   ├── ApprovalNotFound       the job never asked for approval
 │   ├── FlowNotFound
 │   ├── EventNotFound
-│   └── TriggerNotFound
+│   ├── TriggerNotFound
+│   └── TenantNotFound
 ├── UnreadableSecret           an encrypted value, and no key that fits
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
@@ -244,6 +246,16 @@ class DuplicateTrigger(ConflictError):
         self.name = name
 
 
+class DuplicateTenant(ConflictError):
+    """There is a tenant with this name already."""
+
+    code = "duplicate_tenant"
+
+    def __init__(self, tenant_id: str) -> None:
+        super().__init__(f"there is a tenant {tenant_id!r} already; update it")
+        self.tenant_id = tenant_id
+
+
 class LeaseLost(ConflictError):
     """The report came from an older lease; the job belongs to someone else now."""
 
@@ -347,6 +359,17 @@ class UnreadableSecret(MainspringError):
         )
         super().__init__(f"{field} {problem}")
         self.field, self.key_id = field, key_id
+
+
+class TenantNotFound(MainspringError):
+    """No tenant has this name."""
+
+    code = "tenant_not_found"
+
+    def __init__(self, tenant_id: str, suggestion: str | None = None) -> None:
+        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
+        super().__init__(f"there is no tenant {tenant_id!r}{hint}")
+        self.tenant_id, self.suggestion = tenant_id, suggestion
 
 
 class ResultTimeout(MainspringError):

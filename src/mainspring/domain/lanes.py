@@ -16,8 +16,14 @@ marks before those. A worker that ran dry sweeps whenever it looks, after it has
 from behind its marks; one that is busy sweeps every second. Either way a sweep that turned
 out slow waits forty times its own duration before the next, so that sweeping costs a
 fortieth of the time at most.
+
+A second is long for a tenant without a lane here: so whoever enqueues to a lane that looks empty
+while all workers are busy sends them the lane and its mark. Which lanes give how much to a
+claim is in `domain.turns`.
 """
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -25,6 +31,8 @@ from typing import NamedTuple
 _SWEEP_EVERY = 1.0
 _COST_FACTOR = 40.0
 _DRY_LANES = 32
+# What PostgreSQL can store as text: neither NUL nor half of a surrogate pair.
+_NAME = re.compile("[^\0\ud800-\udfff]+")
 
 
 class Lane(NamedTuple):
@@ -35,6 +43,14 @@ class Lane(NamedTuple):
     queue: str
 
 
+class Waiting(NamedTuple):
+    """A lane with ready jobs: the id of its first, and the weight of its tenant."""
+
+    lane: Lane
+    first: int
+    weight: int = 1
+
+
 @dataclass(slots=True)
 class LaneBook:
     """What one worker knows about its lanes."""
@@ -42,11 +58,12 @@ class LaneBook:
     marks: dict[Lane, int] = field(default_factory=dict)
     swept_at: float = float("-inf")
     sweep_cost: float = 0.0
+    is_hurried: bool = False
 
     def is_sweep_due(self, now: float, *, is_busy: bool) -> bool:
         """Whether it is time to look below the marks; `now` is a monotonic instant."""
         rest = self.sweep_cost * _COST_FACTOR
-        if is_busy and self.marks:
+        if is_busy and self.marks and not self.is_hurried:
             rest = max(rest, _SWEEP_EVERY)
         return now >= self.swept_at + rest
 
@@ -54,13 +71,21 @@ class LaneBook:
         """Seconds until a worker that ran dry may sweep."""
         return max(0.0, self.swept_at + self.sweep_cost * _COST_FACTOR - now)
 
-    def swept(self, lanes: Iterable[tuple[Lane, int]], *, now: float, cost: float) -> None:
+    def swept(self, lanes: Iterable[Waiting], *, now: float, cost: float) -> None:
         """Remember a sweep: each lane found is marked before its first job. Lanes that ran
         dry are kept for a while, since work tends to come where it came before."""
-        found = {lane: first - 1 for lane, first in lanes}
+        found = {lane: first - 1 for lane, first, _ in lanes}
         dry = [(lane, mark) for lane, mark in self.marks.items() if lane not in found]
         self.marks = dict(dry[-_DRY_LANES:]) | found
-        self.swept_at, self.sweep_cost = now, cost
+        self.swept_at, self.sweep_cost, self.is_hurried = now, cost, False
+
+    def told(self, news: Waiting) -> None:
+        """Look at this lane from this job on, or from where we were if that is before it."""
+        self.marks[news.lane] = min(news.first - 1, self.marks.get(news.lane, news.first - 1))
+
+    def hurry(self) -> None:
+        """Let a busy worker sweep before its next claim, unless the last sweep was dear."""
+        self.is_hurried = True
 
     def claimed(self, lane: Lane, job_id: int) -> None:
         """Raise the lane's mark to a claimed job."""
@@ -69,3 +94,24 @@ class LaneBook:
 
     def in_order(self) -> Sequence[tuple[Lane, int]]:
         return sorted(self.marks.items())
+
+
+def read_news(text: str) -> Waiting | None:
+    """A lane as an enqueue tells of it: queue, priority, tenant, first job and weight, as JSON.
+
+    None if it is anything else, for everyone may send messages.
+    """
+    try:
+        queue, priority, tenant_id, first, weight = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    news = Waiting(Lane(priority, tenant_id, queue), first, weight)
+    return news if _is_sound(news) else None
+
+
+def _is_sound(news: Waiting) -> bool:
+    (priority, tenant_id, queue), first, weight = news
+    ranges = ((priority, 0, 1000), (first, 1, 2**63 - 1), (weight, 1, 1000))
+    return all(type(number) is int and low <= number <= high for number, low, high in ranges) and (
+        all(isinstance(name, str) and _NAME.fullmatch(name) for name in (tenant_id, queue))
+    )

@@ -1,19 +1,21 @@
 """The claimer: keeps a buffer of claimed jobs filled just ahead of the runners."""
 
 import asyncio
+import math
 import random
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.dedicated import DedicatedConnection
-from mainspring.domain.lanes import Lane, LaneBook
+from mainspring.domain.lanes import Lane, LaneBook, Waiting, read_news
 from mainspring.domain.pacing import Pace
+from mainspring.domain.turns import Turns, Visit
 from mainspring.domain.types import WorkerId
+from mainspring.runtime.buffers import Buffer, Claimed, by_lane
 from mainspring.runtime.held import HeldJob
 from mainspring.store import attempts, workers
 from mainspring.store.attempts import Report
@@ -21,6 +23,11 @@ from mainspring.store.attempts import Report
 _LARGEST_BATCH = 1000
 _SATURATED_AFTER = 0.2
 _STALE_AFTER = 1.0
+# How many jobs are claimed at once from lanes that were told of.
+_NEWCOMERS = 200
+# Holding back what could start costs time; this often it may.
+_HOLD_EVERY = 0.1
+_LONGEST_HOLD = 0.25
 
 
 class Claimer:
@@ -35,10 +42,11 @@ class Claimer:
         prefetch: int,
         room: Callable[[], int],
         on_claimed: Callable[[], None],
-        on_rest: Callable[[], None],
+        on_wants_wake: Callable[[], None],
     ) -> None:
         self.worker_id = WorkerId(0)
-        self.buffer: deque[HeldJob] = deque()
+        self._turns = Turns()
+        self.buffer = Buffer(self._turns)
         self.pace = Pace(prefetch)
         self.is_paused = False
         self._connection = connection
@@ -46,29 +54,55 @@ class Claimer:
         self._poll_seconds = poll_seconds
         self._room = room
         self._on_claimed = on_claimed
-        self._on_rest = on_rest
+        self._on_wants_wake = on_wants_wake
         self._lanes = LaneBook()
         self._wake = asyncio.Event()
         self._has_room = asyncio.Event()
         self.wants_wake = True
         self._busy_since: float | None = None
         self._has_swept = False
+        self._told: set[Lane] = set()
+        self._asked: Sequence[Visit] = ()
+        self._held_at = float("-inf")
         self._late: list[HeldJob] = []  # Claimed by a statement that was under way at the pause.
 
     def wake(self) -> None:
         """Look now: there may be new work."""
+        if self._busy_since is not None:
+            self._lanes.hurry()
         self._wake.set()
+
+    def hear(self, message: str) -> None:
+        """An enqueue tells of a lane that looked empty, and all workers busy."""
+        news = read_news(message)
+        if news is None or news.lane.queue not in self._queues or self.is_paused:
+            return
+        held = self.buffer.held()
+        self._lanes.told(news)
+        self._turns.told(news.lane, news.weight, held)
+        self._told.add(news.lane)
+        if news.lane not in held and self._would_start_others(news.lane):
+            self._hold()
+        self._wake.set()
+        self._has_room.set()
 
     def made_room(self) -> None:
         """Runners have finished something."""
         self._has_room.set()
 
+    def add(self, jobs: Sequence[HeldJob]) -> None:
+        """Take back jobs that were out of the buffer for a moment."""
+        self.buffer.put(by_lane(jobs))
+        self._on_claimed()
+
     async def run(self) -> None:
         while True:
+            if self._told:
+                await self._claim_told()
             wanted = self._wanted()
             if not wanted:
                 self._has_room.clear()
-                if not self._wanted():
+                if not self._wanted() and not self._told:
                     await self._has_room.wait()
                 continue
             self._wake.clear()
@@ -107,7 +141,7 @@ class Claimer:
         if not self._lanes.is_sweep_due(started, is_busy=is_busy):
             return False
 
-        async def discover(connection: AsyncConnection[Any]) -> list[tuple[Lane, int]]:
+        async def discover(connection: AsyncConnection[Any]) -> list[Waiting]:
             nonlocal started
             started = time.monotonic()  # Waiting for the database to come back is no cost.
             return await attempts.discover(connection, self._queues)
@@ -115,38 +149,100 @@ class Claimer:
         found = await self._connection.run(discover)
         now = time.monotonic()
         self._lanes.swept(found, now=now, cost=now - started)
+        held = self.buffer.held()
+        self._turns.swept(found, held)
+        self._turns.forget(self._lanes.marks, held)
         self._has_swept = True
         return bool(found)
 
-    async def _claim_known(self, wanted: int) -> int:
-        lanes = self._lanes.in_order()
-        if not lanes:
-            return 0
+    async def _claim_told(self) -> None:
+        """Claim from lanes that were told of, even if there is enough to do."""
+        lanes, self._told = self._told, set()
+        # Beside what is there, but never more than twice what the worker can start soon.
+        soon = max(self._room(), 0) + self.pace.ahead()
+        wanted = min(_NEWCOMERS, 2 * soon - len(self.buffer))
+        try:
+            if wanted > 0 and not self.is_paused:
+                await self._claim_known(wanted, lanes)
+        finally:
+            if not self._told:  # Else there are newcomers once more.
+                self._release()
+
+    async def _claim_known(self, wanted: int, lanes: Iterable[Lane] | None = None) -> int:
+        """Lane by lane as their turns are, until there is enough or none of them has more."""
+        left = set(self._lanes.marks if lanes is None else lanes)
+        claimed = 0
+        while left and claimed < wanted:
+            visits = self._turns.plan(left, wanted - claimed, self.buffer.held())
+            count, empty = await self._visit(visits, wanted - claimed)
+            claimed += count
+            left.difference_update(empty)
+        return claimed
+
+    async def _visit(self, visits: Sequence[Visit], limit: int) -> tuple[int, Collection[Lane]]:
+        """How many jobs it gave, and the lanes that have no more."""
         worker_id = self.worker_id
+        marks = [(lane, self._lanes.marks.get(lane, 0)) for lane, _ in visits]
+        shares = [share for _, share in visits]
 
         async def claim(connection: AsyncConnection[Any]) -> list[tuple[Any, ...]]:
-            return await attempts.claim(connection, worker_id, lanes, limit=wanted)
+            return await attempts.claim(connection, worker_id, marks, limit=limit, shares=shares)
 
+        self._asked = visits
         rows = await self._connection.run(claim)
+        self._asked = ()
         if worker_id != self.worker_id:
-            return 0  # The lease was lost meanwhile; whoever recovers it takes these back.
-        self._take(rows)
-        return len(rows)
+            # The lease was lost meanwhile; whoever recovers it takes these back.
+            return 0, [lane for lane, _ in visits]
+        claimed = self._held_jobs(rows, visits)
+        given = {lane: len(jobs) for lane, jobs in claimed.items()}
+        empty = self._turns.claimed(visits, given, limit)
+        self._take(claimed)
+        return len(rows), empty
 
-    def _take(self, rows: list[tuple[Any, ...]]) -> None:
-        if not rows:
-            return
+    def _held_jobs(self, rows: list[tuple[Any, ...]], visits: Sequence[Visit]) -> Claimed:
+        """The claimed jobs of each lane, in order."""
         now = time.monotonic()
         jobs = [HeldJob(row, self.worker_id, now) for row in rows]
         if len(jobs) > 1:
-            jobs.sort(key=_claim_order)
-        for job in _last_of_each_lane(jobs):
-            self._lanes.claimed(Lane(job.priority, job.tenant_id, job.queue), job.id)
-        if self.is_paused:
-            self._late.extend(jobs)
+            jobs.sort(key=_job_id)
+        if len(visits) == 1 and jobs:
+            return {visits[0][0]: jobs}
+        return by_lane(jobs)
+
+    def _take(self, claimed: Claimed) -> None:
+        if not claimed:
             return
-        self.buffer.extend(jobs)
-        self._on_claimed()
+        for lane, jobs in claimed.items():
+            self._lanes.claimed(lane, jobs[-1].id)
+            if self.is_paused:
+                self._late.extend(jobs)
+        if not self.is_paused:
+            self.buffer.put(claimed)
+            self._on_claimed()
+
+    def _would_start_others(self, lane: Lane) -> bool:
+        """Whether jobs wait here, or may be on their way, that have no precedence over the lane."""
+        others = {*self.buffer.held(), *(asked for asked, _ in self._asked)} - {lane}
+        return any(other.priority >= lane.priority for other in others)
+
+    def _hold(self) -> None:
+        now = time.monotonic()
+        if self.buffer.is_holding or now < self._held_at + _HOLD_EVERY:
+            return
+        self._held_at = now
+        self.buffer.hold()
+        # The database may be away; jobs that are here need not wait for it.
+        asyncio.get_running_loop().call_later(_LONGEST_HOLD, self._release_after, now)
+
+    def _release(self) -> None:
+        if self.buffer.is_holding:
+            self.buffer.release()
+            self._on_claimed()
+
+    def _release_after(self, held_at: float) -> None:
+        if self._held_at == held_at:
+            self._release()
 
     async def _stay_busy(self) -> None:
         now = time.monotonic()
@@ -159,7 +255,6 @@ class Claimer:
         self._busy_since = None
         if not self.wants_wake:
             await self._set_wants_wake(wants_wake=True)
-            self._on_rest()
             return  # Look once more: what came meanwhile was not notified.
         if was_busy:
             return
@@ -178,10 +273,12 @@ class Claimer:
 
         await self._connection.run(tell)
         self.wants_wake = wants_wake
+        self._on_wants_wake()
 
     def take_stale(self) -> list[Report]:
         """Empty the buffer if its jobs have waited too long behind slow ones."""
-        if not self.buffer or time.monotonic() - self.buffer[0].claimed_at < _STALE_AFTER:
+        claimed_at = min((job.claimed_at for job in self.buffer), default=math.inf)
+        if time.monotonic() - claimed_at < _STALE_AFTER:
             return []
         self.pace.stall()
         return self.take_all()
@@ -198,16 +295,13 @@ class Claimer:
         self.worker_id = worker_id
         self.buffer.clear()
         self._lanes = LaneBook()
+        self._told.clear()
         self.wants_wake = True
         self.wake()
 
 
-def _claim_order(job: HeldJob) -> tuple[int, int]:
-    return job.priority, job.id
-
-
-def _last_of_each_lane(jobs: list[HeldJob]) -> list[HeldJob]:
-    return list({(job.priority, job.tenant_id, job.queue): job for job in jobs}.values())
+def _job_id(job: HeldJob) -> int:
+    return job.id
 
 
 async def hand_back_unknown(

@@ -35,6 +35,7 @@ from mainspring.domain.types import (
     WaitsFor,
     WorkerId,
 )
+from mainspring.runtime import housekeeping
 from mainspring.runtime.context import Enqueuer
 from mainspring.runtime.executors.processes import ProcessExecutor
 from mainspring.runtime.grants import grant_all
@@ -97,7 +98,8 @@ class Drain:
         self._worker_id = WorkerId(0)
         self._version = version
         self._watch = _Watch()
-        self._handlers = {key: _watched(each, self._watch) for key, each in handlers.items()}
+        known = {**handlers, **housekeeping.handlers(self, settings)}
+        self._handlers = {key: _watched(each, self._watch) for key, each in known.items()}
         self._buffer: deque[HeldJob] = deque()
         self._connection = DedicatedConnection(
             url, name="mainspring drain", use_pooler=settings.use_pooler, pins_plans=True

@@ -43,6 +43,7 @@ class HeldJob:
         "task",
         "tenant_id",
         "transaction",
+        "turn",
         "version",
         "worker_id",
     )
@@ -91,6 +92,7 @@ class HeldJob:
         self.printed: Any = None
         self.transaction: Any = None
         self.redactor = NO_SECRETS
+        self.turn = 0.0  # Known only of jobs that wait beside those of other tenants.
 
     @property
     def report(self) -> Report:

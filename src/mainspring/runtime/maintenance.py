@@ -14,6 +14,7 @@ second in all.
 import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -22,6 +23,7 @@ from mainspring import telemetry
 from mainspring.db.dedicated import DedicatedConnection
 from mainspring.runtime import descendants
 from mainspring.runtime.grants import Grants
+from mainspring.runtime.housekeeping import remove_in_batches
 from mainspring.runtime.leases import host_name, is_gone
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.settling import Settling
@@ -110,8 +112,7 @@ class Maintenance:
             flows.prune_flows,
             flows.prune_dependencies,
         ):
-            while await self._connection.try_once(prune):
-                pass
+            await remove_in_batches(partial(self._connection.try_once, prune))
         return _HISTORY_EVERY * random.uniform(0.8, 1.2)  # noqa: S311 - only jitter
 
     async def _promote(self, connection: AsyncConnection[Any]) -> float:

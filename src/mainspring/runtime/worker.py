@@ -10,7 +10,7 @@ watchdog: timeouts, cancels, force        maintenance: due, recovery, history
 import asyncio
 import os
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from mainspring.db.spares import AsyncSpares, SyncSpares
 from mainspring.domain.definitions import Handler
 from mainspring.domain.outcomes import End, StopReason
 from mainspring.domain.types import AttemptStatus, JobState, WaitsFor, WorkerId
+from mainspring.runtime import housekeeping
 from mainspring.runtime.claims import Claimer, hand_back_unknown
 from mainspring.runtime.context import Enqueuer
 from mainspring.runtime.executors.processes import ProcessExecutor, default_size
@@ -86,6 +87,7 @@ class Worker:
         use_pooler = settings.use_pooler
         self.async_source = AsyncSpares(self._url, size=_POOL_SIZE, use_pooler=use_pooler)
         self.sync_source = SyncSpares(self._url, size=_POOL_SIZE, use_pooler=use_pooler)
+        known = {**self._handlers, **housekeeping.handlers(self, settings)}
         self._claims = self._dedicated("claim", on_reconnect=self._return_unheard)
         self._finishes = self._dedicated("finish")
         self._chores = self._dedicated("chores")
@@ -96,14 +98,14 @@ class Worker:
             prefetch=settings.prefetch,
             room=self._room,
             on_claimed=self._claimed,
-            on_rest=self._rests,
+            on_wants_wake=self._rests,
         )
         self._processes = ProcessExecutor(default_size(), self._url)
         self._stored = StoredHandlers(executors(self, settings))
         self._maintenance = Maintenance(
             self._chores,
             self.async_source,
-            definitions=tuple(self._handlers),
+            definitions=tuple(known),
             kinds=self._stored.kinds,
             max_losses=settings.max_losses,
             hears_all=self._hears_all,
@@ -117,12 +119,12 @@ class Worker:
             on_parents=self._maintenance.settling.ended,
         )
         self._strangers = Strangers(
-            self._chores, self._stored, on_known=self._start_known, on_unknown=self._note_unknown
+            self._chores, self._stored, on_known=self._claimer.add, on_unknown=self._note_unknown
         )
         self._runners = Runners(
-            self._handlers,
+            known,
             self._stored,
-            buffer=self._claimer.buffer,
+            buffer=self._claimer.buffer.jobs,
             reporter=self._reporter,
             facilities=self,
             concurrency=settings.concurrency,
@@ -316,10 +318,6 @@ class Worker:
             async with self.async_source.connection() as connection:
                 await outputs.store(connection, [output])
 
-    def _start_known(self, jobs: Sequence[HeldJob]) -> None:
-        self._claimer.buffer.extend(jobs)
-        self._runners.start()
-
     def _note_unknown(self, job: HeldJob) -> None:
         if self._settings.unknown_handler == "fail":
             job.began_at = time.monotonic()
@@ -371,6 +369,8 @@ class Worker:
         kind, _, subject = message.partition(":")
         if kind == "q" and subject in self._facts.queues:
             self._claimer.wake()
+        elif kind == "n":
+            self._claimer.hear(subject)
         elif kind == "c" and subject == str(self.worker_id):
             self._watchdog.look_for_cancels()
         else:

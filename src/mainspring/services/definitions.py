@@ -9,7 +9,7 @@ from typing import Any
 
 from mainspring.db.access import Database
 from mainspring.domain.commands import read_command
-from mainspring.domain.definitions import Definition, DefinitionState
+from mainspring.domain.definitions import Definition, DefinitionState, ensure_own_key
 from mainspring.domain.errors import (
     DuplicateDefinition,
     InvalidDefinition,
@@ -91,6 +91,7 @@ async def list_definitions(
 def make(key: str, kind: str, given: Mapping[str, Any]) -> Definition:
     """A whole definition from the fields that are not None; raises what is wrong with it."""
     chosen = _kind(kind)
+    ensure_own_key(key)
     if chosen is Kind.PYTHON:
         raise InvalidDefinition(f"{key}: a Python handler is declared in code, with @app.job")
     asked = {name: value for name, value in given.items() if value is not None}

@@ -125,7 +125,8 @@ def _facts(given: Mapping[str, Any], limit: int) -> dict[str, Any]:
     return facts
 
 
-def _spec_facts(spec: ScheduleSpec, limit: int) -> dict[str, Any]:
+def spec_facts(spec: ScheduleSpec, limit: int) -> dict[str, Any]:
+    """A schedule as the database reads it from JSON."""
     return _facts({name: getattr(spec, name) for name in FIELD_NAMES}, limit)
 
 
@@ -157,7 +158,7 @@ async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
             "timing", "leaves no slot from now on; look at ends_at and at the calendar"
         )
     settings = scope.database.settings
-    facts = _spec_facts(spec, settings.max_payload_bytes)
+    facts = spec_facts(spec, settings.max_payload_bytes)
     (sealed,) = await seal_schedules(scope.read, [facts], settings=settings)
     await scope.run(store.create(scope.tenant_id, sealed))
     return await get(scope, spec.name)
@@ -201,7 +202,7 @@ async def declare(
     """Store what code declares, each with whether it overwrites; counts what came of them."""
     limit = database.settings.max_payload_bytes
     specs = [
-        {**_spec_facts(spec, limit), "overwrite": is_overwriting}
+        {**spec_facts(spec, limit), "overwrite": is_overwriting}
         for spec, is_overwriting in declared
     ]
     facts = await seal_schedules(database.arun, specs, settings=database.settings)

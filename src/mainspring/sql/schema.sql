@@ -108,6 +108,21 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.announce(queue text, priority integer, tenant text, first_id bigint, due_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if exists (select from mainspring.workers as worker
+                where worker.wants_wake and announce.queue = any (worker.queues)) then
+        perform mainspring.wake(announce.queue, announce.due_at);
+    elsif announce.due_at <= now() and exists (
+        select from mainspring.workers as worker where announce.queue = any (worker.queues)) then
+        perform mainspring.tell_busy(
+            announce.queue, announce.priority, announce.tenant, announce.first_id);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.apply_plan(plan jsonb) RETURNS mainspring.slot_outcome
     LANGUAGE plpgsql
     AS $$
@@ -395,6 +410,31 @@ begin
         (select jsonb_object_agg(key, case when key = 'payload' then mainspring.shown_payload(new)
                                            else value end)
            from jsonb_each(is_now) where was -> key is distinct from value));
+    return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.audit_tenant() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'created_at' else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'created_at' else '{}' end;
+begin
+    if was = is_now then
+        return null;
+    end if;
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    values (
+        coalesce(new.tenant_id, old.tenant_id),
+        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
+        'tenant', coalesce(new.tenant_id, old.tenant_id),
+        (select jsonb_object_agg(key, value) from jsonb_each(was)
+          where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
+          where was -> key is distinct from value));
     return null;
 end
 $$;
@@ -1600,7 +1640,11 @@ begin
              where worker.wants_wake and jobs.queue = any (worker.queues))
              and mainspring.message_for(jobs.queue, jobs.scheduled_for) is not null
             then pg_notify('mainspring',
-                           mainspring.message_for(jobs.queue, jobs.scheduled_for)) end
+                           mainspring.message_for(jobs.queue, jobs.scheduled_for))
+            when jobs.waits_for is null and exists (
+            select from mainspring.workers as worker where jobs.queue = any (worker.queues))
+            then mainspring.tell_busy(
+                jobs.queue, jobs.priority, jobs.tenant_id, jobs.job_id) end
         into job_id, is_new, woken;
         if found then
             return;
@@ -1712,7 +1756,9 @@ begin
         elsif waits = 'limit' then
             perform mainspring.wake_limits(room.limit_name, room.limit_key, enqueue_job.tenant);
         elsif waits is distinct from 'parents' then
-            perform mainspring.wake(job_queue, due_at);
+            perform mainspring.announce(
+                job_queue, coalesce(enqueue_job.priority, defined.priority), enqueue_job.tenant,
+                enqueue_job.job_id, due_at);
         end if;
     elsif enqueue_job.on_duplicate = 'raise' then
         perform mainspring.refuse('MS020', 'job ' || enqueue_job.job_id
@@ -1741,6 +1787,8 @@ declare
     room record;
     waits mainspring.waits_for;
     wrong integer;
+    -- Below the first of the ids that the jobs will get.
+    last_id bigint := (select last_value from mainspring.job_ids);
 begin
     select * into plan from mainspring.prepare_bulk(
         enqueue_many.definition, 0, enqueue_many.tenant, enqueue_many.queue,
@@ -1804,7 +1852,8 @@ begin
     if waits = 'limit' then
         perform mainspring.wake_limits();
     elsif waits is distinct from 'approval' then
-        perform mainspring.wake(plan.job_queue, plan.due_at);
+        perform mainspring.announce(
+            plan.job_queue, plan.job_priority, enqueue_many.tenant, last_id, plan.due_at);
     end if;
 end
 $$;
@@ -2095,6 +2144,22 @@ begin
                   where free <= (select count(*) from gone where limit_name = by_limit.name)),
            (select min(by_key.next_in) from by_key)
       into granted, queues, shared, full_ones, next_in;
+end
+$$;
+
+CREATE FUNCTION mainspring.install_schedule(spec jsonb) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+declare
+    stored mainspring.schedules;
+begin
+    insert into mainspring.installed (name) values ('schedule ' || (spec ->> 'name'))
+    on conflict do nothing;
+    if not found then
+        return false;
+    end if;
+    stored := mainspring.store_schedule(jsonb_populate_record(null::mainspring.schedules, spec));
+    return stored.schedule_id is not null;
 end
 $$;
 
@@ -2524,6 +2589,10 @@ begin
         perform mainspring.refuse_definition(new.key, 'key', 'must start with a letter or _ and '
             || 'hold only letters, digits and _ . : - (200 at most)');
     end if;
+    if new.key like 'mainspring.%' and new.kind <> 'python' then
+        perform mainspring.refuse_definition(new.key, 'key',
+            'is built in, like all that start with mainspring.; choose another');
+    end if;
     if tg_op = 'UPDATE' and new.kind <> old.kind then
         perform mainspring.refuse_definition(new.key, 'kind', format('is %s and stays so', old.kind));
     end if;
@@ -2616,6 +2685,89 @@ begin
     return new;
 end
 $$;
+
+CREATE FUNCTION mainspring.prunable_table(full_name text) RETURNS regclass
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    parts text[];
+    found_table oid;
+    kind "char";
+begin
+    begin
+        parts := parse_ident(full_name);
+    exception when invalid_parameter_value then
+        parts := '{}';
+    end;
+    if coalesce(cardinality(parts), 0) <> 2 then
+        perform mainspring.refuse('MS003', format(
+            'table %s must be a name with its schema, such as civic.sessions',
+            coalesce(quote_literal(full_name), 'null')), '{"option": "table"}');
+    end if;
+    if parts[1] in ('mainspring', 'mainspring_calls', 'information_schema')
+       or starts_with(parts[1], 'pg_') then
+        perform mainspring.refuse('MS003', format(
+            'table %s is in a schema that nobody prunes', full_name), '{"option": "table"}');
+    end if;
+    select c.oid, c.relkind into found_table, kind
+      from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+     where n.nspname = parts[1] and c.relname = parts[2];
+    if kind is distinct from 'r' then
+        perform mainspring.refuse('MS003', format('table %s %s', full_name,
+            case when kind is null then 'does not exist'
+                 when kind = 'p' then 'is partitioned; name one of its partitions, or drop them'
+                 else 'is no table' end), '{"option": "table"}');
+    end if;
+    return found_table;
+end
+$$;
+
+CREATE FUNCTION mainspring.prune_table(full_name text, column_name text, age interval, batch integer) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+    -- As text it is quoted and has its schema, since that is not in the search path.
+    pruned regclass := mainspring.prunable_table(full_name);
+    attribute record;
+    is_indexed boolean;
+    removed bigint;
+begin
+    select a.attnum, format_type(a.atttypid, null) as type into attribute
+      from pg_attribute as a
+     where a.attrelid = pruned and a.attname = column_name and a.attnum > 0
+       and not a.attisdropped;
+    if attribute.type is null or attribute.type not in (
+        'date', 'timestamp without time zone', 'timestamp with time zone') then
+        perform mainspring.refuse('MS003', format('column %s of %s %s',
+            coalesce(quote_literal(column_name), 'null'), full_name,
+            case when attribute.type is null then 'does not exist'
+                 else 'is ' || attribute.type || ', neither a date nor a timestamp' end),
+            '{"option": "column"}');
+    end if;
+    if age is null or age <= '0' then
+        perform mainspring.refuse('MS003', 'age must be more than zero', '{"option": "age"}');
+    end if;
+    if batch is null or batch not between 1 and 100000 then
+        perform mainspring.refuse('MS003', 'batch must be from 1 to 100000',
+            '{"option": "batch"}');
+    end if;
+    is_indexed := exists (
+        select from pg_index as i
+         where i.indrelid = pruned and i.indisvalid and i.indpred is null
+           and i.indkey[0] = attribute.attnum);
+    execute format(
+        'delete from only %1$s where ctid = any (array(
+             select ctid from only %1$s where %2$I < $1::%3$s %4$s limit $2
+                for update skip locked))',
+        pruned, column_name, attribute.type,
+        case when is_indexed then format('order by %I', column_name) else '' end)
+      using now() - age, batch;
+    get diagnostics removed = row_count;
+    return removed;
+end
+$_$;
 
 CREATE FUNCTION mainspring.read_steps(steps jsonb, tenant text) RETURNS TABLE(number bigint, step text, definition text, payload jsonb, queue text, priority integer, max_attempts integer, correlation_id text, tags text[], limit_name text, limit_key text, needed integer, on_parent_failure text, due_at timestamp with time zone, after jsonb, after_jobs jsonb, waits mainspring.waits_for)
     LANGUAGE plpgsql STABLE
@@ -3636,6 +3788,23 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.tell_busy(queue text, priority integer, tenant text, first_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if length(tell_busy.queue) <= 500 and length(tell_busy.tenant) <= 500 and not exists (
+        select from mainspring.jobs as job
+         where job.queue = tell_busy.queue and job.priority = tell_busy.priority
+           and job.tenant_id = tell_busy.tenant
+           and job.job_id between tell_busy.first_id - 1000 and tell_busy.first_id - 1
+           and job.state = 'queued' and job.waits_for is null) then
+        perform pg_notify('mainspring', 'n:' || json_build_array(
+            tell_busy.queue, tell_busy.priority, tell_busy.tenant, tell_busy.first_id, t.weight))
+           from mainspring.tenants as t where t.tenant_id = tell_busy.tenant;
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.token_seconds(rate_count integer, rate_period interval) RETURNS double precision
     LANGUAGE sql IMMUTABLE
     RETURN ((EXTRACT(epoch FROM rate_period) / (rate_count)::numeric))::double precision;
@@ -4430,6 +4599,11 @@ CREATE VIEW mainspring.flow_status AS
              JOIN mainspring.job_status job USING (job_id))
           WHERE (member.flow_id = flow.flow_id)) counted;
 
+CREATE TABLE mainspring.installed (
+    name text NOT NULL,
+    installed_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE mainspring.jobs_history_default (
     job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
     fence bigint,
@@ -4642,6 +4816,24 @@ CREATE VIEW mainspring.slot_status AS
    FROM (mainspring.slots slot
      JOIN mainspring.schedules schedule USING (schedule_id));
 
+CREATE VIEW mainspring.tenant_status AS
+ SELECT tenant.tenant_id,
+    tenant.weight,
+    tenant.max_running,
+    (COALESCE(live.ready, (0)::numeric))::bigint AS ready,
+    (COALESCE(live.waiting, (0)::numeric))::bigint AS waiting,
+    (COALESCE(live.running, (0)::numeric))::bigint AS running,
+    (COALESCE(live.held, (0)::numeric))::bigint AS held,
+    tenant.created_at
+   FROM (mainspring.tenants tenant
+     LEFT JOIN ( SELECT queue_status.tenant_id,
+            sum(queue_status.ready) AS ready,
+            sum(queue_status.waiting) AS waiting,
+            sum(queue_status.running) AS running,
+            sum(queue_status.held) AS held
+           FROM mainspring.queue_status
+          GROUP BY queue_status.tenant_id) live USING (tenant_id));
+
 CREATE VIEW mainspring.trigger_status AS
  SELECT trigger.trigger_id,
     trigger.tenant_id,
@@ -4742,6 +4934,9 @@ ALTER TABLE ONLY mainspring.flow_jobs
 
 ALTER TABLE ONLY mainspring.flows
     ADD CONSTRAINT flows_pkey PRIMARY KEY (flow_id);
+
+ALTER TABLE ONLY mainspring.installed
+    ADD CONSTRAINT installed_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
@@ -4895,6 +5090,8 @@ CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, a
 
 CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
 
+CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_tenant();
+
 CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenants FOR EACH ROW WHEN ((new.max_running IS DISTINCT FROM old.max_running)) EXECUTE FUNCTION mainspring.move_jobs_of_tenant();
 
 CREATE TRIGGER tenants_touch BEFORE UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
@@ -4924,6 +5121,8 @@ REVOKE ALL ON FUNCTION mainspring.add_clock() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.add_parents(job_id bigint, parents bigint[], tenant text, on_failure text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.announce(queue text, priority integer, tenant text, first_id bigint, due_at timestamp with time zone) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.apply_plan(plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
@@ -4935,6 +5134,8 @@ REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defin
 REVOKE ALL ON FUNCTION mainspring.audit_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.audit_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_trigger() FROM PUBLIC;
 
@@ -5048,6 +5249,8 @@ REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) F
 
 REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT shared text[], OUT full_ones text[], OUT next_in double precision) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.install_schedule(spec jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_marked(schema jsonb) FROM PUBLIC;
@@ -5093,6 +5296,10 @@ REVOKE ALL ON FUNCTION mainspring.prepare_definition() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.prepare_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prepare_trigger() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.prunable_table(full_name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.prune_table(full_name text, column_name text, age interval, batch integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.read_steps(steps jsonb, tenant text) FROM PUBLIC;
 
@@ -5161,6 +5368,8 @@ REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) 
 REVOKE ALL ON FUNCTION mainspring.take_back_places() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.take_token(job_id bigint, fence bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.tell_busy(queue text, priority integer, tenant text, first_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.token_seconds(rate_count integer, rate_period interval) FROM PUBLIC;
 

@@ -9,7 +9,7 @@ from psycopg import AsyncConnection, Connection
 
 from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.statements import load
-from mainspring.domain.lanes import Lane
+from mainspring.domain.lanes import Lane, Waiting
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
 
 _STATEMENTS = load("attempts")
@@ -104,12 +104,13 @@ class Return:
     delay: timedelta
 
 
-async def discover(
-    connection: AsyncConnection[Any], queues: Sequence[str]
-) -> list[tuple[Lane, int]]:
-    """The lanes with ready jobs, and the id of the first in each."""
+async def discover(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[Waiting]:
+    """The lanes with ready jobs."""
     cursor = await connection.execute(_DISCOVER, {"queues": list(queues)})
-    return [(Lane(*lane), first) for *lane, first in await cursor.fetchall()]
+    return [
+        Waiting(Lane(priority, tenant_id, queue), first, weight)
+        for priority, tenant_id, queue, first, weight in await cursor.fetchall()
+    ]
 
 
 async def claim(
@@ -118,17 +119,19 @@ async def claim(
     lanes: Sequence[tuple[Lane, int]],
     *,
     limit: int,
+    shares: Sequence[int] | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Rows in the shape of ClaimedRow, in no particular order."""
+    """Rows in the shape of ClaimedRow, in no particular order; from each lane up to its share, or
+    without shares up to all there is."""
     cursor = await connection.execute(
         _CLAIM,
         {
             "worker_id": worker_id,
-            "queues": [lane.queue for lane, _ in lanes],
-            "priorities": [lane.priority for lane, _ in lanes],
-            "tenants": [lane.tenant_id for lane, _ in lanes],
-            "marks": [mark for _, mark in lanes],
-            "shares": [limit] * len(lanes),
+            "queues": TextArray([lane.queue.encode() for lane, _ in lanes]),
+            "priorities": IntegerArray([lane.priority for lane, _ in lanes]),
+            "tenants": TextArray([lane.tenant_id.encode() for lane, _ in lanes]),
+            "marks": IntegerArray([mark for _, mark in lanes]),
+            "shares": IntegerArray(shares or [limit] * len(lanes)),
             "limit": limit,
         },
     )

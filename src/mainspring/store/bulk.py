@@ -15,7 +15,7 @@ _STATEMENTS = load("jobs")
 _PREPARE = _STATEMENTS["prepare_bulk"].sql
 _COPY = _STATEMENTS["copy_jobs"].sql
 _ENQUEUE = _STATEMENTS["enqueue_many"].sql
-_WAKE = _STATEMENTS["wake_queue"].sql
+_ANNOUNCE = _STATEMENTS["announce"].sql
 _ROWS_A_WRITE = 2000
 
 
@@ -56,7 +56,7 @@ def enqueue(
         with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 copy.write(lines)
-        cursor.execute(_WAKE, {"queue": plan.queue, "due_at": plan.due_at})
+        cursor.execute(_ANNOUNCE, _news(plan, options))
     return plan.ids
 
 
@@ -77,7 +77,7 @@ async def aenqueue(
         async with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 await copy.write(lines)
-        await cursor.execute(_WAKE, {"queue": plan.queue, "due_at": plan.due_at})
+        await cursor.execute(_ANNOUNCE, _news(plan, options))
     return plan.ids
 
 
@@ -98,6 +98,16 @@ def _inserted(
         "payloads": TextArray(payloads),
         "dedupe_keys": None,
         **common_options(options),
+    }
+
+
+def _news(plan: BulkPlan, options: EnqueueOptions) -> dict[str, Any]:
+    return {
+        "queue": plan.queue,
+        "priority": plan.priority,
+        "tenant_id": options.tenant_id,
+        "first_id": plan.first_id,
+        "due_at": plan.due_at,
     }
 
 

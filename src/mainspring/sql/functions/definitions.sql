@@ -182,6 +182,10 @@ begin
         perform mainspring.refuse_definition(new.key, 'key', 'must start with a letter or _ and '
             || 'hold only letters, digits and _ . : - (200 at most)');
     end if;
+    if new.key like 'mainspring.%' and new.kind <> 'python' then
+        perform mainspring.refuse_definition(new.key, 'key',
+            'is built in, like all that start with mainspring.; choose another');
+    end if;
     if tg_op = 'UPDATE' and new.kind <> old.kind then
         perform mainspring.refuse_definition(new.key, 'kind', format('is %s and stays so', old.kind));
     end if;

@@ -41,6 +41,50 @@ begin
 end
 $$;
 
+-- Tells busy workers of jobs that are ready in a lane (queue, priority, tenant) from this id on, if
+-- the lane looks empty otherwise. They know where work was, and find the rest within a second;
+-- until then they may start tens of thousands of jobs of another tenant. Only the last thousand
+-- ids are looked at: a lane may begin with any number of dead entries, and it does no harm to be
+-- told of one that has work from before.
+create or replace function mainspring.tell_busy(
+    queue text, priority integer, tenant text, first_id bigint
+)
+returns void
+language plpgsql
+as $$
+begin
+    if length(tell_busy.queue) <= 500 and length(tell_busy.tenant) <= 500 and not exists (
+        select from mainspring.jobs as job
+         where job.queue = tell_busy.queue and job.priority = tell_busy.priority
+           and job.tenant_id = tell_busy.tenant
+           and job.job_id between tell_busy.first_id - 1000 and tell_busy.first_id - 1
+           and job.state = 'queued' and job.waits_for is null) then
+        perform pg_notify('mainspring', 'n:' || json_build_array(
+            tell_busy.queue, tell_busy.priority, tell_busy.tenant, tell_busy.first_id, t.weight))
+           from mainspring.tenants as t where t.tenant_id = tell_busy.tenant;
+    end if;
+end
+$$;
+
+-- Tells workers of jobs that were enqueued, the first of them with this id.
+create or replace function mainspring.announce(
+    queue text, priority integer, tenant text, first_id bigint, due_at timestamptz
+)
+returns void
+language plpgsql
+as $$
+begin
+    if exists (select from mainspring.workers as worker
+                where worker.wants_wake and announce.queue = any (worker.queues)) then
+        perform mainspring.wake(announce.queue, announce.due_at);
+    elsif announce.due_at <= now() and exists (
+        select from mainspring.workers as worker where announce.queue = any (worker.queues)) then
+        perform mainspring.tell_busy(
+            announce.queue, announce.priority, announce.tenant, announce.first_id);
+    end if;
+end
+$$;
+
 create or replace function mainspring.check_text(option text, value text)
 returns void
 language plpgsql immutable
@@ -229,7 +273,11 @@ begin
              where worker.wants_wake and jobs.queue = any (worker.queues))
              and mainspring.message_for(jobs.queue, jobs.scheduled_for) is not null
             then pg_notify('mainspring',
-                           mainspring.message_for(jobs.queue, jobs.scheduled_for)) end
+                           mainspring.message_for(jobs.queue, jobs.scheduled_for))
+            when jobs.waits_for is null and exists (
+            select from mainspring.workers as worker where jobs.queue = any (worker.queues))
+            then mainspring.tell_busy(
+                jobs.queue, jobs.priority, jobs.tenant_id, jobs.job_id) end
         into job_id, is_new, woken;
         if found then
             return;
@@ -341,7 +389,9 @@ begin
         elsif waits = 'limit' then
             perform mainspring.wake_limits(room.limit_name, room.limit_key, enqueue_job.tenant);
         elsif waits is distinct from 'parents' then
-            perform mainspring.wake(job_queue, due_at);
+            perform mainspring.announce(
+                job_queue, coalesce(enqueue_job.priority, defined.priority), enqueue_job.tenant,
+                enqueue_job.job_id, due_at);
         end if;
     elsif enqueue_job.on_duplicate = 'raise' then
         perform mainspring.refuse('MS020', 'job ' || enqueue_job.job_id
@@ -473,6 +523,8 @@ declare
     room record;
     waits mainspring.waits_for;
     wrong integer;
+    -- Below the first of the ids that the jobs will get.
+    last_id bigint := (select last_value from mainspring.job_ids);
 begin
     select * into plan from mainspring.prepare_bulk(
         enqueue_many.definition, 0, enqueue_many.tenant, enqueue_many.queue,
@@ -536,7 +588,8 @@ begin
     if waits = 'limit' then
         perform mainspring.wake_limits();
     elsif waits is distinct from 'approval' then
-        perform mainspring.wake(plan.job_queue, plan.due_at);
+        perform mainspring.announce(
+            plan.job_queue, plan.job_priority, enqueue_many.tenant, last_id, plan.due_at);
     end if;
 end
 $$;

@@ -1,7 +1,7 @@
 -- name: discover
 -- scope: system
--- The lanes (queue, priority, tenant) that hold ready jobs, each with its first: a loose scan
--- over the ready index that costs one probe a lane, not one a job.
+-- The lanes (queue, priority, tenant) that hold ready jobs, each with its first and the weight of
+-- its tenant: a loose scan over the ready index that costs one probe a lane, not one a job.
 with recursive lane as (
     select first.* from unnest(%(queues)s::text[]) as wanted (queue), lateral (
         select job.queue, job.priority, job.tenant_id, job.job_id from mainspring.jobs as job
@@ -15,13 +15,16 @@ with recursive lane as (
            and job.state = 'queued' and job.waits_for is null
          order by job.priority, job.tenant_id, job.job_id limit 1) as next
 )
-select priority, tenant_id, queue, job_id from lane;
+select lane.priority, lane.tenant_id, lane.queue, lane.job_id,
+       coalesce((select tenant.weight from mainspring.tenants as tenant
+                  where tenant.tenant_id = lane.tenant_id), 1)
+  from lane;
 
 -- name: claim
 -- scope: system
--- Claims up to :limit jobs, lane by lane in the order given, each from behind its mark. Rows
--- are addressed by ctid so that the plan cannot turn into a join over the whole table. A worker
--- whose lease ran out gets none: its jobs have been taken back, so these would be left behind.
+-- Claims up to :limit jobs, lane by lane in the order given, of each its share from behind its
+-- mark. Rows are addressed by ctid so that the plan cannot turn into a join over the whole table.
+-- A worker whose lease ran out gets none: its jobs have been taken back, so these would be left.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
        fence = (select nextval('mainspring.fences')), started_at = now(),

@@ -18,7 +18,10 @@ select defined.queue, defined.key, defined.version, defined.priority, %(payload)
 returning job_id, true, case when exists (
     select from mainspring.workers as worker
      where worker.wants_wake and jobs.queue = any (worker.queues))
-    then pg_notify('mainspring', mainspring.message_for(jobs.queue, now())) end;
+    then pg_notify('mainspring', mainspring.message_for(jobs.queue, now()))
+    when exists (
+    select from mainspring.workers as worker where jobs.queue = any (worker.queues))
+    then mainspring.tell_busy(jobs.queue, jobs.priority, jobs.tenant_id, jobs.job_id) end;
 
 -- name: enqueue_with_options
 -- scope: tenant
@@ -82,10 +85,12 @@ copy mainspring.jobs (
     scheduled_for, waits_for, deadline_at, correlation_id, tags)
 from stdin;
 
--- name: wake_queue
+-- name: announce
 -- scope: tenant
--- Tells idle workers of a queue that jobs were enqueued there.
-select mainspring.wake(%(queue)s, %(due_at)s::timestamptz);
+-- Tells workers of jobs that were enqueued.
+select mainspring.announce(
+    %(queue)s, %(priority)s::integer, %(tenant_id)s, %(first_id)s::bigint,
+    %(due_at)s::timestamptz);
 
 -- name: cancel
 -- scope: tenant

@@ -1,0 +1,137 @@
+"""Housekeeping: the definitions that come with Mainspring, when they run by default, and what is
+wrong with a database.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+
+from mainspring.domain.definitions import BUILT_IN, Definition
+from mainspring.domain.schedules import ScheduleSpec
+
+# Every worker serves it, besides those it is told to.
+QUEUE = "mainspring"
+
+_TIMEOUT = timedelta(hours=6)
+_NOTHING: dict[str, Any] = {"type": "object", "additionalProperties": False}
+_POSITIVE: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0, "maximum": 3_000_000_000}
+_TABLE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "table": {"type": "string", "description": "with its schema: civic.sessions"},
+        "column": {"type": "string", "description": "a date or timestamp"},
+        "older_than_days": {**_POSITIVE, "maximum": 36_500},
+        "older_than_seconds": _POSITIVE,
+        "batch_size": {"type": "integer", "minimum": 1, "maximum": 100_000},
+        "max_rows": {"type": "integer", "minimum": 1},
+    },
+    "required": ["table", "column"],
+    "oneOf": [{"required": ["older_than_days"]}, {"required": ["older_than_seconds"]}],
+    "additionalProperties": False,
+}
+
+
+def _built_in(name: str, description: str, arg_schema: dict[str, Any]) -> Definition:
+    return Definition(
+        key=f"{BUILT_IN}{name}",
+        queue=QUEUE,
+        timeout=_TIMEOUT,
+        description=description,
+        arg_schema=arg_schema,
+    )
+
+
+PRUNE_HISTORY = _built_in(
+    "prune_history", "Removes finished jobs whose retention has passed", _NOTHING
+)
+PRUNE_KEYS = _built_in(
+    "prune_keys", "Removes expired idempotency keys and dedupe windows", _NOTHING
+)
+PRUNE_TABLE = _built_in("prune_table", "Removes old rows of a table that is allowed", _TABLE)
+VACUUM_CHECK = _built_in(
+    "vacuum_check", "Fails if dead rows pile up or something keeps them", _NOTHING
+)
+DEFINITIONS = (PRUNE_HISTORY, PRUNE_KEYS, PRUNE_TABLE, VACUUM_CHECK)
+
+SCHEDULES = tuple(
+    ScheduleSpec(
+        name=definition.key, definition=definition.key, cron=cron, description="Installed once"
+    )
+    for definition, cron in (
+        (PRUNE_HISTORY, "H H * * *"),
+        (PRUNE_KEYS, "H * * * *"),
+        (VACUUM_CHECK, "H H * * *"),
+    )
+)
+
+
+# The vacuum check
+
+_MANY_DEAD = 100_000
+_VACUUMED_WITHIN = 3600.0
+_LONG_TRANSACTION = 3600.0
+_OLD_AGE = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TableHealth:
+    """A table of ours; `vacuumed_seconds_ago` is None if it never was."""
+
+    table: str
+    live: int
+    dead: int
+    vacuumed_seconds_ago: float | None
+    bytes: int
+
+    @property
+    def is_neglected(self) -> bool:
+        """A queue that is worked makes dead rows all the time; they are to go within the hour."""
+        ago = self.vacuumed_seconds_ago
+        is_overdue = ago is None or ago > _VACUUMED_WITHIN
+        return self.dead >= _MANY_DEAD and self.dead > self.live and is_overdue
+
+
+@dataclass(frozen=True, slots=True)
+class ServerHealth:
+    """What keeps dead rows from being removed; no transaction is None."""
+
+    oldest_transaction_seconds: float | None
+    oldest_transaction_pid: int | None
+    oldest_transaction_application: str | None
+    transaction_id_age: int
+    is_autovacuum_on: bool
+
+
+def problems(tables: list[TableHealth], server: ServerHealth) -> list[str]:
+    """What an operator should look after, a sentence each; none if all is well."""
+    found = []
+    if not server.is_autovacuum_on:
+        found.append("autovacuum is off; turn it on")
+    seconds = server.oldest_transaction_seconds
+    if seconds is not None and seconds > _LONG_TRANSACTION:
+        found.append(
+            f"a transaction of {server.oldest_transaction_application or 'a client'} "
+            f"(pid {server.oldest_transaction_pid}) has been open for {seconds / 3600:.1f} hours "
+            "and keeps dead rows from being removed; end it"
+        )
+    if server.transaction_id_age > _OLD_AGE:
+        found.append(
+            f"the oldest transaction id is {server.transaction_id_age:,} behind; "
+            "vacuum the database before ids run out at 2,000,000,000"
+        )
+    found.extend(
+        f"mainspring.{each.table} has {each.dead:,} dead rows beside {each.live:,} live ones and "
+        "was not vacuumed in the last hour; see why autovacuum does not get to it"
+        for each in tables
+        if each.is_neglected
+    )
+    return found
+
+
+def report(tables: list[TableHealth], server: ServerHealth) -> dict[str, Any]:
+    """The same as a result of a job."""
+    return {
+        "problems": problems(tables, server),
+        "server": asdict(server),
+        "tables": [asdict(each) for each in tables],
+    }

@@ -1,0 +1,57 @@
+"""A tenant: who work belongs to, and what it may take of a queue."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeGuard
+
+from mainspring.domain.errors import InvalidOption
+from mainspring.domain.types import TenantId
+
+WEIGHTS = range(1, 1001)
+_MOST_RUNNING = 2**31 - 1
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class TenantState:
+    """A tenant as it is stored, with how many live jobs it has: ready to start, waiting for
+    something, running, and held (blocked or awaiting approval)."""
+
+    tenant_id: TenantId
+    weight: int
+    max_running: int | None
+    ready: int
+    waiting: int
+    running: int
+    held: int
+    created_at: datetime
+
+
+def ensure_name(tenant_id: object) -> None:
+    """Refuse a name that could not be typed in a shell or used in a URL as it is."""
+    if not isinstance(tenant_id, str) or not _NAME.fullmatch(tenant_id):
+        raise InvalidOption(
+            "tenant",
+            "must start with a letter, a digit or _ and hold only letters, digits and _ . : @ - "
+            f"(200 at most), not {tenant_id!r}",
+        )
+
+
+def ensure_weight(weight: object) -> None:
+    if not _is_integer(weight) or weight not in WEIGHTS:
+        raise InvalidOption("weight", f"must be a whole number from 1 to 1000, not {weight!r}")
+
+
+def ensure_max_running(max_running: object) -> None:
+    """None is no limit; 0 lets nothing start."""
+    if max_running is None:
+        return
+    if not _is_integer(max_running) or not 0 <= max_running <= _MOST_RUNNING:
+        raise InvalidOption(
+            "max_running", f"must be a whole number, 0 or more, or none, not {max_running!r}"
+        )
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)

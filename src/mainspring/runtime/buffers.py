@@ -1,0 +1,117 @@
+"""The buffer: jobs a worker has claimed and not yet begun, in the order they start.
+
+Runners take from `jobs`. When a tenant who has nothing here is about to be claimed for, the buffer
+**holds**: all but the first few jobs step aside until that claim is through, then everything is
+put in order by turns. A worker that runs small jobs would otherwise start a thousand others in
+the meantime; one that runs slow ones does not even notice.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from operator import attrgetter
+
+from mainspring.domain.lanes import Lane
+from mainspring.domain.turns import Turns
+from mainspring.runtime.held import HeldJob
+
+STARTED_WHILE_HOLDING = 50
+
+Claimed = Mapping[Lane, list[HeldJob]]
+
+
+class Buffer:
+    """Claimed jobs, by turns."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.jobs: deque[HeldJob] = deque()
+        self.is_holding = False
+        self._turns = turns
+        self._aside: list[HeldJob] = []
+        self._lane: Lane | None = None  # Of all the jobs, as long as they have one in common.
+
+    def __len__(self) -> int:
+        return len(self.jobs) + len(self._aside)
+
+    def __iter__(self) -> Iterator[HeldJob]:
+        return chain(self.jobs, self._aside)
+
+    def held(self) -> Mapping[Lane, int]:
+        """How many jobs of each lane wait here."""
+        if not self:
+            return {}
+        if self._lane is not None:
+            return {self._lane: len(self)}
+        return {Lane(*key): count for key, count in Counter(map(_key, self)).items()}
+
+    def put(self, claimed: Claimed) -> None:
+        """Add jobs that were just claimed, those of each lane in order."""
+        (lane, jobs), *others = claimed.items()
+        if not others and (not self or lane == self._lane):
+            # The only lane there is: nothing to put in order, and nothing to pay for it.
+            (self._aside if self.is_holding else self.jobs).extend(jobs)
+            self._lane = lane
+        elif self.is_holding:
+            self._aside.extend(chain.from_iterable(claimed.values()))
+            self._lane = None
+        elif self and self._lane is not None:
+            self._arrange(chain.from_iterable(claimed.values()))
+        else:
+            self._merge(claimed)
+
+    def hold(self) -> None:
+        """Let the first few start and keep the others until `release`."""
+        self.is_holding = True
+        self._aside.extend(islice(self.jobs, STARTED_WHILE_HOLDING, None))
+        while len(self.jobs) > STARTED_WHILE_HOLDING:
+            self.jobs.pop()
+
+    def release(self) -> None:
+        """Put everything in order again."""
+        if self.is_holding:
+            self.is_holding = False
+            aside, self._aside = self._aside, []
+            self._arrange(aside)
+
+    def clear(self) -> None:
+        self.jobs.clear()
+        self._aside.clear()
+
+    def _arrange(self, added: Iterable[HeldJob]) -> None:
+        """Put all jobs in order, whatever order they had."""
+        waiting = by_lane(chain(self.jobs, added))
+        for jobs in waiting.values():
+            jobs.sort(key=_job_id)
+        self.jobs.clear()
+        self._merge(waiting)
+        if len(waiting) == 1:
+            (self._lane,) = waiting
+
+    def _merge(self, claimed: Claimed) -> None:
+        """Put the last jobs that lanes gave among those that wait in order already."""
+        ordered = list(self.jobs)
+        for lane, jobs in claimed.items():
+            for job, turn in zip(jobs, self._turns.last_turns(lane, len(jobs)), strict=True):
+                job.turn = turn
+            ordered += jobs
+        ordered.sort(key=_turn)
+        ordered.sort(key=_priority)
+        self.jobs.clear()
+        self.jobs.extend(ordered)
+        self._lane = None
+
+
+def by_lane(jobs: Iterable[HeldJob]) -> dict[Lane, list[HeldJob]]:
+    groups: dict[tuple[int, str, str], list[HeldJob]] = {}
+    for job in jobs:
+        groups.setdefault((job.priority, job.tenant_id, job.queue), []).append(job)
+    return {Lane(*key): group for key, group in groups.items()}
+
+
+def _key(job: HeldJob) -> tuple[int, str, str]:
+    return job.priority, job.tenant_id, job.queue
+
+
+_job_id = attrgetter("id")
+_priority = attrgetter("priority")
+_turn = attrgetter("turn")

@@ -1,0 +1,22 @@
+"""Use cases of housekeeping: what a process that starts sees to."""
+
+from mainspring import telemetry
+from mainspring.db.access import Database
+from mainspring.domain.housekeeping import DEFINITIONS, SCHEDULES
+from mainspring.services.definitions import ensure_synced
+from mainspring.services.schedules import spec_facts
+from mainspring.store import definitions as definition_store
+from mainspring.store import housekeeping as store
+
+
+async def install(database: Database, *, with_schedules: bool) -> None:
+    """Store the definitions that every worker carries; add the default schedules, the first time
+    ever. Whatever a person has made of them since stays."""
+    ensure_synced(await database.arun(definition_store.sync(DEFINITIONS)))
+    if not with_schedules:
+        return
+    limit = database.settings.max_payload_bytes
+    facts = [spec_facts(spec, limit) for spec in SCHEDULES]
+    names = [name for (name,) in await database.arun(store.install_schedules(facts))]
+    if names:
+        telemetry.event("schedules_installed", names=", ".join(names))

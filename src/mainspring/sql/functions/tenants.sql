@@ -1,0 +1,31 @@
+-- Tenants: what changes about them is written down.
+
+create or replace function mainspring.audit_tenant()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'created_at' else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'created_at' else '{}' end;
+begin
+    if was = is_now then
+        return null;
+    end if;
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    values (
+        coalesce(new.tenant_id, old.tenant_id),
+        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
+        'tenant', coalesce(new.tenant_id, old.tenant_id),
+        (select jsonb_object_agg(key, value) from jsonb_each(was)
+          where is_now -> key is distinct from value),
+        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
+          where was -> key is distinct from value));
+    return null;
+end
+$$;
+
+create or replace trigger tenants_audit after insert or update or delete on mainspring.tenants
+    for each row execute function mainspring.audit_tenant();

@@ -1,0 +1,56 @@
+"""`mainspring tenants` as a person meets it."""
+
+import json
+
+
+def test_a_tenant_is_made_changed_shown_and_listed(each_command):
+    made, changed, shown, listed = each_command(
+        ["tenants", "create", "acme", "--weight", "2"],
+        ["tenants", "update", "acme", "--max-running", "5"],
+        ["tenants", "show", "acme"],
+        ["tenants", "list"],
+    )
+
+    assert (made.returncode, made.stdout) == (0, "Tenant acme is created.\n")
+    assert changed.stdout == "Tenant acme is updated.\n"
+    assert [line.split()[-1] for line in shown.stdout.splitlines()[:3]] == ["acme", "2", "5"]
+    assert "MAX RUNNING" in listed.stdout
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["NAME", "acme", "default"]
+
+
+def test_json_is_for_programs(each_command):
+    made, changed, listed = each_command(
+        ["tenants", "create", "acme", "--max-running", "0", "--json"],
+        ["tenants", "update", "acme", "--max-running", "none", "--json"],
+        ["tenants", "list", "--limit", "1", "--json"],
+    )
+
+    assert json.loads(made.stdout)["max_running"] == 0
+    assert json.loads(changed.stdout)["max_running"] is None
+    assert json.loads(listed.stdout) == [json.loads(changed.stdout)]
+
+
+def test_mistakes_are_answered_with_a_sentence(each_command):
+    done = each_command(
+        ["tenants", "create", "acme", "--weight", "0"],
+        ["tenants", "create", "a b"],
+        ["tenants", "create", "acme", "--max-running", "many"],
+        ["tenants", "update", "default"],
+        ["tenants", "create", "default"],
+        ["tenants", "show", "defualt"],
+    )
+
+    for said, (text, code) in zip(
+        done,
+        [
+            ("weight must be a whole number from 1 to 1000, not 0", 2),
+            ("tenant must start with a letter", 2),
+            ("max_running must be a whole number, or none, not 'many'", 2),
+            ("update has nothing to change", 2),
+            ("there is a tenant 'default' already", 1),
+            ("there is no tenant 'defualt'; did you mean 'default'?", 1),
+        ],
+        strict=True,
+    ):
+        assert text in said.stderr
+        assert said.returncode == code

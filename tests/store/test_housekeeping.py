@@ -1,0 +1,154 @@
+"""Pruning of tables that are not ours, in SQL: only old rows of plain tables, few at a time."""
+
+import psycopg
+import pytest
+
+from tests.support.rows import refused
+
+TABLES = """
+create schema civic;
+create table civic.sessions (id integer, seen_at timestamptz);
+insert into civic.sessions
+select n, now() - n * interval '1 day' from generate_series(1, 100) as n;
+create table civic."Odd; Names" (id integer, "The Day" date);
+insert into civic."Odd; Names" values (1, current_date - 10), (2, current_date);
+create table civic.parts (at timestamptz) partition by range (at);
+create view civic.seen as select * from civic.sessions;
+create table civic.logs (id integer, at timestamp);
+insert into civic.logs values (1, now() - interval '2 days'), (2, now()), (3, null);
+create table civic.more () inherits (civic.logs);
+insert into civic.more values (4, now() - interval '2 days');
+"""
+
+
+@pytest.fixture
+def civic(tx: psycopg.Connection) -> psycopg.Connection:
+    tx.execute(TABLES)
+    return tx
+
+
+def prune(
+    connection: psycopg.Connection,
+    table: str | None,
+    column: str | None = "seen_at",
+    *,
+    age: str | None = "30 days",
+    batch: int | None = 1000,
+) -> int:
+    row = connection.execute(
+        "select mainspring.prune_table(%s, %s, %s::interval, %s)", (table, column, age, batch)
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def left(connection: psycopg.Connection, table: str = "civic.sessions") -> list[int]:
+    rows = connection.execute(f"select id from only {table} order by id".encode()).fetchall()
+    return [number for (number,) in rows]
+
+
+def test_rows_older_than_the_age_go_and_others_stay(civic):
+    assert prune(civic, "civic.sessions") == 70
+
+    assert left(civic) == list(range(1, 31))
+
+
+def test_a_batch_is_no_larger_than_asked(civic):
+    assert [prune(civic, "civic.sessions", batch=50) for _ in range(3)] == [50, 20, 0]
+
+
+def test_with_an_index_the_oldest_go_first(civic):
+    civic.execute("create index on civic.sessions (seen_at)")
+
+    assert prune(civic, "civic.sessions", batch=10) == 10
+    assert left(civic)[-1] == 90
+
+
+def test_dates_and_timestamps_without_a_zone_are_taken_too(civic):
+    assert prune(civic, 'civic."Odd; Names"', "The Day", age="5 days") == 1
+    assert left(civic, 'civic."Odd; Names"') == [2]
+    assert prune(civic, "civic.logs", "at", age="1 day") == 1
+    assert left(civic, "civic.logs") == [2, 3]
+
+
+def test_tables_that_inherit_are_left_alone(civic):
+    prune(civic, "civic.logs", "at", age="1 day")
+
+    assert left(civic, "civic.more") == [4]
+
+
+def test_rows_that_someone_holds_are_passed_over(server_url, module_url):
+    with psycopg.connect(module_url) as one, psycopg.connect(module_url) as other:
+        one.execute(TABLES)
+        one.commit()
+        try:
+            one.execute("select from civic.sessions where id = 100 for update")
+            assert prune(other, "civic.sessions") == 70
+            other.rollback()
+        finally:
+            one.rollback()
+            one.execute("drop schema civic cascade")
+            one.commit()
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (None, "table null must be a name with its schema"),
+        ("sessions", "must be a name with its schema"),
+        ("a.civic.sessions", "must be a name with its schema"),
+        ("civic.sessions; drop table x", "must be a name with its schema"),
+        ("mainspring.jobs", "in a schema that nobody prunes"),
+        ('"mainspring".jobs', "in a schema that nobody prunes"),
+        ("MAINSPRING.jobs", "in a schema that nobody prunes"),
+        ("mainspring_calls.x", "in a schema that nobody prunes"),
+        ("pg_catalog.pg_class", "in a schema that nobody prunes"),
+        ("pg_temp.x", "in a schema that nobody prunes"),
+        ("information_schema.tables", "in a schema that nobody prunes"),
+        ("civic.nothing", "does not exist"),
+        ("civic.seen", "is no table"),
+        ("civic.parts", "is partitioned"),
+    ],
+)
+def test_other_tables_are_refused(civic, table, message):
+    with refused(civic, "MS003", message, option="table"):
+        prune(civic, table)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (None, "column null of civic.sessions does not exist"),
+        ("nothing", "does not exist"),
+        ("ctid", "does not exist"),
+        ("id", "is integer, neither a date nor a timestamp"),
+        ("seen_at; --", "does not exist"),
+    ],
+)
+def test_other_columns_are_refused(civic, column, message):
+    with refused(civic, "MS003", message, option="column"):
+        prune(civic, "civic.sessions", column)
+
+
+@pytest.mark.parametrize("age", [None, "0", "-1 day"])
+def test_an_age_must_be_more_than_zero(civic, age):
+    with refused(civic, "MS003", "age must be more than zero", option="age"):
+        prune(civic, "civic.sessions", age=age)
+
+
+@pytest.mark.parametrize("batch", [None, 0, 100_001])
+def test_a_batch_has_a_size(civic, batch):
+    with refused(civic, "MS003", "batch must be from 1 to 100000", option="batch"):
+        prune(civic, "civic.sessions", batch=batch)
+
+
+def test_a_key_that_is_built_in_cannot_be_taken_by_sql(civic):
+    civic.execute(
+        "create function civic.f() returns jsonb language sql as $$ select '{}'::jsonb $$"
+    )
+    with pytest.raises(psycopg.Error, match="is built in") as caught, civic.transaction():
+        civic.execute(
+            "insert into mainspring.definitions (key, kind, spec)"
+            " values ('mainspring.mine', 'sql', '{\"function\": \"civic.f\"}')"
+        )
+    assert caught.value.sqlstate == "MS050"
