@@ -361,7 +361,7 @@ class UnreadableSecret(MainspringError):
         self.field, self.key_id = field, key_id
 
 
-class TenantNotFound(MainspringError):
+class TenantNotFound(NotFoundError):
     """No tenant has this name."""
 
     code = "tenant_not_found"

@@ -7,8 +7,9 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'created_at' else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'created_at' else '{}' end;
+    unsaid text[] := array['created_at', 'updated_at'];
+    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
 begin
     if was = is_now then
         return null;
@@ -16,7 +17,7 @@ begin
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
     values (
         coalesce(new.tenant_id, old.tenant_id),
-        coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user),
+        mainspring.actor(),
         case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
         'tenant', coalesce(new.tenant_id, old.tenant_id),
         (select jsonb_object_agg(key, value) from jsonb_each(was)
