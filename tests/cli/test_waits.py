@@ -16,96 +16,99 @@ def flow_id(database_url: str) -> int:
         return flow.enqueue().id
 
 
-def test_a_limit_is_set_shown_and_removed(command):
-    done = command("limits", "set", "openai", "--rate", "60/minute", "--concurrency", "2")
-    assert done.stdout == "Limit openai is set: 2 at once, 60/minute per key.\n"
+def test_a_limit_is_set_shown_and_removed(each_command):
+    made, listed, shown, removed, none = each_command(
+        ["limits", "set", "openai", "--rate", "60/minute", "--concurrency", "2"],
+        ["limits", "list"],
+        ["limits", "show", "openai", "--json"],
+        ["limits", "remove", "openai"],
+        ["limits", "list"],
+    )
 
-    assert "openai" in command("limits", "list").stdout
-    assert json.loads(command("limits", "show", "openai", "--json").stdout)["rate"] == "60/minute"
-    assert command("limits", "remove", "openai").stdout == "Limit openai is removed.\n"
-    assert command("limits", "list").stdout == "No limits.\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        (["set", "openai"], 2, "set needs --concurrency, --key-concurrency or --rate"),
-        (["set", "openai", "--rate", "often"], 2, "rate must be written like 100/minute"),
-        (["set", "open ai", "--concurrency", "1"], 2, "limit must start with a letter"),
-        (["show", "openai"], 1, "there is no limit 'openai'"),
-        (["remove", "openai"], 1, "there is no limit 'openai'"),
-    ],
-)
-def test_a_wrong_limit_is_one_sentence(command, words, code, message):
-    done = command("limits", *words)
-
-    assert (done.returncode, message in done.stderr) == (code, True)
-    assert "Traceback" not in done.stderr
+    assert made.stdout == "Limit openai is set: 2 at once, 60/minute per key.\n"
+    assert "openai" in listed.stdout
+    assert json.loads(shown.stdout)["rate"] == "60/minute"
+    assert removed.stdout == "Limit openai is removed.\n"
+    assert none.stdout == "No limits.\n"
 
 
-def test_a_job_is_approved_and_another_rejected(command):
-    for name in ("ann", "bob"):
-        command("enqueue", "hello", json.dumps({"name": name}), "--approvals", "1")
-    listed = json.loads(command("approvals", "list", "--json").stdout)
-    first, second = (each["job_id"] for each in listed)
+def test_mistakes_are_answered_with_a_sentence(each_command):
+    mistakes = [
+        ("limits set openai", 2, "set needs --concurrency, --key-concurrency or --rate"),
+        ("limits set openai --rate often", 2, "rate must be written like 100/minute"),
+        ("limits set 1st --concurrency 1", 2, "limit must start with a letter"),
+        ("limits show openai", 1, "there is no limit 'openai'"),
+        ("limits remove openai", 1, "there is no limit 'openai'"),
+        ("approvals approve 999999", 1, "there is no job 999999"),
+        ("approvals show 999999", 1, "job 999999 has not asked for approval"),
+        ("flows show 999999", 1, "there is no flow 999999"),
+        ("flows cancel 999999", 1, "there is no flow 999999"),
+        ("flows retry 999999", 1, "there is no flow 999999"),
+    ]
 
-    approved = command("approvals", "approve", first, "--by", "ann")
-    assert approved.stdout == f"Job {first} is approved.\n"
-    rejected = command("approvals", "reject", second, "--reason", "no need", "--by", "ann")
-    assert rejected.stdout == f"Job {second} is rejected.\n"
+    done = each_command(*(words.split() for words, _, _ in mistakes))
 
-    assert command("approvals", "list").stdout == "Nothing awaits approval.\n"
-    assert "ann rejected" in command("approvals", "show", second).stdout
-    assert "rejected by ann: no need" in command("jobs", "show", second).stdout
-
-
-def test_a_job_that_needs_more_says_so(command):
-    command("enqueue", "hello", '{"name": "a"}', "--approvals", "2")
-    (first,) = json.loads(command("approvals", "list", "--json").stdout)
-
-    done = command("approvals", "approve", first["job_id"], "--by", "ann")
-
-    assert done.stdout == f"Job {first['job_id']} is approved by you, and needs more approvals.\n"
+    for said, (_, code, message) in zip(done, mistakes, strict=True):
+        assert (said.returncode, message in said.stderr) == (code, True), said.stderr
+        assert "Traceback" not in said.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["approve", "999999"], "there is no job 999999"),
-        (["show", "999999"], "job 999999 has not asked for approval"),
-    ],
-)
-def test_an_approval_that_is_not_there_is_one_sentence(command, words, message):
-    done = command("approvals", *words)
+def test_a_job_is_approved_and_another_rejected(each_command):
+    # A database starts with job 1.
+    *_, listed, approved, rejected, none, shown, job = each_command(
+        ["enqueue", "hello", '{"name": "ann"}', "--approvals", "1"],
+        ["enqueue", "hello", '{"name": "bob"}', "--approvals", "1"],
+        ["approvals", "list", "--json"],
+        ["approvals", "approve", "1", "--by", "ann"],
+        ["approvals", "reject", "2", "--reason", "no need", "--by", "ann"],
+        ["approvals", "list"],
+        ["approvals", "show", "2"],
+        ["jobs", "show", "2"],
+    )
 
-    assert (done.returncode, message in done.stderr) == (1, True)
-
-
-def test_a_flow_is_listed_shown_canceled_and_retried(command, flow_id):
-    assert "greetings" in command("flows", "list").stdout
-    shown = command("flows", "show", str(flow_id)).stdout
-    assert "one" in shown
-    assert "blocked" in shown
-    facts = json.loads(command("flows", "show", str(flow_id), "--json").stdout)
-    assert [member["state"] for member in facts["members"]] == ["queued", "blocked"]
-
-    assert command("flows", "cancel", str(flow_id)).stdout == f"Flow {flow_id}: 2 jobs canceled.\n"
-    assert command("flows", "retry", str(flow_id)).stdout == f"Flow {flow_id}: 2 jobs put back.\n"
+    assert [each["job_id"] for each in json.loads(listed.stdout)] == ["1", "2"]
+    assert approved.stdout == "Job 1 is approved.\n"
+    assert rejected.stdout == "Job 2 is rejected.\n"
+    assert none.stdout == "Nothing awaits approval.\n"
+    assert "ann rejected" in shown.stdout
+    assert "rejected by ann: no need" in job.stdout
 
 
-def test_a_flow_that_is_not_there_is_one_sentence(command):
-    for words in (["show"], ["cancel"], ["retry"]):
-        done = command("flows", *words, "999999")
-        assert (done.returncode, "there is no flow 999999" in done.stderr) == (1, True)
+def test_a_job_that_needs_more_says_so(each_command):
+    _, done = each_command(
+        ["enqueue", "hello", '{"name": "a"}', "--approvals", "2"],
+        ["approvals", "approve", "1", "--by", "ann"],
+    )
+
+    assert done.stdout == "Job 1 is approved by you, and needs more approvals.\n"
 
 
-def test_a_job_is_enqueued_after_another(command):
-    first = json.loads(command("enqueue", "hello", '{"name": "a"}', "--json").stdout)["id"]
+def test_a_flow_is_listed_shown_canceled_and_retried(each_command, flow_id):
+    listed, shown, facts, canceled, retried = each_command(
+        ["flows", "list"],
+        ["flows", "show", str(flow_id)],
+        ["flows", "show", str(flow_id), "--json"],
+        ["flows", "cancel", str(flow_id)],
+        ["flows", "retry", str(flow_id)],
+    )
 
-    done = command("enqueue", "hello", '{"name": "b"}', "--after", first, "--json")
+    assert "greetings" in listed.stdout
+    assert "one" in shown.stdout
+    assert "blocked" in shown.stdout
+    members = json.loads(facts.stdout)["members"]
+    assert [member["state"] for member in members] == ["queued", "blocked"]
+    assert canceled.stdout == f"Flow {flow_id}: 2 jobs canceled.\n"
+    assert retried.stdout == f"Flow {flow_id}: 2 jobs put back.\n"
 
-    shown = command("jobs", "show", json.loads(done.stdout)["id"]).stdout
-    assert "blocked (waits for parents)" in shown
+
+def test_a_job_is_enqueued_after_another(each_command):
+    *_, shown = each_command(
+        ["enqueue", "hello", '{"name": "a"}'],
+        ["enqueue", "hello", '{"name": "b"}', "--after", "1"],
+        ["jobs", "show", "2"],
+    )
+
+    assert "blocked (waits for parents)" in shown.stdout
 
 
 def test_a_definition_shows_its_limit_and_its_approval(command):
