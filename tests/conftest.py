@@ -22,8 +22,17 @@ def server_url() -> Iterator[str]:
     folder = Path(tempfile.gettempdir()) / f"mainspring-tests-{os.geteuid()}"
     folder.mkdir(mode=0o755, exist_ok=True)
     with embedded.running(folder) as server:
+        _do_without_the_disk(server.url)
         drop_forgotten(server.url)
         yield server.url
+
+
+def _do_without_the_disk(url: str) -> None:
+    """What a test writes need not outlive the machine; it still outlives any process."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        for setting in ("fsync", "full_page_writes"):
+            connection.execute(f"alter system set {setting} = off".encode())
+        connection.execute("select pg_reload_conf()")
 
 
 @pytest.fixture

@@ -99,6 +99,9 @@ class _GuardedStream:
         for redactor in (*list(_running.values()), *list(_recent)):
             shown = redactor.line(shown)
         self._stream.write(shown)
+        if "\n" in text:
+            # Into a file Python would keep pages of what handlers print to itself.
+            self._stream.flush()
         return len(text)
 
     def writelines(self, lines: Any) -> None:

@@ -39,7 +39,7 @@ WINDOW = 8 * DAY
 MARGIN = 25 * DAY
 SECOND = timedelta(seconds=1)
 
-thorough = settings(max_examples=150, deadline=None, derandomize=True)
+thorough = settings(max_examples=80, deadline=None, derandomize=True)
 
 
 @dataclass(frozen=True)

@@ -189,6 +189,7 @@ async def test_a_failure_is_told_in_the_log_and_does_not_stop_it(
             first = await app.aemit("provider.a")
             second = await app.aemit("provider.b", {"gone": 1})
             await await_until(lambda: events.handled(connection) == 2)
+            await await_until(lambda: "trigger_failed" in [line["event"] for line in logs])
 
     assert events.outcomes(connection, first) == ["failed"]
     assert events.outcomes(connection, second) == ["enqueued"]

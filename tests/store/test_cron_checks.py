@@ -29,7 +29,7 @@ SPECIALS = [
     ["MON", "fri-SUN", "sun-TUE", "5L", "0L", "mon#1", "SAT#5", "7#5"],
 ]
 
-thorough = settings(max_examples=600, deadline=None, derandomize=True)
+thorough = settings(max_examples=300, deadline=None, derandomize=True)
 
 
 @pytest.fixture(scope="module")
