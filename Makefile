@@ -4,8 +4,8 @@ PYTHON ?=
 PY := .venv/bin/python
 INSTALLED := .venv/.installed
 INSTALLING := .venv/.installing
-# Tests wait for processes and the database about as much as they compute: twice two cores.
-TEST_PROCESSES ?= 4
+# Tests wait for processes and the database more than they compute: one more than two cores.
+TEST_PROCESSES ?= 3
 
 CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
 SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
@@ -21,7 +21,7 @@ up: $(INSTALLED) ## Start Mainspring with its own PostgreSQL and the hello examp
 	@.venv/bin/mainspring up --app examples.hello:app
 
 test: check ## Run the checks, then every test but the soak tests.
-	@$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadfile
+	@$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 check: $(INSTALLED) ## Lint, check formatting, layers and types.
 	@.venv/bin/ruff check

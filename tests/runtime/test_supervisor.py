@@ -38,9 +38,10 @@ def test_every_process_works(
     start_worker("--processes", "2", "--concurrency", "1")
     workers = two(connection)
 
-    shared_app.enqueue_many_sync(apps.take_a_while, [{"seconds": 0.1}] * 10)
+    # More than one of them claims ahead before it hands back what it does not get to.
+    shared_app.enqueue_many_sync(apps.take_a_while, [{"seconds": 0.1}] * 40)
 
-    wait_until(lambda: reading.are_all(connection, "succeeded"))
+    wait_until(lambda: reading.are_all(connection, "succeeded"), 20)
     assert {note["pid"] for note in reading.notes(connection, "done")} == workers
 
 
