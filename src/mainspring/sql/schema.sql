@@ -376,10 +376,7 @@ begin
              when new.is_active and not old.is_active then 'activate'
              when old.is_active and not new.is_active then 'deactivate' else 'update' end,
         'definition', coalesce(new.key, old.key),
-        (select jsonb_object_agg(key, value) from jsonb_each(was)
-          where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
-          where was -> key is distinct from value));
+        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
     return null;
 end
 $$;
@@ -395,7 +392,6 @@ begin
     if tg_op = 'UPDATE' and was = is_now then
         return null;
     end if;
-    -- What has changed is told by the real payload, and kept without its secrets.
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
     values (
         coalesce(new.tenant_id, old.tenant_id),
@@ -404,12 +400,7 @@ begin
              when new.enabled and not old.enabled then 'enable'
              when old.enabled and not new.enabled then 'disable' else 'update' end,
         'schedule', coalesce(new.name, old.name), new.disabled_reason,
-        (select jsonb_object_agg(key, case when key = 'payload' then mainspring.shown_payload(old)
-                                           else value end)
-           from jsonb_each(was) where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, case when key = 'payload' then mainspring.shown_payload(new)
-                                           else value end)
-           from jsonb_each(is_now) where was -> key is distinct from value));
+        mainspring.differing_shown(was, is_now), mainspring.differing_shown(is_now, was));
     return null;
 end
 $$;
@@ -432,10 +423,7 @@ begin
         mainspring.actor(),
         case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
         'tenant', coalesce(new.tenant_id, old.tenant_id),
-        (select jsonb_object_agg(key, value) from jsonb_each(was)
-          where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
-          where was -> key is distinct from value));
+        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
     return null;
 end
 $$;
@@ -459,12 +447,7 @@ begin
              when new.is_enabled and not old.is_enabled then 'enable'
              when old.is_enabled and not new.is_enabled then 'disable' else 'update' end,
         'trigger', coalesce(new.name, old.name),
-        (select jsonb_object_agg(key, case when key = 'payload'
-                                           then mainspring.shown_template(old) else value end)
-           from jsonb_each(was) where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, case when key = 'payload'
-                                           then mainspring.shown_template(new) else value end)
-           from jsonb_each(is_now) where was -> key is distinct from value));
+        mainspring.differing_shown(was, is_now), mainspring.differing_shown(is_now, was));
     return null;
 end
 $$;
@@ -1387,6 +1370,24 @@ $$;
 
 COMMENT ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) IS 'Removes a job that is not running, with its attempts.';
 
+CREATE FUNCTION mainspring.differing(facts jsonb, others jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each(differing.facts) jsonb_each(key, value) WHERE ((differing.others -> jsonb_each.key) IS DISTINCT FROM jsonb_each.value));
+
+CREATE FUNCTION mainspring.differing_shown(facts jsonb, others jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    found jsonb := mainspring.differing(facts, others);
+begin
+    if found ? 'payload' then
+        found := found || jsonb_build_object('payload', mainspring.shown_payload(
+            facts ->> 'definition', facts -> 'payload'));
+    end if;
+    return found;
+end
+$$;
+
 CREATE TABLE mainspring.dispatches (
     event_id bigint NOT NULL,
     trigger_id bigint NOT NULL,
@@ -2210,18 +2211,9 @@ begin
         delete from mainspring.limits as known where known.name = old.key;
     end if;
     if tg_op <> 'DELETE' and new.limit_name = new.key then
-        insert into mainspring.limits as known (
-            name, concurrency, key_concurrency, rate_count, rate_period, burst)
-        values (new.key, new.concurrency, new.key_concurrency, new.rate_count, new.rate_period,
-                coalesce(new.burst, 1))
-        on conflict (name) do update
-           set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
-               rate_count = excluded.rate_count, rate_period = excluded.rate_period,
-               burst = excluded.burst
-         where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
-                known.burst) is distinct from
-               (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
-                excluded.rate_period, excluded.burst);
+        perform mainspring.write_limit(
+            new.key, new.concurrency, new.key_concurrency, new.rate_count, new.rate_period,
+            coalesce(new.burst, 1));
     end if;
     return null;
 end
@@ -3409,18 +3401,9 @@ begin
         perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
             || 'change the definition', '{"option": "name"}');
     end if;
-    insert into mainspring.limits as known (
-        name, concurrency, key_concurrency, rate_count, rate_period, burst)
-    values (set_limit.name, set_limit.concurrency, set_limit.key_concurrency,
-            set_limit.rate_count, set_limit.rate_period, set_limit.burst)
-    on conflict (name) do update
-       set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
-           rate_count = excluded.rate_count, rate_period = excluded.rate_period,
-           burst = excluded.burst
-     where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
-            known.burst) is distinct from
-           (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
-            excluded.rate_period, excluded.burst);
+    perform mainspring.write_limit(
+        set_limit.name, set_limit.concurrency, set_limit.key_concurrency, set_limit.rate_count,
+        set_limit.rate_period, set_limit.burst);
 end
 $_$;
 
@@ -3553,33 +3536,9 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.shown_payload(schedule mainspring.schedules) RETURNS jsonb
+CREATE FUNCTION mainspring.shown_payload(definition text, payload jsonb) RETURNS jsonb
     LANGUAGE sql STABLE
-    RETURN COALESCE((SELECT mainspring.redacted((shown_payload.schedule).payload, defined.secret_paths) AS redacted FROM mainspring.definitions defined WHERE ((defined.key = (shown_payload.schedule).definition) AND (defined.secret_paths IS NOT NULL))), (schedule).payload);
-
-CREATE TABLE mainspring.triggers (
-    trigger_id bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    priority smallint,
-    is_enabled boolean DEFAULT true NOT NULL,
-    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL COLLATE pg_catalog."C",
-    event text NOT NULL COLLATE pg_catalog."C",
-    definition text NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
-    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
-    dedupe_window interval,
-    queue text COLLATE pg_catalog."C",
-    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
-    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
-    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
-);
-
-CREATE FUNCTION mainspring.shown_template(source mainspring.triggers) RETURNS jsonb
-    LANGUAGE sql STABLE
-    RETURN COALESCE((SELECT mainspring.redacted((shown_template.source).payload, defined.secret_paths) AS redacted FROM mainspring.definitions defined WHERE ((defined.key = (shown_template.source).definition) AND (defined.secret_paths IS NOT NULL))), (source).payload);
+    RETURN COALESCE((SELECT mainspring.redacted(shown_payload.payload, defined.secret_paths) AS redacted FROM mainspring.definitions defined WHERE ((defined.key = shown_payload.definition) AND (defined.secret_paths IS NOT NULL))), payload);
 
 CREATE FUNCTION mainspring.spread_by(schedule mainspring.schedules) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -3819,6 +3778,26 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.triggers (
+    trigger_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    priority smallint,
+    is_enabled boolean DEFAULT true NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    event text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
+    dedupe_window interval,
+    queue text COLLATE pg_catalog."C",
+    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
+    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
+);
+
 CREATE FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) RETURNS jsonb
     LANGUAGE sql STABLE
     SET "TimeZone" TO 'UTC'
@@ -3951,6 +3930,26 @@ CREATE FUNCTION mainspring.window_key(trigger_id bigint, payload text) RETURNS t
 begin
     -- As jsonb, since the order in which a template names its fields makes no difference.
     return 'trigger:' || trigger_id || ':' || md5(payload::jsonb::text);
+end
+$$;
+
+CREATE FUNCTION mainspring.write_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    insert into mainspring.limits as known (
+        name, concurrency, key_concurrency, rate_count, rate_period, burst)
+    values (write_limit.name, write_limit.concurrency, write_limit.key_concurrency,
+            write_limit.rate_count, write_limit.rate_period, write_limit.burst)
+    on conflict (name) do update
+       set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
+           rate_count = excluded.rate_count, rate_period = excluded.rate_period,
+           burst = excluded.burst
+     where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
+            known.burst) is distinct from
+           (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
+            excluded.rate_period, excluded.burst);
 end
 $$;
 
@@ -5214,6 +5213,10 @@ REVOKE ALL ON FUNCTION mainspring.definition_facts(definition mainspring.definit
 
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.differing(facts jsonb, others jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.differing_shown(facts jsonb, others jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.dispatch(event_ids bigint[], plans jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.drop_partitions() FROM PUBLIC;
@@ -5354,9 +5357,7 @@ REVOKE ALL ON FUNCTION mainspring.settle_parents(parents bigint[], most integer,
 
 REVOKE ALL ON FUNCTION mainspring.settle_slot() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.shown_payload(schedule mainspring.schedules) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.shown_template(source mainspring.triggers) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.shown_payload(definition text, payload jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.spread_by(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -5391,6 +5392,8 @@ REVOKE ALL ON FUNCTION mainspring.wake_for(job mainspring.jobs) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.wake_limits(limit_name text, limit_key text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, payload text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.write_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) FROM PUBLIC;
 

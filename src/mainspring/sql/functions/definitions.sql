@@ -274,18 +274,9 @@ begin
         delete from mainspring.limits as known where known.name = old.key;
     end if;
     if tg_op <> 'DELETE' and new.limit_name = new.key then
-        insert into mainspring.limits as known (
-            name, concurrency, key_concurrency, rate_count, rate_period, burst)
-        values (new.key, new.concurrency, new.key_concurrency, new.rate_count, new.rate_period,
-                coalesce(new.burst, 1))
-        on conflict (name) do update
-           set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
-               rate_count = excluded.rate_count, rate_period = excluded.rate_period,
-               burst = excluded.burst
-         where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
-                known.burst) is distinct from
-               (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
-                excluded.rate_period, excluded.burst);
+        perform mainspring.write_limit(
+            new.key, new.concurrency, new.key_concurrency, new.rate_count, new.rate_period,
+            coalesce(new.burst, 1));
     end if;
     return null;
 end
@@ -329,10 +320,7 @@ begin
              when new.is_active and not old.is_active then 'activate'
              when old.is_active and not new.is_active then 'deactivate' else 'update' end,
         'definition', coalesce(new.key, old.key),
-        (select jsonb_object_agg(key, value) from jsonb_each(was)
-          where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
-          where was -> key is distinct from value));
+        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
     return null;
 end
 $$;

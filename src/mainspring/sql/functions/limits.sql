@@ -320,6 +320,31 @@ begin
 end
 $$;
 
+-- Keeps a limit as it is given; writes nothing where nothing changed.
+create or replace function mainspring.write_limit(
+    name text, concurrency integer, key_concurrency integer, rate_count integer,
+    rate_period interval, burst integer
+)
+returns void
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    insert into mainspring.limits as known (
+        name, concurrency, key_concurrency, rate_count, rate_period, burst)
+    values (write_limit.name, write_limit.concurrency, write_limit.key_concurrency,
+            write_limit.rate_count, write_limit.rate_period, write_limit.burst)
+    on conflict (name) do update
+       set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
+           rate_count = excluded.rate_count, rate_period = excluded.rate_period,
+           burst = excluded.burst
+     where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
+            known.burst) is distinct from
+           (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
+            excluded.rate_period, excluded.burst);
+end
+$$;
+
 create or replace function mainspring.set_limit(
     name text, concurrency integer default null, key_concurrency integer default null,
     rate_count integer default null, rate_period interval default null, burst integer default 1
@@ -353,18 +378,9 @@ begin
         perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
             || 'change the definition', '{"option": "name"}');
     end if;
-    insert into mainspring.limits as known (
-        name, concurrency, key_concurrency, rate_count, rate_period, burst)
-    values (set_limit.name, set_limit.concurrency, set_limit.key_concurrency,
-            set_limit.rate_count, set_limit.rate_period, set_limit.burst)
-    on conflict (name) do update
-       set concurrency = excluded.concurrency, key_concurrency = excluded.key_concurrency,
-           rate_count = excluded.rate_count, rate_period = excluded.rate_period,
-           burst = excluded.burst
-     where (known.concurrency, known.key_concurrency, known.rate_count, known.rate_period,
-            known.burst) is distinct from
-           (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
-            excluded.rate_period, excluded.burst);
+    perform mainspring.write_limit(
+        set_limit.name, set_limit.concurrency, set_limit.key_concurrency, set_limit.rate_count,
+        set_limit.rate_period, set_limit.burst);
 end
 $$;
 

@@ -232,15 +232,15 @@ return (
        and kept.version in (paths_of.version, (select now.version from mainspring.definitions as now
                                                 where now.key = paths_of.definition)));
 
--- The payload of a schedule as people may see it.
-create or replace function mainspring.shown_payload(schedule mainspring.schedules)
+-- What a definition is enqueued with, as people may see it.
+create or replace function mainspring.shown_payload(definition text, payload jsonb)
 returns jsonb
 language sql stable
 return coalesce(
-    (select mainspring.redacted(schedule.payload, defined.secret_paths)
+    (select mainspring.redacted(shown_payload.payload, defined.secret_paths)
        from mainspring.definitions as defined
-      where defined.key = schedule.definition and defined.secret_paths is not null),
-    schedule.payload);
+      where defined.key = shown_payload.definition and defined.secret_paths is not null),
+    shown_payload.payload);
 
 -- Definitions that were written before their secrets were looked for.
 update mainspring.definition_versions set secret_paths = mainspring.secret_paths(arg_schema)

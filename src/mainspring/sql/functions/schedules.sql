@@ -399,7 +399,6 @@ $$;
 create or replace trigger schedules_forget after delete on mainspring.schedules
     for each row execute function mainspring.forget_schedule();
 
--- Who changed what, whichever door was used. Only what differs is kept.
 create or replace function mainspring.audit_schedule()
 returns trigger
 language plpgsql
@@ -413,7 +412,6 @@ begin
     if tg_op = 'UPDATE' and was = is_now then
         return null;
     end if;
-    -- What has changed is told by the real payload, and kept without its secrets.
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
     values (
         coalesce(new.tenant_id, old.tenant_id),
@@ -422,12 +420,7 @@ begin
              when new.enabled and not old.enabled then 'enable'
              when old.enabled and not new.enabled then 'disable' else 'update' end,
         'schedule', coalesce(new.name, old.name), new.disabled_reason,
-        (select jsonb_object_agg(key, case when key = 'payload' then mainspring.shown_payload(old)
-                                           else value end)
-           from jsonb_each(was) where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, case when key = 'payload' then mainspring.shown_payload(new)
-                                           else value end)
-           from jsonb_each(is_now) where was -> key is distinct from value));
+        mainspring.differing_shown(was, is_now), mainspring.differing_shown(is_now, was));
     return null;
 end
 $$;

@@ -20,10 +20,7 @@ begin
         mainspring.actor(),
         case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
         'tenant', coalesce(new.tenant_id, old.tenant_id),
-        (select jsonb_object_agg(key, value) from jsonb_each(was)
-          where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, value) from jsonb_each(is_now)
-          where was -> key is distinct from value));
+        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
     return null;
 end
 $$;

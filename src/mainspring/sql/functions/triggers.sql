@@ -70,16 +70,6 @@ set intervalstyle = 'postgres'
 return (select jsonb_object_agg(key, value) from jsonb_each(to_jsonb(trigger)
     - array['trigger_id', 'created_at', 'updated_at']) where value <> 'null');
 
--- The payload of a trigger as people may see it.
-create or replace function mainspring.shown_template(source mainspring.triggers)
-returns jsonb
-language sql stable
-return coalesce(
-    (select mainspring.redacted(source.payload, defined.secret_paths)
-       from mainspring.definitions as defined
-      where defined.key = source.definition and defined.secret_paths is not null),
-    source.payload);
-
 create or replace function mainspring.audit_trigger()
 returns trigger
 language plpgsql
@@ -101,12 +91,7 @@ begin
              when new.is_enabled and not old.is_enabled then 'enable'
              when old.is_enabled and not new.is_enabled then 'disable' else 'update' end,
         'trigger', coalesce(new.name, old.name),
-        (select jsonb_object_agg(key, case when key = 'payload'
-                                           then mainspring.shown_template(old) else value end)
-           from jsonb_each(was) where is_now -> key is distinct from value),
-        (select jsonb_object_agg(key, case when key = 'payload'
-                                           then mainspring.shown_template(new) else value end)
-           from jsonb_each(is_now) where was -> key is distinct from value));
+        mainspring.differing_shown(was, is_now), mainspring.differing_shown(is_now, was));
     return null;
 end
 $$;

@@ -33,7 +33,7 @@ select (to_jsonb(clock) || to_jsonb(schedule) || jsonb_build_object(
            'catch_up_max_age', extract(epoch from schedule.catch_up_max_age),
            'run_timeout', extract(epoch from schedule.run_timeout),
            'condition_timeout', extract(epoch from schedule.condition_timeout),
-           'payload', mainspring.shown_payload(schedule),
+           'payload', mainspring.shown_payload(schedule.definition, schedule.payload),
            'figures', to_jsonb(status)))::text
   from mainspring.schedules as schedule
   join mainspring.clocks as clock using (schedule_id)
@@ -43,7 +43,7 @@ select (to_jsonb(clock) || to_jsonb(schedule) || jsonb_build_object(
 -- name: list_schedules
 -- scope: tenant
 -- Schedules by name, after a name if given, with the filters that are given.
-select schedule.*, mainspring.shown_payload(schedule) as payload,
+select schedule.*, mainspring.shown_payload(schedule.definition, schedule.payload) as payload,
        clock.next_run_at, clock.next_slot_at, clock.retry_count, clock.last_error,
        clock.last_slot_at, clock.last_enqueued_at, clock.last_skipped_at, clock.last_failed_at,
        to_jsonb(status) as figures
