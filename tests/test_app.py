@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 import mainspring
 from mainspring import Backoff, Context, JobState, Mainspring
-from mainspring.db.templates import fresh_database
 from mainspring.domain.database_errors import DatabaseUnreachable, SchemaMissing
 from mainspring.domain.errors import (
     InputError,
@@ -26,19 +25,6 @@ from mainspring.domain.errors import (
 from mainspring.settings import load
 from mainspring.testing import drain, drain_sync
 from tests.support.databases import empty_database
-from tests.support.emptying import empty
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import psycopg
 import pytest
 
 from mainspring import Mainspring
-from mainspring.db.templates import fresh_database
 from mainspring.domain.errors import InputError, ScheduleNotFound, UnsupportedConnection
 from mainspring.scheduling import Schedules
 from tests.support.callers import (
@@ -20,25 +19,12 @@ from tests.support.callers import (
     of_psycopg,
     transaction_of,
 )
-from tests.support.emptying import empty
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
 NEXT_YEAR = datetime.now(UTC).replace(microsecond=0) + 365 * DAY
 LAST_NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - DAY
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Schedules at the Python door: declared on jobs, synced at start, run beside other code."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,28 +10,14 @@ from structlog.testing import capture_logs
 
 from mainspring import Context, Launcher, Mainspring, SlotInfo
 from mainspring.db.pool import with_options
-from mainspring.db.templates import fresh_database
 from mainspring.domain.errors import InvalidPayload, InvalidSchedule, InvalidTemplate
 from mainspring.testing import drain
-from tests.support.emptying import empty
 from tests.support.waiting import await_until
 
 DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)
 NEW_YEAR = datetime(2027, 1, 1, tzinfo=UTC)
 LAST_NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - DAY
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 @pytest.fixture

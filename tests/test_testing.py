@@ -8,7 +8,6 @@ import psycopg
 import pytest
 
 from mainspring import Cancel, Context, Fail, JobState, Mainspring, Snooze
-from mainspring.db.templates import fresh_database
 from mainspring.domain.errors import JobUnsuccessful
 from mainspring.testing import (
     assert_enqueued,
@@ -18,21 +17,8 @@ from mainspring.testing import (
     inline,
     refute_enqueued,
 )
-from tests.support.emptying import empty
 
 Failure = pytest.fail.Exception
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 @pytest.fixture

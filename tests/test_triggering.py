@@ -8,25 +8,11 @@ import psycopg
 import pytest
 
 from mainspring import Mainspring
-from mainspring.db.templates import fresh_database
 from mainspring.domain.errors import InputError, InvalidEvent, UnsupportedConnection
 from mainspring.triggering import Events, Triggers
 from tests.support.callers import ASYNC, BLOCKING, blocking_caller, of_psycopg, transaction_of
-from tests.support.emptying import empty
 
 CONTEXT = {"folder": "50% of :all, a 'quote' and a ☃", "size": 3, "list": [1, None]}
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 @pytest.fixture

@@ -8,14 +8,12 @@ needs beyond the standard library is imported by the function that needs it.
 """
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pytest
@@ -50,19 +48,15 @@ _PAGE = 500
 @pytest.fixture(scope="session")
 def mainspring_server_url() -> Iterator[str]:
     """MAINSPRING_TEST_DATABASE_URL, or the embedded server in a folder kept for tests."""
-    from mainspring.db import embedded, templates  # noqa: PLC0415
+    from mainspring.db import templates  # noqa: PLC0415
 
     given = os.environ.get("MAINSPRING_TEST_DATABASE_URL")
     if given:
         templates.drop_forgotten(given)
         yield given
         return
-    user = os.geteuid() if hasattr(os, "geteuid") else os.environ.get("USERNAME", "user")
-    folder = Path(tempfile.gettempdir()) / f"mainspring-tests-{user}"
-    folder.mkdir(mode=0o755, exist_ok=True)
-    with embedded.running(folder) as server:
-        templates.drop_forgotten(server.url)
-        yield server.url
+    with templates.throwaway_server() as url:
+        yield url
 
 
 @pytest.fixture

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from examples import hello
-from mainspring.db.templates import fresh_database
 from mainspring.testing import bind
 from tests.support.commands import Done, clean_environment, mainspring, mainspring_each
-from tests.support.emptying import empty
 from tests.support.processes import ROOT, WorkerProcess
 
 Command = Callable[..., Done]
@@ -19,18 +17,11 @@ EachCommand = Callable[..., list[Done]]
 Start = Callable[..., WorkerProcess]
 
 
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
 @pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    with bind(hello.app, shared_url):
+def database_url(mainspring_database_url: str) -> str:
+    with bind(hello.app, mainspring_database_url):
         hello.app.note_definitions()
-    return shared_url
+    return mainspring_database_url
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ Slots are an hour apart and the newest is half an hour old, so the next one come
 the test.
 """
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -13,10 +12,8 @@ import psycopg
 import pytest
 
 from mainspring import Context, Launcher, Mainspring
-from mainspring.db.templates import fresh_database
 from mainspring.runtime.launchers import Launch
 from tests.support import schedules
-from tests.support.emptying import empty
 from tests.support.schedules import HOUR, MINUTE, scheduling
 from tests.support.waiting import await_until
 from tests.support.workers import working
@@ -24,18 +21,6 @@ from tests.support.workers import working
 DOWN_FOR = timedelta(hours=4, minutes=30)
 
 Seen = list[tuple[datetime, str, bool, int]]
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 @pytest.fixture

@@ -1,20 +1,16 @@
 """A dispatcher beside a scheduler: what wakes it, whose turn it is, and what cannot stop it."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import psycopg
-import pytest
 from fastapi import FastAPI
 from structlog.testing import capture_logs
 
 from mainspring import Mainspring
-from mainspring.db.templates import fresh_database
 from mainspring.runtime.dispatches import Turns
 from mainspring.settings import load
 from mainspring.store import events as store
 from tests.support import events, rows
-from tests.support.emptying import empty
 from tests.support.schedules import scheduling
 from tests.support.waiting import await_until
 from tests.support.workers import working
@@ -23,18 +19,6 @@ from tests.support.workers import working
 SOON = 1.5
 LIMIT = 1024 * 1024
 DAY = timedelta(days=1)
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 # What wakes it

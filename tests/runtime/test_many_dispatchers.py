@@ -8,9 +8,7 @@ from signal import SIGKILL, SIGSTOP, Signals
 import psycopg
 import pytest
 
-from mainspring.db.templates import fresh_database
 from tests.support import events, rows
-from tests.support.emptying import empty
 from tests.support.schedules import StartScheduler, scheduler_processes
 from tests.support.waiting import wait_until
 
@@ -45,20 +43,6 @@ DISPATCHERS = """
 select count(*) from pg_stat_activity
  where application_name = 'mainspring dispatch' and datname = current_database()
 """
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> Iterator[str]:
-    empty(shared_url)
-    yield shared_url
-    with psycopg.connect(shared_url, autocommit=True) as connection:
-        connection.execute("drop function if exists block cascade")
 
 
 @pytest.fixture

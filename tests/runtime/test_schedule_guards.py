@@ -1,18 +1,15 @@
 """Whatever happened since it was read, and whatever the clock says: no slot fires twice."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import psycopg
 import pytest
 from psycopg import AsyncConnection
 
-from mainspring.db.templates import fresh_database
 from mainspring.store import clocks as store
 from mainspring.store.clocks import Firing
 from tests.support import rows, schedules
-from tests.support.emptying import empty
 from tests.support.schedules import HOUR, MINUTE, fire_at, plan_at
 from tests.support.waiting import await_until
 
@@ -23,18 +20,6 @@ INTRUSIONS = {
     "moved": "update mainspring.schedules set run_at = now() + interval '1 hour'",
     "deleted": "delete from mainspring.schedules",
 }
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 # What was read may have changed

@@ -9,9 +9,7 @@ import psycopg
 import pytest
 
 from mainspring import Mainspring
-from mainspring.db.templates import fresh_database
 from tests.support import reading, schedules
-from tests.support.emptying import empty
 from tests.support.processes import StartWorker
 from tests.support.schedules import (
     SECOND,
@@ -37,18 +35,6 @@ create or replace trigger block before insert on mainspring.jobs
     for each row execute function block();
 """
 BLOCKED = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 @pytest.fixture

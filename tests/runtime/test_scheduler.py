@@ -1,7 +1,6 @@
 """One scheduler: what it hears of, what it leaves alone, and what cannot stop it."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -13,24 +12,11 @@ from mainspring import Context, Launcher, Mainspring
 from mainspring.db.templates import fresh_database
 from mainspring.settings import load
 from tests.support import rows, schedules
-from tests.support.emptying import empty
 from tests.support.schedules import HOUR, MINUTE, scheduling
 from tests.support.waiting import await_until
 from tests.support.workers import working
 
 SOON = 1.5
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 # What is heard of

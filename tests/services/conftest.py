@@ -1,24 +1,10 @@
 """One database for each module here: a clone takes longer than most of these tests."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from mainspring import Mainspring
-from mainspring.db.templates import fresh_database
-from tests.support.emptying import empty
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 @pytest.fixture

@@ -7,23 +7,9 @@ import psycopg
 import pytest
 
 from mainspring import Mainspring
-from mainspring.db.templates import fresh_database
-from tests.support.emptying import empty
 from tests.support.rows import insert, insert_definition, insert_tenant
 
 Heard = Callable[[], list[str]]
-
-
-@pytest.fixture(scope="module")
-def shared_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(shared_url: str) -> str:
-    empty(shared_url)
-    return shared_url
 
 
 @pytest.fixture

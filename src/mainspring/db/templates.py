@@ -1,10 +1,14 @@
 """Throwaway databases for tests: cloned from a migrated template, dropped after use."""
 
 import hashlib
+import os
+import shutil
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -12,8 +16,21 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from mainspring.db import migrate
+from mainspring.db import embedded, migrate
 
+_MEMORY = Path("/dev/shm")  # noqa: S108  # not a file of ours, the folder that lies in memory
+_MEMORY_NEEDED = 1 << 30
+# What a test writes need not outlive the machine; it still outlives any process.
+_FORGETFUL = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "min_wal_size": "32MB",
+    "max_wal_size": "128MB",
+}
+# Copying files is the quicker way by far where nobody waits for the disk.
+_STRATEGY = """
+select case when current_setting('fsync')::bool then 'wal_log' else 'file_copy' end
+"""
 _LOCK = "select pg_advisory_lock(hashtext('mainspring.tests'))"
 _EXISTS = "select from pg_database where datname = %s"
 # Left by runs that were killed; the number in the name is when they were made.
@@ -25,14 +42,38 @@ select datname from pg_database
 
 
 @contextmanager
+def throwaway_server() -> Iterator[str]:
+    """The URL of an embedded server for tests alone, in memory where there is enough of it."""
+    folder = _folder()
+    folder.mkdir(mode=0o755, exist_ok=True)
+    with embedded.running(folder) as server:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            for name, value in _FORGETFUL.items():
+                connection.execute(
+                    sql.SQL("alter system set {} = {}").format(sql.Identifier(name), value)
+                )
+            connection.execute("select pg_reload_conf()")
+        drop_forgotten(server.url)
+        yield server.url
+
+
+def _folder() -> Path:
+    user = os.geteuid() if hasattr(os, "geteuid") else os.environ.get("USERNAME", "user")
+    roomy = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _MEMORY_NEEDED
+    parent = _MEMORY if roomy else Path(tempfile.gettempdir())
+    return parent / f"mainspring-tests-{user}"
+
+
+@contextmanager
 def fresh_database(server_url: str) -> Iterator[str]:
     """The URL of a new migrated database on the server; it is dropped in the end."""
     name = f"mainspring_test_{int(time.time())}_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(server_url, autocommit=True) as connection:
         template = _ensure_template(connection, server_url)
+        (strategy,) = connection.execute(_STRATEGY).fetchone() or ()
         connection.execute(
-            sql.SQL("create database {} template {}").format(
-                sql.Identifier(name), sql.Identifier(template)
+            sql.SQL("create database {} template {} strategy {}").format(
+                sql.Identifier(name), sql.Identifier(template), sql.Identifier(strategy)
             )
         )
         try:
