@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from tests.support.processes import ROOT
+from tests.support.warm import ROOT
 
 SAMPLE = """
 from mainspring.testing import assert_enqueued, drain

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import ROOT
+from tests.support.warm import ROOT
 
 # Each line that ends with "# wrong" must be reported, and no other.
 SAMPLE = """

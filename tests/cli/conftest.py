@@ -1,4 +1,4 @@
-"""One database for each module here, with the definitions of examples/hello.py."""
+"""A database for each test here, with the definitions of examples/hello.py."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,7 +10,8 @@ import pytest
 from examples import hello
 from mainspring.testing import bind
 from tests.support.commands import Done, clean_environment, mainspring, mainspring_each
-from tests.support.processes import ROOT, WorkerProcess
+from tests.support.processes import WorkerProcess
+from tests.support.warm import ROOT
 
 Command = Callable[..., Done]
 EachCommand = Callable[..., list[Done]]
@@ -32,7 +33,7 @@ def command(database_url: str) -> Command:
 
 @pytest.fixture
 def each_command(database_url: str) -> EachCommand:
-    """Runs several commands against the database, in one process."""
+    """Runs several commands against the database, one after another."""
     return lambda *commands: mainspring_each(commands, MAINSPRING_DATABASE_URL=database_url)
 
 

@@ -10,9 +10,10 @@ import pytest
 from examples.install import install
 from mainspring.testing import bind
 from tests.support.commands import clean_environment
-from tests.support.processes import ROOT, WorkerProcess
+from tests.support.processes import WorkerProcess
 from tests.support.schedules import Row, is_planned, slots
 from tests.support.waiting import wait_until
+from tests.support.warm import ROOT
 
 StartExample = Callable[[str], None]
 Trigger = Callable[[str], Row]

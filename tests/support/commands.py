@@ -1,44 +1,43 @@
 """`mainspring ...` as a person runs it: another process, its output and its exit code."""
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from signal import SIGKILL
+from tempfile import TemporaryFile
 
-from tests.support.processes import ROOT
+from tests.support.warm import ROOT, WarmProcess
 
 Done = subprocess.CompletedProcess[str]
 
 
-_EACH = """
-import contextlib, io, json, sys
-from mainspring.cli.main import main
-for arguments in json.load(sys.stdin):
-    sys.argv[1:] = arguments
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-        except SystemExit as left:
-            code = left.code or 0
-    print(json.dumps([code, out.getvalue(), err.getvalue()]))
-"""
-
-
 def mainspring(*arguments: str, cwd: Path = ROOT, stdin: str = "", **environment: str) -> Done:
     """Run a command to its end; the environment names no database unless it is given."""
-    return run_python(["-m", "mainspring", *arguments], environment, cwd=cwd, stdin=stdin)
+    with TemporaryFile("w+") as given, TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+        given.write(stdin)
+        given.seek(0)
+        process = WarmProcess(
+            arguments,
+            environment=clean_environment(**environment),
+            folder=cwd,
+            streams=(given, out, err),
+        )
+        try:
+            code = process.wait(60)
+        finally:
+            process.send_signal(SIGKILL)
+        out.seek(0)
+        err.seek(0)
+        return Done(list(arguments), code, out.read(), err.read())
 
 
 def mainspring_each(commands: Sequence[Sequence[str]], **environment: str) -> list[Done]:
-    """Run commands one after another in one process, since starting one takes the longest."""
-    done = run_python(["-c", _EACH], environment, stdin=json.dumps(commands))
-    assert done.returncode == 0, done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    pairs = zip(commands, answers, strict=True)
-    return [Done(list(arguments), *answer) for arguments, answer in pairs]
+    """Run commands one after another."""
+    run = partial(mainspring, cwd=ROOT, stdin="", **environment)
+    return [run(*arguments) for arguments in commands]
 
 
 def run_python(

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,8 @@ from signal import SIGKILL, SIGTERM, Signals
 import psycopg
 
 from tests.support.waiting import wait_until
+from tests.support.warm import ROOT, WarmProcess
 
-ROOT = Path(__file__).parents[2]
 APP = "tests.support.apps:app"
 SETTINGS: Mapping[str, object] = {
     "lease_seconds": 30,
@@ -32,15 +31,12 @@ class WorkerProcess:
         self, arguments: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path
     ) -> None:
         self._log = log
-        with log.open("wb") as stream:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "mainspring", *arguments],
-                cwd=folder,
-                env={**os.environ, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+        with log.open("wb") as stream, Path(os.devnull).open("rb") as nothing:
+            self._process = WarmProcess(
+                arguments,
+                environment={**os.environ, **environment},
+                folder=folder,
+                streams=(nothing, stream, stream),
             )
 
     @property

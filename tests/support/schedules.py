@@ -23,8 +23,9 @@ from mainspring.runtime.checks import plan_facts
 from mainspring.runtime.scheduler import Scheduler
 from mainspring.store import clocks as store
 from mainspring.store.clocks import DueGroup
-from tests.support.processes import ROOT, WorkerProcess
+from tests.support.processes import WorkerProcess
 from tests.support.waiting import wait_until
+from tests.support.warm import ROOT
 
 Row = dict[str, Any]
 StartScheduler = Callable[..., "SchedulerProcess"]
