@@ -29,6 +29,7 @@ select from mainspring.clocks where next_run_at <= now()
 union all
 select from mainspring.slots where outcome = 'pending'
 """
+LIVE = "select from mainspring.jobs where waits_for is null"
 
 Blocks = list[tuple[str, str]]
 
@@ -82,6 +83,7 @@ class Reader:
                     self._connection.execute(text.encode())
                     await await_until(self._is_quiet, what="the scheduler has done what is due")
                 case "sh":
+                    await await_until(self._is_idle, what="no job is live")
                     self._run(text)
                 case "text":
                     assert self.printed == text
@@ -89,6 +91,10 @@ class Reader:
     def _is_quiet(self) -> bool:
         """A reader is slower than a scheduler."""
         return self._connection.execute(DUE).fetchone() is None
+
+    def _is_idle(self) -> bool:
+        """And slower than a worker."""
+        return self._connection.execute(LIVE).fetchone() is None
 
     def _run(self, text: str) -> None:
         done = mainspring_each(block_commands(text), MAINSPRING_DATABASE_URL=self._url)

@@ -217,8 +217,18 @@ def test_a_lowered_limit_takes_places_back_from_what_has_not_started(limited):
     run(limited, second)
     limited.execute("update mainspring.definitions set concurrency = 1 where key = 'capped'")
 
-    assert grant(limited) == 0
+    assert limited.execute("select mainspring.take_back_places()").fetchone() == (True,)
     assert waits(limited, first, third) == ["limit", "limit"]
+    assert grant(limited) == 0
+
+
+def test_while_another_grants_nothing_is_taken_back(limited, module_url):
+    with psycopg.connect(module_url) as other:
+        other.execute("select pg_advisory_xact_lock(hashtext('mainspring.limits'))")
+
+        row = limited.execute("select mainspring.take_back_places()").fetchone()
+
+    assert row == (False,)
 
 
 def test_a_lowered_limit_lets_what_runs_go_on(limited):
@@ -227,6 +237,7 @@ def test_a_lowered_limit_lets_what_runs_go_on(limited):
     run(limited, first)
     run(limited, second)
     limited.execute("update mainspring.definitions set concurrency = 0 where key = 'capped'")
+    limited.execute("select mainspring.take_back_places()")
     grant(limited)
 
     assert [job(limited, job_id)["state"] for job_id in (first, second)] == ["running", "running"]

@@ -13,7 +13,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Collection, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import orjson
@@ -28,7 +28,7 @@ from mainspring.runtime.transactions import AsyncSource
 from mainspring.store import limits, workers
 from mainspring.store.limits import Granted
 
-_PAGE = 500
+_PAGE = 400
 _FEWEST = 20
 _REST = 1.0
 _COST_FACTOR = 20.0
@@ -49,7 +49,7 @@ class Grants:
         self.loop = Loop("grants", self._pass)
         self._connection, self._source = connection, source
         self._on_ready = on_ready
-        self._freed: set[Room] = set()
+        self._freed: dict[Room, None] = {}  # A set in the order of arrival.
         self._shared: set[str] = set()
         self._hungry: set[str] = set()
         self._turns: dict[str, Room] = {}
@@ -59,7 +59,7 @@ class Grants:
 
     def freed(self, rooms: Collection[Room]) -> None:
         """Places of these rooms have come free, or jobs have come to wait there."""
-        self._freed.update(rooms)
+        self._freed.update(dict.fromkeys(rooms))
         self._hungry.update(self._shared & {room.limit for room in rooms})
         self.loop.wake()
 
@@ -88,40 +88,55 @@ class Grants:
         return await self._connection.try_once(self._grant)
 
     async def _grant(self, connection: AsyncConnection[Any]) -> float:
-        now = time.monotonic()
-        if now >= self._paced_at:
-            self._freed |= self._paced
-            self._paced, self._paced_at = set(), math.inf
-        freed = set(islice(self._freed, _PAGE))
-        pages = {name: await self._turn(connection, name) for name in self._hungry}
-        lap = await self._lap.page(connection) if self._lap.starts(now) else []
-        rooms = freed.union(lap, *pages.values())
-        if not rooms:
-            self._lap.passed(lap, now=now)
-            return self._rest()
-        granted = await limits.grant(connection, rooms)
-        if not granted.is_ours:
+        freed, hungry = self._take()
+        is_served = False
+        try:
+            is_served = await self._serve(connection, freed, hungry)
+        finally:
+            if not is_served:
+                self._freed.update(dict.fromkeys(freed))
+                self._hungry.update(hungry)
+        if not is_served:
             return _SOON * random.uniform(0.5, 1.5)  # noqa: S311 - only jitter
-        self._freed -= freed
-        self._lap.passed(lap, now=now)
-        self._note(pages, granted)
-        if granted.next_in is not None:
-            # A token of a rate is under way to one of these.
-            self._paced |= rooms
-            self._paced_at = min(self._paced_at, time.monotonic() + max(granted.next_in, 0.0))
-        if granted.jobs:
-            await workers.wake(connection, granted.queues)
-            self._on_ready()
         if self._freed or self._hungry or self._lap.is_under_way:
             return 0.0
-        return self._rest()
-
-    def _rest(self) -> float:
         return min(_REST, max(self._paced_at - time.monotonic(), 0.0))
 
-    async def _turn(self, connection: AsyncConnection[Any], name: str) -> list[Room]:
+    def _take(self) -> tuple[list[Room], set[str]]:
+        """What to serve now. What comes free meanwhile may not be seen, so it is served again."""
+        if time.monotonic() >= self._paced_at:
+            self._freed.update(dict.fromkeys(self._paced))
+            self._paced, self._paced_at = set(), math.inf
+        freed = list(islice(self._freed, _PAGE))
+        for room in freed:
+            del self._freed[room]
+        hungry, self._hungry = self._hungry, set()
+        return freed, hungry
+
+    async def _serve(
+        self, connection: AsyncConnection[Any], freed: Collection[Room], hungry: Collection[str]
+    ) -> bool:
+        """Whether it was done; False while someone else is granting."""
+        began_at = time.monotonic()
+        pages = {name: await self._turn(connection, name, len(freed)) for name in hungry}
+        if self._lap.is_time(began_at) and not await self._lap.start(connection):
+            return False
+        lap = await self._lap.page(connection) if self._lap.is_under_way else []
+        rooms = list({*freed, *lap, *chain(*pages.values())})
+        if rooms:
+            granted = await limits.grant(connection, rooms)
+            if not granted.is_ours:
+                return False
+            self._note(pages, rooms, granted)
+            if granted.jobs:
+                await workers.wake(connection, granted.queues)
+                self._on_ready()
+        self._lap.passed(lap, began_at)
+        return True
+
+    async def _turn(self, connection: AsyncConnection[Any], name: str, freed: int) -> list[Room]:
         """The next few rooms of a limit whose places serve all of them."""
-        size = min(max(_FEWEST, 2 * len(self._freed)), _PAGE)
+        size = min(max(_FEWEST, 2 * freed), _PAGE)
         after = self._turns.get(name, _START)
         page = await limits.rooms_of_limit(connection, name, after=after, limit=size)
         if len(page) < size and after != _START:
@@ -129,9 +144,15 @@ class Grants:
             page += await limits.rooms_of_limit(connection, name, after=_START, limit=rest)
         return page
 
-    def _note(self, pages: Mapping[str, list[Room]], granted: Granted) -> None:
-        """Go on with limits that still have places and rooms that wait for them."""
-        self._hungry.difference_update(pages)
+    def _note(
+        self, pages: Mapping[str, list[Room]], rooms: Collection[Room], granted: Granted
+    ) -> None:
+        """Go on with rooms that have more, and limits that have places others wait for."""
+        self._freed.update(dict.fromkeys(granted.unfinished))
+        if granted.next_in is not None:
+            # A token of a rate is under way to one of these.
+            self._paced.update(rooms)
+            self._paced_at = min(self._paced_at, time.monotonic() + max(granted.next_in, 0.0))
         self._hungry.update(set(granted.shared) - self._shared)
         self._shared.update(granted.shared)
         for name, page in pages.items():
@@ -150,34 +171,42 @@ class Lap:
         self.is_due = True
         self.is_under_way = False
         self._after = _START
-        self._began_at = self._next_at = 0.0
+        self._cost = self._next_at = 0.0
 
-    def starts(self, now: float) -> bool:
-        """Whether a page is to be read in this pass."""
-        if not self.is_under_way and (self.is_due or now >= self._next_at):
-            self.is_due, self.is_under_way = False, True
-            self._after, self._began_at = _START, now
-        return self.is_under_way
+    def is_time(self, now: float) -> bool:
+        """Whether the next is to start, and none is under way."""
+        return not self.is_under_way and (self.is_due or now >= self._next_at)
+
+    async def start(self, connection: AsyncConnection[Any]) -> bool:
+        """A limit that was lowered has its places back then; False while someone else grants."""
+        if not await limits.take_back(connection):
+            return False
+        self.is_due, self.is_under_way = False, True
+        self._after, self._cost = _START, 0.0
+        return True
 
     async def page(self, connection: AsyncConnection[Any]) -> list[Room]:
         return await limits.waiting_rooms(connection, after=self._after, limit=_PAGE)
 
-    def passed(self, page: list[Room], *, now: float) -> None:
+    def passed(self, page: list[Room], began_at: float) -> None:
         """The rooms of the page have been served."""
         if not self.is_under_way:
             return
+        now = time.monotonic()
+        self._cost += now - began_at
         if len(page) == _PAGE:
             self._after = page[-1]
             return
         self.is_under_way = False
-        cost = time.monotonic() - self._began_at
-        self._next_at = now + max(_REST * 0.9, cost * _COST_FACTOR)
+        self._next_at = now + max(_REST * 0.9, self._cost * _COST_FACTOR)
 
 
 async def grant_all(connection: AsyncConnection[Any]) -> int:
     """Grant once whatever can be; how many jobs went."""
+    await limits.take_back(connection)
     count, after = 0, _START
     while page := await limits.waiting_rooms(connection, after=after, limit=_PAGE):
-        count += (await limits.grant(connection, page)).jobs
-        after = page[-1]
+        granted = await limits.grant(connection, page)
+        count += granted.jobs
+        after = after if granted.unfinished else page[-1]
     return count

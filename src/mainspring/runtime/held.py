@@ -30,6 +30,8 @@ class HeldJob:
         "handler",
         "id",
         "interrupt",
+        "limit_key",
+        "limit_name",
         "losses",
         "max_attempts",
         "payload_text",
@@ -60,6 +62,8 @@ class HeldJob:
     priority: int
     tenant_id: TenantId
     extras: str | None
+    limit_name: str | None
+    limit_key: str | None
     version: int
 
     def __init__(self, row: tuple[Any, ...], worker_id: WorkerId, claimed_at: float) -> None:
@@ -76,6 +80,8 @@ class HeldJob:
             self.priority,
             self.tenant_id,
             self.extras,
+            self.limit_name,
+            self.limit_key,
             self.version,
         ) = row
         self.worker_id = worker_id
@@ -108,8 +114,8 @@ class HeldJob:
 
     def room(self) -> Room | None:
         """Where it holds a place of a limit; None if nothing limits it."""
-        name = self.rare("limit_name") if self.extras else None
-        return None if name is None else Room(name, self.rare("limit_key"), self.tenant_id)
+        name = self.limit_name
+        return None if name is None else Room(name, self.limit_key or "", self.tenant_id)
 
     def shown(self, text: str) -> str:
         """An error or a reason as people may see it."""

@@ -68,7 +68,7 @@ class Reporter:
         reports.waits.append(int((job.began_at - job.claimed_at) * 1e6))
         reports.runs.append(int(ran * 1e6))
         reports.results.append(result)
-        if job.extras is not None:
+        if job.limit_name is not None:
             self._note_room(job)
         self._has_reports.set()
 

@@ -33,6 +33,8 @@ class ClaimedRow(NamedTuple):
     priority: int
     tenant_id: str
     extras: str | None
+    limit_name: str | None
+    limit_key: str | None
     version: int
 
 

@@ -1,6 +1,6 @@
 """Statements on limits."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
@@ -12,15 +12,18 @@ from mainspring.store.attempts import Report
 
 _STATEMENTS = load("limits")
 _BATCH = 1000
+_MOST_GRANTED = 4000
 
 
 class Granted(NamedTuple):
-    """What a grant came to; without the lock it came to nothing. `shared` are the limits whose
-    places serve several rooms, `full` those of them that have none left, `next_in` is seconds."""
+    """What a grant came to; without the lock it came to nothing. `unfinished` are the rooms that
+    may have more to let go, `shared` the limits whose places serve several rooms, `full` those of
+    them that have none left; `next_in` is seconds."""
 
     is_ours: bool
     jobs: int
     queues: list[str]
+    unfinished: list[Room]
     shared: list[str]
     full: list[str]
     next_in: float | None
@@ -47,17 +50,26 @@ async def rooms_of_limit(
     return [Room(*row) for row in await cursor.fetchall()]
 
 
-async def grant(connection: AsyncConnection[Any], rooms: Collection[Room]) -> Granted:
+async def take_back(connection: AsyncConnection[Any]) -> bool:
+    """Take places back from jobs that have not started, where a limit was lowered; False if
+    someone else is granting."""
+    cursor = await connection.execute(_STATEMENTS["take_back"].sql)
+    (row,) = await cursor.fetchall()
+    return bool(row[0])
+
+
+async def grant(connection: AsyncConnection[Any], rooms: Sequence[Room]) -> Granted:
     """Let jobs of the rooms go, as far as there are places."""
     params = {
         "names": [room.limit for room in rooms],
         "keys": [room.key for room in rooms],
         "tenants": [room.tenant_id for room in rooms],
-        "limit": _BATCH,
+        "limit": _MOST_GRANTED,
     }
     cursor = await connection.execute(_STATEMENTS["grant"].sql, params)
     (row,) = await cursor.fetchall()
-    return Granted(*row)
+    is_ours, jobs, queues, unfinished, *rest = row
+    return Granted(is_ours, jobs, queues, [rooms[number - 1] for number in unfinished], *rest)
 
 
 async def take_token(connection: AsyncConnection[Any], report: Report) -> float | None:

@@ -202,6 +202,8 @@ def _row_of(job: HeldJob) -> tuple[Any, ...]:
         job.priority,
         job.tenant_id,
         job.extras,
+        job.limit_name,
+        job.limit_key,
         job.version,
     )
 

@@ -98,13 +98,17 @@ end
 $$;
 
 -- Takes places back from jobs that have not started, where a limit was lowered below what is held.
+-- Says whether the lock was ours.
 create or replace function mainspring.take_back_places()
-returns void
+returns boolean
 language plpgsql
 as $$
 declare
     full_room record;
 begin
+    if not pg_try_advisory_xact_lock(hashtext('mainspring.limits')) then
+        return false;
+    end if;
     for full_room in
         select held.limit_name, null::text as limit_key, null::text as tenant_id,
                count(*) - known.concurrency as excess
@@ -142,22 +146,27 @@ begin
              order by ready.priority desc, ready.job_id desc limit full_room.excess
                for update skip locked));
     end loop;
+    return true;
 end
 $$;
 
--- Lets jobs go that wait in the given rooms (limit, key, tenant), as many as have a place free,
--- the first by priority and id. Says whether the lock was ours, how many went and to which queues,
--- which of the limits have places that serve several rooms, which of those are full, and in how many
--- seconds the next token of a rate is there.
+-- Lets jobs go that wait in the given rooms (limit, key, tenant), each named once, as many as have a place free,
+-- the first by priority and id, a share of `most` from each room. Says whether the lock was ours, how
+-- many went and to which queues, which of the rooms (by number) may have more to let go, which of the
+-- limits have places that serve several rooms, which of those are full, and in how many seconds the
+-- next token of a rate is there.
 create or replace function mainspring.grant_places(
     names text[], keys text[], tenants text[], most integer,
-    out is_ours boolean, out granted integer, out queues text[], out shared text[],
-    out full_ones text[], out next_in double precision
+    out is_ours boolean, out granted integer, out queues text[], out unfinished integer[],
+    out shared text[], out full_ones text[], out next_in double precision
 )
 language plpgsql
 as $$
+declare
+    share integer := greatest(1, most / greatest(1, cardinality(names)));
 begin
     granted := 0;
+    unfinished := '{}';
     queues := '{}';
     shared := '{}';
     full_ones := '{}';
@@ -165,51 +174,63 @@ begin
     if not is_ours then
         return;
     end if;
-    perform mainspring.take_back_places();
+    -- A grant that a crash undoes is given again.
+    perform set_config('synchronous_commit', 'off', true);
     with room as materialized (
-        select distinct name, key, tenant_id
-          from unnest(names, keys, tenants) as room (name, key, tenant_id)
+        select room.*, dense_rank() over (order by name) as limit_no,
+               dense_rank() over (order by name, key) as key_no,
+               dense_rank() over (order by tenant_id) as tenant_no
+          from unnest(names, keys, tenants) with ordinality
+               as room (name, key, tenant_id, room_no)
     ), by_limit as materialized (
-        select known.*,
+        select asked.limit_no, known.*,
                case when known.concurrency is not null then known.concurrency - (
                    select count(*) from mainspring.jobs as held
                     where held.limit_name = known.name and held.waits_for is null) end as free
-          from mainspring.limits as known
-         where known.name = any (names)
+          from (select distinct limit_no, name from room) as asked
+          left join mainspring.limits as known using (name)
     ), by_tenant as materialized (
-        select known.tenant_id, known.max_running - (
-                   select count(*) from mainspring.jobs as held
-                    where held.tenant_id = known.tenant_id and held.limit_name is not null
-                      and held.waits_for is null) as free
-          from mainspring.tenants as known
-         where known.tenant_id = any (tenants) and known.max_running is not null
+        -- Counted together in a look at all that hold a place, if any tenant has a cap.
+        select asked.tenant_no, known.max_running - coalesce(held.places, 0) as free
+          from (select distinct tenant_no, tenant_id from room) as asked
+          left join mainspring.tenants as known using (tenant_id)
+          left join (select job.tenant_id, count(*) as places from mainspring.jobs as job
+                      where job.limit_name is not null and job.waits_for is null
+                        and (select bool_or(capped.max_running is not null)
+                               from mainspring.tenants as capped
+                              where capped.tenant_id = any (tenants))
+                      group by job.tenant_id) as held using (tenant_id)
     ), by_key as materialized (
-        select asked.name, asked.key, least(
-                   case when by_limit.key_concurrency is not null
-                        then by_limit.key_concurrency - held.places end,
-                   case when by_limit.rate_count is not null
-                        then bucket.tokens - held.unstarted end) as free,
-               case when by_limit.rate_count is not null and bucket.tokens < 1
-                         and held.unstarted = 0 then bucket.next_in end as next_in
-          from (select distinct name, key from room) as asked
-          join by_limit using (name),
+        select asked.key_no, least(by_limit.key_concurrency - held.places,
+                                   bucket.tokens - held.unstarted) as free,
+               case when bucket.tokens < 1 and held.unstarted = 0 then bucket.next_in end as next_in
+          from (select distinct key_no, limit_no, name, key from room) as asked
+          join by_limit using (limit_no),
                lateral (
                    select count(*) as places,
                           count(*) filter (where job.probed_at is null
                                              and by_limit.rate_count is not null) as unstarted
                      from mainspring.jobs as job
-                    where job.limit_name = asked.name and job.limit_key = asked.key
+                    where num_nonnulls(by_limit.key_concurrency, by_limit.rate_count) > 0
+                      and job.limit_name = asked.name and job.limit_key = asked.key
                       and job.waits_for is null) as held,
-               lateral mainspring.bucket_of(by_limit.name, asked.key, by_limit.burst,
-                   mainspring.token_seconds(by_limit.rate_count, by_limit.rate_period)) as bucket
-         where num_nonnulls(by_limit.key_concurrency, by_limit.rate_count) > 0
+               lateral (
+                   select max(known.tokens) as tokens, max(known.next_in) as next_in
+                     from mainspring.bucket_of(
+                              by_limit.name, asked.key, by_limit.burst, mainspring.token_seconds(
+                                  by_limit.rate_count, by_limit.rate_period)) as known
+                    where by_limit.rate_count is not null) as bucket
+    ), free as materialized (
+        -- Places by number: to join by names would compare each room with all others.
+        select array(select least(free, most)::integer from by_limit order by limit_no) as of_limit,
+               array(select least(free, most)::integer from by_key order by key_no) as of_key,
+               array(select least(free, most)::integer from by_tenant order by tenant_no)
+               as of_tenant
     ), candidate as materialized (
-        select first.place, first.job_id, first.priority, room.name, room.key, room.tenant_id,
-               by_limit.free as limit_free, by_key.free as key_free, by_tenant.free as tenant_free
-          from room
-          left join by_limit using (name)
-          left join by_key using (name, key)
-          left join by_tenant using (tenant_id),
+        select first.place, first.job_id, first.priority, room_no, limit_no, key_no, tenant_no,
+               of_limit[limit_no] as limit_free, of_key[key_no] as key_free,
+               of_tenant[tenant_no] as tenant_free
+          from room, free,
                lateral (
                    select waiting.ctid as place, waiting.job_id, waiting.priority
                      from mainspring.jobs as waiting
@@ -217,32 +238,33 @@ begin
                       and waiting.limit_key = room.key and waiting.tenant_id = room.tenant_id
                       and waiting.cancel_requested_at is null
                     order by waiting.priority, waiting.job_id
-                    limit greatest(0, least(by_limit.free, by_key.free, by_tenant.free, most))
+                    limit greatest(0, least(of_limit[limit_no], of_key[key_no],
+                                            of_tenant[tenant_no], share))
                       for update skip locked) as first
     ), ranked as (
         -- The first of all is the first of its limit, of its key and of its tenant, so that
         -- something goes wherever something can.
         select place, limit_free, key_free, tenant_free,
                row_number() over (order by priority, job_id) as number,
-               row_number() over (partition by name order by priority, job_id) as in_limit,
-               row_number() over (partition by name, key order by priority, job_id) as in_key,
-               row_number() over (partition by tenant_id order by priority, job_id) as in_tenant
+               row_number() over (partition by limit_no order by priority, job_id) as in_limit,
+               row_number() over (partition by key_no order by priority, job_id) as in_key,
+               row_number() over (partition by tenant_no order by priority, job_id) as in_tenant
           from candidate
     ), gone as (
         update mainspring.jobs as job set waits_for = null
          where job.ctid = any (array(
             select place from ranked
-             where number <= most and in_limit <= coalesce(limit_free, in_limit)
-               and in_key <= coalesce(key_free, in_key)
-               and in_tenant <= coalesce(tenant_free, in_tenant)))
+             where number <= most and in_limit <= limit_free and in_key <= key_free
+               and in_tenant <= tenant_free))
         returning job.queue, job.limit_name
     )
     select (select count(*) from gone), array(select distinct queue from gone),
+           array(select room_no from candidate group by room_no having count(*) = share),
            array(select name from by_limit where free is not null),
            array(select name from by_limit
                   where free <= (select count(*) from gone where limit_name = by_limit.name)),
            (select min(by_key.next_in) from by_key)
-      into granted, queues, shared, full_ones, next_in;
+      into granted, queues, unfinished, shared, full_ones, next_in;
 end
 $$;
 

@@ -34,10 +34,15 @@ with recursive room as (
 )
 select %(limit_name)s, limit_key, tenant_id from room limit %(limit)s;
 
+-- name: take_back
+-- scope: system
+-- Takes places back where a limit was lowered; says whether the lock was ours.
+select mainspring.take_back_places();
+
 -- name: grant
 -- scope: system
 -- Lets jobs go that wait in the given rooms, as many as have a place free.
-select is_ours, granted, queues, shared, full_ones, next_in
+select is_ours, granted, queues, unfinished, shared, full_ones, next_in
   from mainspring.grant_places(%(names)s::text[], %(keys)s::text[], %(tenants)s::text[],
                                %(limit)s);
 

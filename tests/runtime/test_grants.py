@@ -1,0 +1,107 @@
+"""Grants: whatever comes free is served, also while a grant is under way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import AsyncConnection
+
+from mainspring.db.dedicated import DedicatedConnection
+from mainspring.db.spares import AsyncSpares
+from mainspring.domain.limits import Room
+from mainspring.runtime.grants import Grants, grant_all
+from mainspring.store import limits
+from mainspring.store.limits import Granted
+from tests.support.rows import insert_definition
+from tests.support.waiting import await_until
+
+ROOM = Room("serial", "", "default")
+
+
+@pytest.fixture
+async def grants(database_url: str) -> AsyncIterator[Grants]:
+    """Not yet running."""
+    connection = DedicatedConnection(database_url, name="grants")
+    source = AsyncSpares(database_url, size=1)
+    yield Grants(connection, source, on_ready=lambda: None)
+    await source.close()
+    await connection.close()
+
+
+@asynccontextmanager
+async def running(grants: Grants) -> AsyncIterator[None]:
+    task = asyncio.create_task(grants.loop.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_what_comes_free_during_a_grant_is_served_after_it(
+    grants: Grants, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[Sequence[Room]] = []
+    grant = limits.grant
+
+    async def meanwhile(connection: AsyncConnection[Any], rooms: Sequence[Room]) -> Granted:
+        asked.append(rooms)
+        if len(asked) == 1:
+            grants.freed({ROOM})
+        return await grant(connection, rooms)
+
+    monkeypatch.setattr(limits, "grant", meanwhile)
+    grants.freed({ROOM})
+    async with running(grants):
+        await await_until(lambda: len(asked) == 2, 5, "the room is served again")
+
+    assert asked == [[ROOM], [ROOM]]
+
+
+async def test_what_someone_else_was_granting_is_tried_again(
+    grants: Grants,
+    connection: psycopg.Connection,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async def nothing(*_: object, **__: object) -> list[Room]:
+        return []
+
+    monkeypatch.setattr(limits, "waiting_rooms", nothing)  # A lap would find it anyway.
+    insert_definition(connection, "serial", concurrency=1)
+    with psycopg.connect(database_url) as other:
+        other.execute("select pg_advisory_xact_lock(hashtext('mainspring.limits'))")
+        connection.execute("select mainspring.enqueue('serial')")
+        async with running(grants):
+            grants.freed({ROOM})
+            passes = grants.loop.passes
+            await await_until(lambda: grants.loop.passes > passes + 1, 5, "it was tried twice")
+            assert _waiting(connection) == 1
+            other.rollback()
+            await await_until(lambda: _waiting(connection) == 0, 5, "the job was let go")
+
+
+async def test_a_room_with_more_than_its_share_is_visited_until_it_is_served(
+    aconnection: AsyncConnection, connection: psycopg.Connection
+):
+    insert_definition(connection, "wide", concurrency=9000)
+    connection.execute(
+        "select count(*) from mainspring.enqueue_many('wide',"
+        " array(select '{}'::jsonb from generate_series(1, 9100)))"
+    )
+
+    granted = await limits.grant(aconnection, [Room("wide", "", "default")])
+
+    assert granted.unfinished == [Room("wide", "", "default")]
+    assert granted.jobs + await grant_all(aconnection) == 9000
+    assert _waiting(connection) == 100
+
+
+def _waiting(connection: psycopg.Connection) -> int:
+    query = "select count(*) from mainspring.jobs where waits_for = 'limit'"
+    ((count,),) = connection.execute(query).fetchall()
+    return int(count)
