@@ -41,7 +41,8 @@ def children() -> set[int]:
     """The children of this process, adopted ones included; none where nobody tells."""
     me = os.getpid()
     try:
-        return set(map(int, (_PROC / str(me) / "task" / str(me) / "children").read_text().split()))
+        with open(f"/proc/{me}/task/{me}/children", "rb") as told:  # noqa: PTH123 - for each command
+            return set(map(int, told.read().split()))
     except OSError:
         return set()
 

@@ -220,6 +220,9 @@ class Drain:
         if (output := job.printed.take(job.report)) is not None:
             await self._do(lambda c: outputs.store(c, [output]))
 
+    def end_printed(self, job: HeldJob) -> None:
+        self._reporter.printed(job)
+
     async def _probe(self, job: HeldJob) -> bool:
         return await self._do(lambda c: attempts.probe(c, job.report))
 

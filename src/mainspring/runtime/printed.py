@@ -3,6 +3,9 @@
 from mainspring.domain.outcomes import clean
 from mainspring.domain.redaction import MARGIN, Redactor
 from mainspring.domain.tails import Tail
+from mainspring.runtime.held import HeldJob
+from mainspring.runtime.transactions import AsyncSource
+from mainspring.store import outputs
 from mainspring.store.attempts import Report
 from mainspring.store.outputs import Output
 
@@ -60,3 +63,10 @@ class Printed:
 
     def _show(self, text: str, start: int) -> str:
         return self._redactor.tail(text, start, is_whole=self._is_over)
+
+
+async def store_printed(job: HeldJob, source: AsyncSource) -> None:
+    """Store what has come since the last time."""
+    if (output := job.printed.take(job.report)) is not None:
+        async with source.connection() as connection:
+            await outputs.store(connection, [output])

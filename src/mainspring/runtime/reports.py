@@ -19,8 +19,9 @@ from mainspring.domain.limits import Room
 from mainspring.domain.outcomes import End, Requeue, clean
 from mainspring.domain.types import AttemptStatus, JobId, JobState, WorkerId
 from mainspring.runtime.held import HeldJob
-from mainspring.store import attempts, workers
+from mainspring.store import attempts, outputs, workers
 from mainspring.store.attempts import Ending, Finished, Report, Return, Successes
+from mainspring.store.outputs import Output
 
 _LARGEST_BATCH = 2000
 _LATE_SECONDS = 60.0
@@ -49,6 +50,7 @@ class Reporter:
         self._successes = Successes()
         self._endings: list[Ending] = []
         self._returns: list[Return] = []
+        self._outputs: list[Output] = []
         self._ready_queues: set[str] = set()
         self._in_flight_ids: set[int] = set()
         self._late: dict[Report, tuple[AttemptStatus, float]] = {}
@@ -71,6 +73,12 @@ class Reporter:
         if job.limit_name is not None:
             self._note_room(job)
         self._has_reports.set()
+
+    def printed(self, job: HeldJob) -> None:
+        """What it printed is stored before whatever is reported of it next."""
+        if (output := job.printed.take(job.report)) is not None:
+            self._outputs.append(output)
+            self._has_reports.set()
 
     def end(self, job: HeldJob, outcome: End) -> None:
         waited, ran = job.timings()
@@ -141,6 +149,7 @@ class Reporter:
         late += [(Report(e.job_id, e.fence), e.status) for e in self._endings]
         late += [(Report(r.job_id, r.fence), r.status) for r in self._returns]
         self._successes, self._endings, self._returns = Successes(), [], []
+        self._outputs = []
         self._keep_late(late)
 
     async def _flush(self) -> None:
@@ -151,6 +160,7 @@ class Reporter:
         self._in_flight_ids = {*successes.job_ids, *(e.job_id for e in endings)}
         self._in_flight_ids |= {r.job_id for r in returns}
         worker_id = self.worker_id
+        await self._store_printed()
         for batch in _slices(successes):
             await self._send_successes(worker_id, batch)
         if endings:
@@ -162,6 +172,16 @@ class Reporter:
         sent, self.in_flight, self._in_flight_ids = self.in_flight, 0, set()
         self._on_sent(sent)
         self._tell()
+
+    async def _store_printed(self) -> None:
+        printed, self._outputs = self._outputs, []
+        if not printed:
+            return
+        try:
+            await self._connection.run(lambda connection: outputs.store(connection, printed))
+        except psycopg.DataError as error:
+            # It was cleaned, so this should not happen; how jobs ended matters more.
+            telemetry.event("loop_failed", loop="printed", error=str(error))
 
     def _note_room(self, job: HeldJob) -> None:
         if (room := job.room()) is not None:

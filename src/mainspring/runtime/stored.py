@@ -11,14 +11,19 @@ from mainspring.domain.definitions import Definition, Handler
 from mainspring.domain.errors import InvalidDefinition
 from mainspring.domain.jobs import Fail
 from mainspring.domain.types import ExecutionMode, Kind
+from mainspring.runtime.executors import commands, functions
 from mainspring.runtime.executors.commands import CommandExecutor
-from mainspring.runtime.executors.functions import Facilities, FunctionExecutor
+from mainspring.runtime.executors.functions import FunctionExecutor
 from mainspring.runtime.held import HeldJob
 from mainspring.settings import Settings
 from mainspring.store import definitions
 from mainspring.store.definitions import Version
 
 _MOST_KNOWN = 10_000
+
+
+class Facilities(commands.Facilities, functions.Facilities, Protocol):
+    """What the worker offers to all of them."""
 
 
 class Executor(Protocol):

@@ -30,6 +30,7 @@ from mainspring.runtime.executors.processes import ProcessExecutor, default_size
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.leases import LeaseKeeper, host_name, process_identity
 from mainspring.runtime.maintenance import Maintenance
+from mainspring.runtime.printed import store_printed
 from mainspring.runtime.reports import Reporter
 from mainspring.runtime.runners import Runners
 from mainspring.runtime.stored import StoredHandlers, executors
@@ -37,7 +38,7 @@ from mainspring.runtime.strangers import Strangers
 from mainspring.runtime.watchdog import Watchdog
 from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
-from mainspring.store import attempts, outputs, workers
+from mainspring.store import attempts, workers
 from mainspring.store.attempts import Report
 from mainspring.store.workers import WorkerFacts
 
@@ -314,9 +315,10 @@ class Worker:
         job.progress = progress
 
     async def store_printed(self, job: HeldJob) -> None:
-        if (output := job.printed.take(job.report)) is not None:
-            async with self.async_source.connection() as connection:
-                await outputs.store(connection, [output])
+        await store_printed(job, self.async_source)
+
+    def end_printed(self, job: HeldJob) -> None:
+        self._reporter.printed(job)
 
     def _note_unknown(self, job: HeldJob) -> None:
         if self._settings.unknown_handler == "fail":

@@ -32,7 +32,8 @@ _LAST_WORDS_SECONDS = 1.0
 class Facilities(Protocol):
     """What the worker offers."""
 
-    async def store_printed(self, job: HeldJob) -> None: ...
+    def end_printed(self, job: HeldJob) -> None:
+        """Have what was printed stored before anything else is reported of the job."""
 
 
 class CommandExecutor:
@@ -51,6 +52,8 @@ class CommandExecutor:
         self._variables = frozenset(variables)
         self._grace = grace_seconds
         self._pids: set[int] = set()
+        self._known: dict[str, tuple[Definition, Command]] = {}
+        self._identity = process_identity()
         # Numbers of jobs are those of a database, and a host may serve several.
         self._token = uuid.uuid4().hex
         descendants.adopt_orphans()
@@ -59,7 +62,7 @@ class CommandExecutor:
         )
 
     async def run(self, job: HeldJob, definition: Definition) -> Any:
-        command = read_command(definition.key, definition.spec)
+        command = self._command(definition)
         try:
             arguments = command.template.arguments(job.payload())
         except InvalidPayload as error:
@@ -74,8 +77,16 @@ class CommandExecutor:
             self._pids.discard(process.pid)
             self._end_rest(job, process)
             printed.close()
-            await _at_any_rate(self._facilities.store_printed(job))
+            self._facilities.end_printed(job)
         return _answer(command, code)
+
+    def _command(self, definition: Definition) -> Command:
+        """Read once for each version of a definition."""
+        known = self._known.get(definition.key)
+        if known is None or known[0] is not definition:
+            known = (definition, read_command(definition.key, definition.spec))
+            self._known[definition.key] = known
+        return known[1]
 
     def _spawn(
         self, job: HeldJob, command: Command, arguments: list[str]
@@ -116,7 +127,7 @@ class CommandExecutor:
             "MAINSPRING_TENANT_ID": job.tenant_id,
             "MAINSPRING_ATTEMPT": str(job.attempt),
             descendants.ATTEMPT: self._attempt_id(job),
-            descendants.WORKER: process_identity(),
+            descendants.WORKER: self._identity,
         }
 
     async def _attend(self, process: "subprocess.Popen[bytes]", printed: Printed) -> int:

@@ -9,4 +9,6 @@ select report.job_id, report.fence, report.pid, report.exit_code, report.stdout,
   join mainspring.jobs as job on job.job_id = report.job_id and job.fence = report.fence
 on conflict (job_id, fence) do update
    set updated_at = now(), pid = excluded.pid, exit_code = excluded.exit_code,
-       stdout_tail = excluded.stdout_tail, stderr_tail = excluded.stderr_tail;
+       stdout_tail = excluded.stdout_tail, stderr_tail = excluded.stderr_tail
+ -- What was taken while it ran may arrive after what was taken at its end.
+ where output.exit_code is null or excluded.exit_code is not null;
