@@ -46,6 +46,26 @@ def test_a_context_may_be_left_out(tx):
     assert events.event(tx, event_id)["context"] == {}
 
 
+@pytest.mark.parametrize(
+    ("context", "shown"),
+    [
+        ({"password": "x"}, {"password": "[redacted]"}),
+        (
+            {"db_Password": 7, "apiKey": ["x"]},
+            {"db_Password": "[redacted]", "apiKey": "[redacted]"},
+        ),
+        ({"a": [{"token": "x"}, None]}, {"a": [{"token": "[redacted]"}, None]}),
+        ({"token": None, "tokens": 3}, {"token": None, "tokens": 3}),
+        ({"from": "ftp://me:word@host/a"}, {"from": "ftp://me:[redacted]@host/a"}),
+        ({"at": "http://host:80/a@b", "n": 1.5, "b": True}, None),
+    ],
+)
+def test_readers_do_not_see_what_is_named_as_a_secret(tx, context, shown):
+    event_id = events.emit(tx, "a", context)
+
+    assert events.event(tx, event_id)["context"] == (shown or context)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_python_takes_is_taken(tx, name):
     assert events.emit(tx, name)

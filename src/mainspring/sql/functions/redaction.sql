@@ -172,6 +172,33 @@ begin
 end
 $$;
 
+-- A value that no schema describes, as people may see it: without what stands under the name of a
+-- secret, and without the password of a URL. The names are those of domain/secret_patterns.
+create or replace function mainspring.shown_value(value jsonb)
+returns jsonb
+language plpgsql immutable
+as $$
+begin
+    case jsonb_typeof(value)
+        when 'object' then
+            return (select coalesce(jsonb_object_agg(key, case
+                        when member <> 'null' and key ~* ('(password|passwd|passphrase|secret|token'
+                             || '|pwd|authorization|(api|access|private)[_-]?key)$')
+                        then '"[redacted]"' else mainspring.shown_value(member) end), '{}')
+                      from jsonb_each(value) as part (key, member));
+        when 'array' then
+            return (select coalesce(jsonb_agg(mainspring.shown_value(member) order by position),
+                                    '[]')
+                      from jsonb_array_elements(value) with ordinality as part (member, position));
+        when 'string' then
+            return to_jsonb(regexp_replace(
+                value #>> '{}', '(://[^\s/:@]*:)[^\s/]+@', '\1[redacted]@', 'g'));
+        else
+            return value;
+    end case;
+end
+$$;
+
 -- The value that a person who edited a redacted one means: what is stored in its place. Elements
 -- of an array are known by their place alone, so their number must be the same.
 create or replace function mainspring.restored_at(edited jsonb, stored jsonb, path text[])

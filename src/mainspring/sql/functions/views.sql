@@ -232,7 +232,8 @@ select dispatch.event_id, event.tenant_id, event.name as event, dispatch.trigger
   join mainspring.events as event using (event_id);
 
 create or replace view mainspring.event_status as
-select event.event_id, event.tenant_id, event.name, event.context, event.correlation_id,
+select event.event_id, event.tenant_id, event.name,
+       mainspring.shown_value(event.context) as context, event.correlation_id,
        event.emitted_at, event.handled_at, event.replays, came.jobs, came.duplicates,
        came.failures, came.last_error
   from mainspring.events as event,
