@@ -274,12 +274,27 @@ def test_changes_of_a_limit_are_written_down(limited):
     limited.execute("select set_config('mainspring.actor', 'ann', true)")
     call(limited, "set_limit", "openai", concurrency=1)
     call(limited, "set_limit", "openai", concurrency=2)
+    call(limited, "remove_limit", "openai")
 
     rows = limited.execute(
         "select actor, action, before ->> 'concurrency', after ->> 'concurrency'"
         " from mainspring.audit where noun = 'limit' and subject = 'openai' order by audit_id"
     )
-    assert rows.fetchall() == [("ann", "insert", None, "1"), ("ann", "update", "1", "2")]
+    assert rows.fetchall() == [
+        ("ann", "create", None, "1"),
+        ("ann", "update", "1", "2"),
+        ("ann", "delete", "2", None),
+    ]
+
+
+def test_of_a_changed_limit_only_what_differs_is_written_down(limited):
+    call(limited, "set_limit", "openai", concurrency=1)
+    call(limited, "set_limit", "openai", concurrency=2)
+
+    row = limited.execute(
+        "select before, after from mainspring.audit where noun = 'limit' and action = 'update'"
+    ).fetchone()
+    assert row == ({"concurrency": 1}, {"concurrency": 2})
 
 
 @pytest.mark.parametrize(

@@ -2501,11 +2501,16 @@ CREATE FUNCTION mainspring.note_limit() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+declare
+    unsaid text[] := array['created_at', 'updated_at'];
+    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
 begin
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values ('', mainspring.actor(), lower(tg_op), 'limit', coalesce(new.name, old.name),
-            case when tg_op <> 'INSERT' then to_jsonb(old) - array['created_at', 'updated_at'] end,
-            case when tg_op <> 'DELETE' then to_jsonb(new) - array['created_at', 'updated_at'] end);
+    values ('', mainspring.actor(),
+            case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
+            'limit', coalesce(new.name, old.name),
+            mainspring.differing(was, is_now), mainspring.differing(is_now, was));
     perform pg_notify('mainspring', 'l:');
     return null;
 end
@@ -3556,6 +3561,30 @@ CREATE FUNCTION mainspring.shown_payload(definition text, payload jsonb) RETURNS
     LANGUAGE sql STABLE
     RETURN COALESCE((SELECT mainspring.redacted(shown_payload.payload, defined.secret_paths) AS redacted FROM mainspring.definitions defined WHERE ((defined.key = shown_payload.definition) AND (defined.secret_paths IS NOT NULL))), payload);
 
+CREATE FUNCTION mainspring.shown_value(value jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+begin
+    case jsonb_typeof(value)
+        when 'object' then
+            return (select coalesce(jsonb_object_agg(key, case
+                        when member <> 'null' and key ~* ('(password|passwd|passphrase|secret|token'
+                             || '|pwd|authorization|(api|access|private)[_-]?key)$')
+                        then '"[redacted]"' else mainspring.shown_value(member) end), '{}')
+                      from jsonb_each(value) as part (key, member));
+        when 'array' then
+            return (select coalesce(jsonb_agg(mainspring.shown_value(member) order by position),
+                                    '[]')
+                      from jsonb_array_elements(value) with ordinality as part (member, position));
+        when 'string' then
+            return to_jsonb(regexp_replace(
+                value #>> '{}', '(://[^\s/:@]*:)[^\s/]+@', '\1[redacted]@', 'g'));
+        else
+            return value;
+    end case;
+end
+$_$;
+
 CREATE FUNCTION mainspring.spread_by(schedule mainspring.schedules) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN ((schedule).cron ~* '(^|[\s,])h'::text) THEN (schedule).name ELSE NULL::text END;
@@ -4517,7 +4546,7 @@ CREATE VIEW mainspring.event_status AS
  SELECT event.event_id,
     event.tenant_id,
     event.name,
-    event.context,
+    mainspring.shown_value(event.context) AS context,
     event.correlation_id,
     event.emitted_at,
     event.handled_at,
@@ -5376,6 +5405,8 @@ REVOKE ALL ON FUNCTION mainspring.settle_parents(parents bigint[], most integer,
 REVOKE ALL ON FUNCTION mainspring.settle_slot() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.shown_payload(definition text, payload jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.shown_value(value jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.spread_by(schedule mainspring.schedules) FROM PUBLIC;
 
