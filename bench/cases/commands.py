@@ -3,6 +3,7 @@
 import asyncio
 import time
 from asyncio.subprocess import DEVNULL, PIPE
+from pathlib import Path
 from typing import Final
 
 import psycopg
@@ -11,11 +12,13 @@ from bench import processes, progress
 from bench.benches import Bench
 from bench.catalogue import OURS, System
 from bench.measurements import JOBS_PER_SECOND, Measurement
+from bench.processes import ProcessFailed
 from bench.progress import Window
 
 _JOBS: Final = 1_000
 _SECONDS: Final = 10.0
-_PROGRAM: Final = "/bin/true"
+# A definition pins the program itself, and /bin is often a link.
+_PROGRAM: Final = str(Path("/bin/true").resolve())
 _DEFINE: Final = """
 insert into mainspring.definitions (key, kind, queue, spec)
 values ('nothing', 'command', 'bench',
@@ -25,6 +28,9 @@ values ('nothing', 'command', 'bench',
 _ENQUEUE: Final = """
 select count(*) from mainspring.enqueue_many('nothing', array(
     select '{}'::jsonb from generate_series(1, %(count)s)))
+"""
+_UNSUCCESSFUL: Final = """
+select count(*) from mainspring.attempts where status <> 'succeeded'
 """
 
 
@@ -44,7 +50,16 @@ def _by_worker(bench: Bench, system: System, count: int) -> float:
             progress.watcher(dsn, system, count) as watched,
             processes.working(system, dsn, concurrency=1) as running,
         ):
-            return progress.rate(watched, running, Window(count * 95 // 100, _SECONDS))
+            value = progress.rate(watched, running, Window(count * 95 // 100, _SECONDS))
+        _ensure_they_ran(dsn)
+    return value
+
+
+def _ensure_they_ran(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute(_UNSUCCESSFUL).fetchone()
+    if row is None or row[0]:
+        raise ProcessFailed(f"{row and row[0]} commands did not succeed")
 
 
 async def _bare(count: int) -> float:

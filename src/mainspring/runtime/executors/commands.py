@@ -26,6 +26,7 @@ from mainspring.runtime.leases import is_gone, process_identity
 from mainspring.runtime.printed import Printed
 
 _CHUNK = 64 * 1024
+_MOST_CHUNKS = 64
 _LAST_WORDS_SECONDS = 1.0
 
 
@@ -54,6 +55,7 @@ class CommandExecutor:
         self._pids: set[int] = set()
         self._known: dict[str, tuple[Definition, Command]] = {}
         self._identity = process_identity()
+        self._nothing = os.open(os.devnull, os.O_RDONLY)  # Kept, for every command to share.
         # Numbers of jobs are those of a database, and a host may serve several.
         self._token = uuid.uuid4().hex
         descendants.adopt_orphans()
@@ -95,7 +97,7 @@ class CommandExecutor:
         try:
             return subprocess.Popen(
                 [command.executable, *arguments],
-                stdin=subprocess.DEVNULL,
+                stdin=self._nothing,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=command.working_directory,
@@ -109,7 +111,7 @@ class CommandExecutor:
     def _ensure_allowed(self, executable: str) -> None:
         """The definition pinned the program; a link that leads elsewhere since is refused."""
         path = Path(executable)
-        if not path.is_absolute() or path.resolve() != path:
+        if not path.is_absolute() or os.path.realpath(executable) != executable:
             raise AttemptFailed(f"{executable} is not the path of a program; define it anew")
         if not any(path.is_relative_to(directory) for directory in self._directories):
             raise AttemptFailed(f"{executable} is not in a command directory of this worker")
@@ -133,8 +135,8 @@ class CommandExecutor:
     async def _attend(self, process: "subprocess.Popen[bytes]", printed: Printed) -> int:
         """Read until it ends; asked to stop, see to it that it does."""
         readers = [
-            asyncio.ensure_future(_read(process.stdout, printed.print)),
-            asyncio.ensure_future(_read(process.stderr, printed.complain)),
+            _Reader(process.stdout, printed.print),
+            _Reader(process.stderr, printed.complain),
         ]
         try:
             code = await _ended(process)
@@ -144,10 +146,11 @@ class CommandExecutor:
         finally:
             descendants.end_group(process.pid, signal.SIGKILL)
             printed.ended(process.wait())
-            # Who left the session may hold the pipes open for ever.
-            await _at_any_rate(asyncio.wait(readers, timeout=_LAST_WORDS_SECONDS))
+            if not all(reader.finish() for reader in readers):
+                # Who left the session may hold the pipes open for ever.
+                await _at_any_rate(_all_ended(readers))
             for reader in readers:
-                reader.cancel()
+                reader.close()
         return code
 
     async def _stop(self, process: "subprocess.Popen[bytes]") -> int:
@@ -204,29 +207,48 @@ async def _ended(process: "subprocess.Popen[bytes]") -> int:
     return process.wait()
 
 
-async def _read(pipe: Any, tell: Callable[[str], None]) -> None:
-    """Hand on what comes through a pipe until its end, as text whatever it is."""
-    loop = asyncio.get_running_loop()
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    done = asyncio.Event()
-    descriptor = pipe.fileno()
-    os.set_blocking(descriptor, False)
+class _Reader:
+    """Hands on what comes through a pipe until its end, as text whatever it is. No task: a small
+    command is over sooner than one is made."""
 
-    def take() -> None:
+    def __init__(self, pipe: Any, tell: Callable[[str], None]) -> None:
+        self.ended = asyncio.Event()
+        self._tell = tell
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._descriptor = pipe.fileno()
+        self._loop = asyncio.get_running_loop()
+        os.set_blocking(self._descriptor, False)
+        self._loop.add_reader(self._descriptor, self._take)
+
+    def finish(self) -> bool:
+        """Take what is there, now that the command has ended; whether that was all."""
+        for _ in range(_MOST_CHUNKS):
+            if self.ended.is_set() or not self._take():
+                break
+        return self.ended.is_set()
+
+    def close(self) -> None:
+        if not self.ended.is_set():
+            self._loop.remove_reader(self._descriptor)
+            self.ended.set()
+
+    def _take(self) -> bool:
+        """Whether there was something, if only the end."""
         try:
-            data = os.read(descriptor, _CHUNK)
+            data = os.read(self._descriptor, _CHUNK)
         except BlockingIOError:
-            return
-        if text := decoder.decode(data, final=not data):
-            tell(text)
+            return False
+        if text := self._decoder.decode(data, final=not data):
+            self._tell(text)
         if not data:
-            done.set()
+            self.close()
+        return True
 
-    loop.add_reader(descriptor, take)
-    try:
-        await done.wait()
-    finally:
-        loop.remove_reader(descriptor)
+
+async def _all_ended(readers: Collection[_Reader]) -> None:
+    async with asyncio.timeout(_LAST_WORDS_SECONDS):
+        for reader in readers:
+            await reader.ended.wait()
 
 
 def _answer(command: Command, code: int) -> Any:
