@@ -38,9 +38,9 @@ CASES: Final[Mapping[str, Case]] = {
     "sustained": sustained.measure,
     "drain_snapshot": drain.with_snapshot,
     "schedule_lateness": schedules.lateness,
+    "command_spawn": commands.spawn,
     "tick_million": schedules.tick,
     "memory": memory.measure,
-    "command_spawn": commands.spawn,
 }
 ONLY_OURS: Final = frozenset(
     {
