@@ -2,8 +2,8 @@
 
 Runners hand over what became of a job and go on; one task sends what has gathered, in one
 statement a kind, on a connection of its own. While a batch is on its way the next gathers,
-so batches are as large as the database is slow, and a lone result leaves at once. Those that
-come one by one in a quick row are sent a few milliseconds apart: a statement costs more than a job.
+so batches are as large as the database is slow, and a lone result leaves at once. While more jobs
+are at hand, batches leave a few milliseconds apart: a statement costs more than a small job.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from mainspring.store.outputs import Output
 
 _LARGEST_BATCH = 2000
 _LATE_SECONDS = 60.0
-_APART_SECONDS = 0.004
+_APART_SECONDS = 0.01
 
 
 class Reporter:
@@ -38,6 +38,7 @@ class Reporter:
         connection: DedicatedConnection,
         *,
         on_sent: Callable[[int], None],
+        is_busy: Callable[[], bool] = lambda: False,
         on_returned: Callable[[], None] = lambda: None,
         on_freed: Callable[[set[Room]], None] = lambda _: None,
         on_parents: Callable[[set[JobId]], None] = lambda _: None,
@@ -45,7 +46,7 @@ class Reporter:
         self.worker_id = WorkerId(0)
         self.in_flight = 0
         self._connection = connection
-        self._on_sent = on_sent
+        self._on_sent, self._is_busy = on_sent, is_busy
         self._on_returned = on_returned
         self._on_freed, self._on_parents = on_freed, on_parents
         self._rooms: set[Room] = set()
@@ -136,7 +137,7 @@ class Reporter:
         while True:
             await self._has_reports.wait()
             self._idle.clear()
-            if (early := sent_at + _APART_SECONDS - time.monotonic()) > 0:
+            if (early := sent_at + _APART_SECONDS - time.monotonic()) > 0 and self._is_busy():
                 await asyncio.sleep(early)
             sent_at = time.monotonic()
             self._has_reports.clear()

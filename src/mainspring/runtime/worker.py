@@ -115,6 +115,7 @@ class Worker:
         self._reporter = Reporter(
             self._finishes,
             on_sent=self._sent,
+            is_busy=lambda: len(self._claimer.buffer) > 0,
             on_returned=self._rests,
             on_freed=self._maintenance.grants.freed,
             on_parents=self._maintenance.settling.ended,
@@ -279,8 +280,7 @@ class Worker:
 
     async def _leave(self) -> None:
         async def leave(connection: AsyncConnection[Any]) -> None:
-            unheard = await attempts.held_by(connection, self.worker_id, set())
-            if unheard:
+            if unheard := await attempts.held_by(connection, self.worker_id, set()):
                 await attempts.hand_back(connection, unheard)
             await workers.remove(connection, self.worker_id)
 
