@@ -55,7 +55,6 @@ class CommandExecutor:
         self._pids: set[int] = set()
         self._known: dict[str, tuple[Definition, Command]] = {}
         self._identity = process_identity()
-        self._nothing = os.open(os.devnull, os.O_RDONLY)  # Kept, for every command to share.
         # Numbers of jobs are those of a database, and a host may serve several.
         self._token = uuid.uuid4().hex
         descendants.adopt_orphans()
@@ -97,7 +96,7 @@ class CommandExecutor:
         try:
             return subprocess.Popen(
                 [command.executable, *arguments],
-                stdin=self._nothing,
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=command.working_directory,

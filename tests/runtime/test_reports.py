@@ -1,0 +1,63 @@
+"""Reports: one alone leaves at once; while more jobs are at hand, the next wait for each other."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from mainspring.db.dedicated import DedicatedConnection
+from mainspring.domain.types import WorkerId
+from mainspring.runtime import reports
+from mainspring.runtime.held import HeldJob
+from mainspring.runtime.reports import Reporter
+from tests.support.waiting import await_until
+
+
+@pytest.fixture
+async def own(database_url: str, monkeypatch: pytest.MonkeyPatch) -> DedicatedConnection:
+    """The reporter's connection; a batch that is held is held for as long as a test lasts."""
+    monkeypatch.setattr(reports, "_APART_SECONDS", 60.0)
+    return DedicatedConnection(database_url, name="reports")
+
+
+@asynccontextmanager
+async def reporting(
+    own: DedicatedConnection, is_busy: Callable[[], bool]
+) -> AsyncIterator[tuple[Reporter, list[int]]]:
+    """A reporter at work, and how many reports each of its batches had."""
+    sent: list[int] = []
+    reporter = Reporter(own, on_sent=sent.append, is_busy=is_busy)
+    task = asyncio.create_task(reporter.run())
+    try:
+        yield reporter, sent
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await own.close()
+
+
+def succeed(reporter: Reporter, number: int) -> None:
+    row = (number, 1, "a", "{}", 1, 0, 0, 3, "q", 100, "default", None, None, None, 1)
+    reporter.succeed(HeldJob(row, WorkerId(1), 0.0), 0.0, None)
+
+
+async def test_one_by_one_each_leaves_at_once(own):
+    async with reporting(own, is_busy=lambda: False) as (reporter, sent):
+        for number in range(3):
+            succeed(reporter, number)
+            await await_until(lambda: len(reporter) == 0, 5, "it is sent")
+
+    assert sent == [1, 1, 1]
+
+
+async def test_while_more_jobs_are_at_hand_only_the_first_leaves_at_once(own):
+    async with reporting(own, is_busy=lambda: True) as (reporter, sent):
+        succeed(reporter, 0)
+        await await_until(lambda: sent == [1], 5, "the first is sent")
+        succeed(reporter, 1)
+        succeed(reporter, 2)
+        for _ in range(5):  # Statements take turns on a connection, so theirs would have come.
+            await own.run(lambda connection: connection.execute("select 1"))
+
+        assert (sent, len(reporter)) == ([1], 2)
