@@ -44,9 +44,9 @@ def test_three_workers_run_every_job_once(
     processes = [start_worker(concurrency=20, prefetch=20) for _ in range(3)]
     for worker in processes:
         worker.started(connection)
-    payloads = [{"number": number} for number in range(3000)]
+    payloads = [{"number": number, "workers": 3} for number in range(3000)]
 
-    job_ids = shared_app.enqueue_many_sync(apps.record, payloads)
+    job_ids = shared_app.enqueue_many_sync(apps.record_beside, payloads)
 
     wait_until(lambda: reading.are_all(connection, "succeeded"), 60, "all jobs succeed")
     runs = Counter(note["job_id"] for note in reading.notes(connection, "ran"))

@@ -35,6 +35,11 @@ def _noted(what: str) -> list[tuple[int]]:
     return _notebook().execute("select job_id from notes where what = %s", (what,)).fetchall()
 
 
+def _processes(what: str) -> int:
+    query = "select distinct pid from notes where what = %s"
+    return len(_notebook().execute(query, (what,)).fetchall())
+
+
 @cache
 def _notebook() -> psycopg.Connection:
     url = os.environ["MAINSPRING_DATABASE_URL"]
@@ -55,6 +60,15 @@ async def nap(seconds: float) -> None:
 async def record(ctx: Context, number: int) -> int:
     note(ctx, "ran")
     await asyncio.sleep(0)
+    return number
+
+
+@app.job
+async def record_beside(ctx: Context, number: int, workers: int) -> int:
+    """Holds its place until so many processes have run one, so that each gets its share."""
+    note(ctx, "ran")
+    while _processes("ran") < workers:  # noqa: ASYNC110 - the others are processes
+        await asyncio.sleep(0.02)
     return number
 
 
