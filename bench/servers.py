@@ -41,6 +41,8 @@ class Server:
         self._create(name, template)
         try:
             self._admin.execute("checkpoint")
+            # What was copied and what was dropped must not be on its way to the disk still.
+            os.sync()
             yield self._dsn(name)
         finally:
             self._drop(name)

@@ -1,10 +1,10 @@
 """Schedules: how fast those that are due at once are fired, how late a lone one is, and what it
 costs to look when none is due.
 
-Our own scheduler is timed from the slot itself: a tenth of its schedules fires every few seconds, all
-at one instant, and the second time is measured. So the scheduler has run for a while, its rows were
-written after the last checkpoint, and nothing but itself has changed them. A rival is timed from the
-start of its scheduler, with all of its schedules declared, stored and due.
+Our own scheduler is timed from the slot itself: a tenth of its schedules fires every few seconds,
+all at one instant, and the second time is measured. So the scheduler has run for a while, its rows
+were written after the last checkpoint, and nothing but itself has changed them. A rival is timed
+from the start of its scheduler, with all of its schedules declared, stored and due.
 """
 
 import statistics
