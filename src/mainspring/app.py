@@ -15,7 +15,9 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from mainspring import __version__
 from mainspring import settings as settings_module
+from mainspring.admitting import People, Tokens
 from mainspring.approving import Approvals
 from mainspring.db.access import Database
 from mainspring.db.calls import Call
@@ -89,7 +91,7 @@ class Mainspring(JobOperations):
         self.schedules = Schedules(self)
         self.schedule = self.schedules.declare
         self.launcher = self.schedules.launcher
-        self.tenants = Tenants(self)
+        self.tenants, self.people, self.tokens = Tenants(self), People(self), Tokens(self)
         self.register_launcher = self.schedules.register_launcher
         self.events, self.triggers = Events(self), Triggers(self)
         self.emit, self.aemit = self.events.emit, self.events.aemit
@@ -339,6 +341,12 @@ class Mainspring(JobOperations):
                 await self.database.close_loop()
 
         return asyncio.run(run())
+
+    def api(self) -> Any:
+        """The REST API as an ASGI app: `FastAPI().mount("/mainspring", app.api())`."""
+        from mainspring.serving import make_api  # noqa: PLC0415 - workers need no web server
+
+        return make_api(self.database, version=__version__)
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mainspring.db.access import Database
-from mainspring.domain.jobs import Attempt, Job
+from mainspring.domain.jobs import Attempt, Job, JobFilter
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
 from mainspring.services import jobs as services
 from mainspring.services.secrets import seal_edit
@@ -32,15 +32,21 @@ class JobOperations:
         limit: int = 50,
     ) -> list[Job]:
         """Newest first; page on with the last id as `before`."""
-        return await services.list_jobs(
-            self.database,
-            TenantId(tenant_id),
-            state=state,
-            queue=queue,
-            definition=definition,
-            before=before,
-            limit=limit,
-        )
+        asked = JobFilter(state=state, queue=queue, definition=definition)
+        jobs: list[Job] = []
+        following = None if before is None else JobId(before)
+        while len(jobs) < limit:
+            some, following = await services.list_jobs(
+                self.database,
+                TenantId(tenant_id),
+                asked,
+                before=following,
+                limit=limit - len(jobs),
+            )
+            jobs += some
+            if following is None:
+                break
+        return jobs
 
     async def aattempts(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> list[Attempt]:
         """The attempts of a job, first to last."""

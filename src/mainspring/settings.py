@@ -93,6 +93,26 @@ class Settings(BaseSettings):
     event_retention_days: float = Field(
         default=30, ge=1, le=36_500, description="how long handled events are kept"
     )
+    host: str = Field(
+        default="127.0.0.1",
+        description="address the server listens on; another than this machine's own is asked for "
+        "by name",
+    )
+    port: int = Field(
+        default=8080, ge=0, le=65535, description="port the server listens on; 0 is any free one"
+    )
+    max_request_bytes: int = Field(
+        default=8 * 1024 * 1024,
+        ge=1024,
+        le=256 * 1024 * 1024,
+        description="largest request that the server takes",
+    )
+    requests_per_minute: int = Field(
+        default=60_000,
+        ge=0,
+        le=10_000_000,
+        description="requests that one caller may make of one server process; 0 is any number",
+    )
     use_pooler: bool = Field(
         default=False, description="the URL leads to a pooler in transaction mode"
     )

@@ -157,15 +157,23 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "waits.expire": ({"now": None, "limit": 10}, {"jobs_deadline"}, 300),
     "waits.settle_cancels": ({"limit": 10}, {"jobs_cancel_requested"}, 300),
 }
+LISTED: dict[str, Any] = {
+    "tenant_id": "default",
+    **dict.fromkeys(("before", "state", "queue", "definition", "source", "tag", "error")),
+    **dict.fromkeys(("created_after", "created_before", "created_by")),
+    "most": 20_000,
+    "limit": 50,
+}
 # By statement on history: parameters, the rows it gives. Readers have ordinary sessions.
 ON_HISTORY: dict[str, tuple[dict[str, Any], int]] = {
     "jobs.get": ({"tenant_id": "default", "job_id": -5}, 1),
     "jobs.attempts": ({"tenant_id": "default", "job_id": -5}, 1),
-    "jobs.list_jobs": (
-        {"tenant_id": "default", **dict.fromkeys(("before", "state", "queue", "definition"))}
-        | {"limit": 50},
-        50,
-    ),
+    "jobs.list_jobs": (LISTED, 50),
+    "jobs.list_jobs_edge": ({**LISTED, "most": 100}, 1),
+    "jobs.list_created_jobs": ({**LISTED, "created_by": "ann"}, 0),
+    "jobs.list_created_jobs_edge": ({**LISTED, "created_by": "ann"}, 0),
+    "jobs.list_unsuccessful_jobs": ({**LISTED, "state": "failed"}, 0),
+    "jobs.list_unsuccessful_jobs_edge": ({**LISTED, "state": "failed"}, 0),
     "attempts.record_late_reports": (
         {"job_ids": [-1, -2], "fences": [1, 2], "statuses": ["failed"] * 2},
         1,

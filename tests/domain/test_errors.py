@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from mainspring.domain import errors
+from mainspring.domain import access_errors, errors
 from mainspring.domain.database_errors import all_errors
 from mainspring.domain.errors import MainspringError, UnknownDefinition
 from mainspring.domain.types import EventId, JobId, JobState
@@ -66,6 +66,7 @@ def test_every_code_is_one_of_a_kind():
     codes = [kind.code for kind in all_errors()]
 
     assert len(codes) == len(set(codes)) > 20
+    assert access_errors.Forbidden.code in codes
     assert all(re.fullmatch(r"[a-z_]+", code) for code in codes)
 
 

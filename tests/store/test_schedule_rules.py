@@ -319,7 +319,10 @@ def test_the_grants_let_a_role_move_the_next_run(guest):
 def test_the_grants_open_one_function_beside_those_that_views_call(guest):
     found = {name for (name,) in guest.execute(OPEN_FUNCTIONS).fetchall()}
 
-    assert found == {"trigger_scheduled_job", "redacted", "redacted_at"}
+    assert found == {
+        *("trigger_scheduled_job", "redacted", "redacted_at"),
+        *("is_visible", "is_own", "source_of"),
+    }
 
 
 def test_the_grants_open_three_relations_and_no_other(guest):

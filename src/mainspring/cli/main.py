@@ -15,6 +15,7 @@ from mainspring import __version__
 from mainspring.cli import jobs as job_commands
 from mainspring.cli import output
 from mainspring.cli import schedules as schedule_commands
+from mainspring.cli import tokens as token_commands
 from mainspring.cli import worker as worker_commands
 from mainspring.cli.approvals import approvals
 from mainspring.cli.cron import cron
@@ -50,6 +51,8 @@ app = typer.Typer(
 app.command()(worker_commands.up)
 app.command()(worker_commands.worker)
 app.command()(worker_commands.scheduler)
+app.command("server")(worker_commands.serve)
+app.command("login-link")(token_commands.login_link)
 app.command()(job_commands.enqueue)
 app.add_typer(job_commands.jobs, name="jobs")
 app.add_typer(schedule_commands.schedules, name="schedules")
@@ -61,6 +64,8 @@ app.add_typer(events, name="events")
 app.add_typer(triggers, name="triggers")
 app.add_typer(secrets, name="secrets")
 app.add_typer(tenants, name="tenants")
+app.add_typer(token_commands.people, name="people")
+app.add_typer(token_commands.tokens, name="tokens")
 app.add_typer(cron, name="cron")
 
 

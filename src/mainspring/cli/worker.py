@@ -1,4 +1,4 @@
-"""`mainspring worker`, `mainspring scheduler` and `mainspring up`: the long-running roles."""
+"""`mainspring worker`, `scheduler`, `server` and `up`: the long-running roles."""
 
 import asyncio
 import os
@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,6 +25,9 @@ from mainspring.runtime.worker import Worker
 from mainspring.services import housekeeping
 from mainspring.telemetry import LogFormat
 
+if TYPE_CHECKING:
+    from mainspring.api.server import Server
+
 AppReference = Annotated[
     str | None,
     typer.Option("--app", help="Your app as module:name; not needed for SQL functions."),
@@ -33,6 +36,9 @@ Queues = Annotated[
     str | None, typer.Option(help="Queues to work, comma-separated; all of the app's by default.")
 ]
 Concurrency = Annotated[int | None, typer.Option(help="Jobs a process runs at a time.")]
+Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes any free one.")]
+Expose = Annotated[bool, typer.Option("--expose", help="Listen where other machines can reach it.")]
 Processes = Annotated[int, typer.Option(min=1, max=64, help="Worker processes.")]
 
 
@@ -87,39 +93,100 @@ def up(
         str | None, typer.Option("--app", help="Your app as module:name.")
     ] = None,
     concurrency: Concurrency = None,
+    host: Host = None,
+    port: Port = None,
+    expose: Expose = False,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Start everything on this machine: the database, a scheduler and a worker."""
+    """Start everything on this machine: the database, a server, a scheduler and a worker."""
     telemetry.configure()
     app = load_app(app_reference) if app_reference else Mainspring()
-    app.use(make_settings(database_url, data_dir, base=app.settings, concurrency=concurrency))
+    flags = {"concurrency": concurrency, "host": host, "port": port}
+    app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
     try:
+        server = _make_server(app, is_exposed=expose, takes_any_port=True)
         output.console.print(f"[bold]Mainspring {__version__}[/bold]")
         asyncio.run(migrate.migrate(app.database.url))
         _print_started(app, app_reference)
-        _run(app, _chosen_queues(app, None), with_scheduler=True)
+        asyncio.run(_print_server(app, server))
+        output.console.print("Ctrl-C stops it.")
+        _run(app, _chosen_queues(app, None), with_scheduler=True, server=server)
     finally:
         app.close()
 
 
-def _run(app: Mainspring, queues: tuple[str, ...], *, with_scheduler: bool) -> None:
-    """A worker for the queues, unless there are none, and a scheduler if asked for."""
+def serve(
+    app_reference: AppReference = None,
+    host: Host = None,
+    port: Port = None,
+    expose: Expose = False,
+    log_format: Annotated[LogFormat, typer.Option(help="How log lines look.")] = LogFormat.TEXT,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Serve the REST API until SIGTERM or Ctrl-C; any number may run."""
+    telemetry.configure(log_format)
+    app = load_app(app_reference) if app_reference else Mainspring()
+    app.use(make_settings(database_url, data_dir, base=app.settings, host=host, port=port))
+    try:
+        server = _make_server(app, is_exposed=expose)
+        asyncio.run(_print_server(app, server))
+        _run(app, (), with_scheduler=False, server=server)
+    finally:
+        app.close()
+
+
+def _make_server(app: Mainspring, *, is_exposed: bool, takes_any_port: bool = False) -> "Server":
+    from mainspring.serving import make_server
+
+    return make_server(
+        app.database,
+        version=__version__,
+        is_exposed=is_exposed,
+        takes_any_port=takes_any_port,
+    )
+
+
+async def _print_server(app: Mainspring, server: "Server") -> None:
+    """Where the server is, and at the very first start how to log in."""
+    from mainspring.serving import first_login, prepare
+
+    try:
+        await prepare(app.database)
+        code = await first_login(app.database)
+    finally:
+        await app.database.close_loop()
+    line = output.console.print
+    line(f"  server    {server.url}", highlight=False, soft_wrap=True)
+    if code is not None:
+        line("  login     once, as the operator that was just made:", highlight=False)
+        line(f"            {server.url}/login?code={code}", highlight=False, soft_wrap=True)
+
+
+def _run(
+    app: Mainspring,
+    queues: tuple[str, ...],
+    *,
+    with_scheduler: bool,
+    server: "Server | None" = None,
+) -> None:
+    """A worker for the queues, unless there are none, and a scheduler and a server if asked for."""
     with asyncio.Runner(loop_factory=_new_loop) as runner:
-        worker = runner.run(_serve(app, queues, with_scheduler=with_scheduler))
+        worker = runner.run(_serve(app, queues, with_scheduler=with_scheduler, server=server))
     if worker is not None:
         process.leave(worker)
 
 
 async def _serve(
-    app: Mainspring, queues: tuple[str, ...], *, with_scheduler: bool
+    app: Mainspring, queues: tuple[str, ...], *, with_scheduler: bool, server: "Server | None"
 ) -> Worker | None:
     await app.schedules.aprepare()
     with_schedules = with_scheduler and app.settings.default_schedules
     await housekeeping.install(app.database, with_schedules=with_schedules)
     worker = _make_worker(app, queues) if queues else None
     scheduler = app.schedules.scheduler() if with_scheduler else None
-    await process.run(worker, scheduler)
+    await process.run(worker, scheduler, server)
     await app.database.close_loop()
     return worker
 
@@ -189,7 +256,6 @@ def _print_started(app: Mainspring, app_reference: str | None) -> None:
         known = ", ".join(sorted(app.handlers))
         line(f"  worker    {app_reference}: {known} (queues {queues})")
         _print_examples(app)
-    line("Ctrl-C stops it.")
 
 
 def _declared(app: Mainspring) -> str:

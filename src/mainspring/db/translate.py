@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from mainspring.domain.access_errors import AppRoleMissing, Unauthenticated
 from mainspring.domain.database_errors import SchemaMissing
 from mainspring.domain.errors import (
     ConflictError,
@@ -25,12 +26,15 @@ from mainspring.domain.errors import (
     NotAnApprover,
     PayloadTooLarge,
     ScheduleNotFound,
+    TenantNotFound,
     TriggerNotFound,
     UnknownDefinition,
 )
 from mainspring.domain.types import EventId, JobId, JobState
 
 Facts = Mapping[str, Any]
+
+_OF_TENANTS = ("people", "schedules", "tokens", "triggers")
 
 
 def _option(message: str, facts: Facts) -> InvalidOption:
@@ -47,7 +51,7 @@ def _definition_problem(facts: Facts) -> str:
 
 
 def _missing_tenant(message: str, _: Facts) -> InvalidOption:
-    if not any(f"{table}_tenant_id_fkey" in message for table in ("schedules", "triggers")):
+    if not any(f"{table}_tenant_id_fkey" in message for table in _OF_TENANTS):
         raise ValueError(message)
     return InvalidOption("tenant", "does not exist")
 
@@ -74,6 +78,9 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS063": lambda message, _: ConflictError(message),
     "MS064": lambda _, facts: TriggerNotFound(str(facts["name"])),
     "MS070": lambda _, facts: FlowNotFound(facts["flow_id"]),
+    "MS080": lambda message, _: Unauthenticated(message),
+    "MS081": lambda _, facts: TenantNotFound(str(facts["tenant_id"])),
+    "MS083": lambda message, _: AppRoleMissing(message),
     # PostgreSQL's own: a row that is referred to, a \u0000 in a JSON string, and a schema, view
     # or function not there.
     "23503": _missing_tenant,

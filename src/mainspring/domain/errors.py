@@ -22,6 +22,9 @@ MainspringError
 │   ├── DuplicateDefinition    the key is taken
 │   ├── DuplicateTrigger       the name is taken
 │   ├── DuplicateTenant        the name is taken
+│   ├── DuplicateToken         the name is taken; this and the next two in access_errors
+│   ├── DuplicatePerson        the name is taken
+│   ├── ReplayConflict         the key of a create belongs to another request
 │   ├── NotAnApprover          someone else has to decide on the job
 │   └── LeaseLost              an older lease tried to report
 ├── NotFoundError
@@ -32,7 +35,11 @@ MainspringError
 │   ├── FlowNotFound
 │   ├── EventNotFound
 │   ├── TriggerNotFound
-│   └── TenantNotFound
+│   ├── TenantNotFound
+│   ├── TokenNotFound
+│   └── PersonNotFound
+├── Unauthenticated            nobody we know is asking; in access_errors
+├── Forbidden                  the caller is known, and may not do this
 ├── UnreadableSecret           an encrypted value, and no key that fits
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
@@ -42,6 +49,7 @@ MainspringError
     ├── SchemaMissing          not migrated
     ├── SchemaOutdated         older than the program
     ├── SchemaTooNew           newer than the program
+    ├── AppRoleMissing         the role that requests of the API run as; in access_errors
     ├── EmbeddedServerError
     └── EmbeddedServerMissing
 

@@ -128,7 +128,7 @@ def _facts(step: Step, numbers: Mapping[Step, int]) -> dict[str, Any]:
         "limit_key": options.limit_key,
         "approvals_needed": options.approvals_needed,
         "scheduled_for": options.scheduled_for and options.scheduled_for.isoformat(),
-        "delay": options.delay and options.delay.total_seconds(),
+        "delay": None if options.delay is None else options.delay.total_seconds(),
     }
     return {name: value for name, value in facts.items() if value not in (None, [], "")}
 

@@ -21,6 +21,7 @@ from mainspring.domain.types import (
     DEFAULT_TENANT,
     AttemptStatus,
     JobId,
+    JobSource,
     JobState,
     Payload,
     TenantId,
@@ -105,10 +106,34 @@ class Job:
     checkpoint: Any = None
     result: Any = None
     last_error: str | None = None
+    created_by: str | None = None
+    source: JobSource = JobSource.CODE
 
     @property
     def is_final(self) -> bool:
         return self.state in FINAL_STATES
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs are meant; None is any. `error` is a part of the last error."""
+
+    state: JobState | None = None
+    queue: str | None = None
+    definition: str | None = None
+    source: JobSource | None = None
+    tag: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    error: str | None = None
+    created_by: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("queue", "definition", "tag", "error", "created_by"):
+            if getattr(self, name) is not None:
+                ensure_text(name, getattr(self, name))
+        for name in ("created_after", "created_before"):
+            _ensure_instant(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,15 @@ class JobState(StrEnum):
     CANCELED = "canceled"
 
 
+class JobSource(StrEnum):
+    """Where a job came from."""
+
+    CODE = "code"
+    API = "api"
+    SCHEDULE = "schedule"
+    TRIGGER = "trigger"
+
+
 class WaitsFor(StrEnum):
     """What a live job waits for before it can be claimed; a ready job waits for nothing."""
 

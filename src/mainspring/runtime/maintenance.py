@@ -28,7 +28,18 @@ from mainspring.runtime.leases import host_name, is_gone
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.settling import Settling
 from mainspring.runtime.transactions import AsyncSource
-from mainspring.store import approvals, attempts, flows, history, limits, waits, workers
+from mainspring.store import (
+    approvals,
+    attempts,
+    edits,
+    flows,
+    history,
+    limits,
+    tallies,
+    tokens,
+    waits,
+    workers,
+)
 
 _BUSY_REST = 1.0
 _IDLE_REST = 15.0
@@ -101,6 +112,8 @@ class Maintenance:
             history.drop_partitions,
             workers.prune_workers,
             attempts.adopt_orphans,
+            tokens.prune,
+            edits.prune_replies,
         ):
             await self._connection.try_once(duty)
         # Batch by batch, so that the other loops get the connection in between.
@@ -131,6 +144,7 @@ class Maintenance:
         ended = await waits.expire(connection)
         ended += await waits.settle_cancels(connection)
         ended += await approvals.expire(connection)
+        await tallies.fold(connection)
         if ended:
             self.grants.look()
             self.settling.look()

@@ -1,4 +1,4 @@
-"""A worker, a scheduler or both in this process, from signal to exit code."""
+"""The long-running roles in this process, from signal to exit code."""
 
 import asyncio
 import os
@@ -6,16 +6,24 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Protocol
 
 from mainspring import telemetry
-from mainspring.runtime.scheduler import Scheduler
 from mainspring.runtime.worker import Worker
 
 
-async def run(worker: Worker | None, scheduler: Scheduler | None) -> None:
+class Role(Protocol):
+    """What runs until it is told to stop."""
+
+    async def run(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+async def run(worker: Worker | None, *others: Role | None) -> None:
     """Until SIGTERM or SIGINT, or until one of them ends; the same signal again does not wait
     for the drain."""
-    roles = [role for role in (worker, scheduler) if role is not None]
+    roles = [role for role in (worker, *others) if role is not None]
     seen: set[signal.Signals] = set()
 
     def hear(number: signal.Signals) -> None:
@@ -29,7 +37,7 @@ async def run(worker: Worker | None, scheduler: Scheduler | None) -> None:
         await _all_ended(roles)
 
 
-async def _all_ended(roles: Sequence[Worker | Scheduler]) -> None:
+async def _all_ended(roles: Sequence[Role]) -> None:
     """The first to end takes the others with it; raises what it failed with."""
     tasks = [asyncio.create_task(role.run()) for role in roles]
     for task in tasks:
@@ -39,7 +47,7 @@ async def _all_ended(roles: Sequence[Worker | Scheduler]) -> None:
             raise failure
 
 
-def _stop(roles: Sequence[Worker | Scheduler]) -> None:
+def _stop(roles: Sequence[Role]) -> None:
     for role in roles:
         role.stop()
 

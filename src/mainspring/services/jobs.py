@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +26,7 @@ from mainspring.domain.jobs import (
     Attempt,
     EnqueueOptions,
     Job,
+    JobFilter,
     ensure_payload,
     holds_nul,
 )
@@ -207,10 +208,17 @@ async def get(database: Database, job_id: JobId, tenant_id: TenantId = DEFAULT_T
 
 
 async def list_jobs(
-    database: Database, tenant_id: TenantId = DEFAULT_TENANT, **filters: Any
-) -> list[Job]:
+    database: Database,
+    tenant_id: TenantId,
+    asked: JobFilter,
+    *,
+    before: JobId | None = None,
+    limit: int = 50,
+) -> tuple[list[Job], JobId | None]:
+    """Newest first, and the id to go on before, if there may be more: a page may be short, or
+    empty, where few of very many jobs pass."""
     async with _reading(database) as connection:
-        return await store.list_jobs(connection, tenant_id, **filters)
+        return await store.list_jobs(connection, tenant_id, asked, before=before, limit=limit)
 
 
 async def attempts(
@@ -218,6 +226,14 @@ async def attempts(
 ) -> list[Attempt]:
     async with _reading(database) as connection:
         return await store.attempts(connection, tenant_id, job_id)
+
+
+async def queue_counts(
+    database: Database, tenant_id: TenantId = DEFAULT_TENANT
+) -> list[Mapping[str, Any]]:
+    """Ready, waiting, running and held jobs by queue."""
+    async with _reading(database) as connection:
+        return await store.queue_counts(connection, tenant_id)
 
 
 @asynccontextmanager

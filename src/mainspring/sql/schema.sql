@@ -270,6 +270,7 @@ CREATE FUNCTION mainspring.approve(job_id bigint, reason text DEFAULT ''::text, 
 declare
     asked mainspring.approvals;
 begin
+    perform mainspring.ensure_visible(tenant);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
     -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
     insert into mainspring.votes (job_id, actor, is_approval, reason)
@@ -355,6 +356,30 @@ begin
        set needed = excluded.needed, approvers = excluded.approvers,
            requested_at = excluded.requested_at, expires_at = excluded.expires_at,
            decided_at = null, decision = null;
+end
+$$;
+
+CREATE FUNCTION mainspring.audit_bearer() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    unsaid text[] := array['created_at', 'last_used_at', 'last_seen_at', 'digest', 'created_by'];
+    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
+    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
+begin
+    if was = is_now or coalesce(is_now, was) ->> 'kind' in ('session', 'login') then
+        return null;
+    end if;
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    values (
+        coalesce(new.tenant_id, old.tenant_id, ''), mainspring.actor(),
+        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
+             when was ->> 'revoked_at' is null and is_now ->> 'revoked_at' is not null then 'revoke'
+             else 'update' end,
+        tg_argv[0], coalesce(new.name, old.name),
+        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
+    return null;
 end
 $$;
 
@@ -540,37 +565,15 @@ CREATE FUNCTION mainspring.cancel(job_id bigint, reason text DEFAULT 'canceled b
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-#variable_conflict use_column
 declare
-    found_job mainspring.jobs;
-    final_state mainspring.job_state;
+    was mainspring.job_state := mainspring.visible_state(job_id, tenant);
+    became mainspring.job_state := mainspring.stop_job(job_id, reason, tenant);
 begin
-    select * into found_job from mainspring.jobs as job
-     where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant for update;
-    if not found then
-        select state into final_state from mainspring.jobs_history as job
-         where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant;
-        if not found then
-            perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(cancel.job_id::text, 'null'),
-                jsonb_build_object('job_id', cancel.job_id));
-        elsif final_state <> 'canceled' then
-            perform mainspring.refuse('MS031', 'job ' || cancel.job_id || ' is ' || final_state
-                || '; it cannot become canceled', jsonb_build_object(
-                'job_id', cancel.job_id, 'state', final_state, 'target', 'canceled'));
-        end if;
-        return final_state;
+    if was <> 'canceled' then
+        perform mainspring.note_action(tenant, 'cancel', 'job', job_id::text, reason,
+            jsonb_build_object('state', was), jsonb_build_object('state', became));
     end if;
-    update mainspring.jobs as job
-       set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
-           last_error = cancel.reason
-     where job.job_id = cancel.job_id;
-    if found_job.state = 'running' then
-        perform pg_notify('mainspring', 'c:' || found_job.worker_id);
-        return 'running';
-    end if;
-    perform mainspring.settle_cancel(cancel.job_id);
-    return 'canceled';
+    return became;
 end
 $$;
 
@@ -586,7 +589,7 @@ declare
 begin
     perform mainspring.ensure_flow(cancel_flow.flow_id, tenant);
     -- Children before parents: a child must not start because a parent of it was canceled.
-    select count(mainspring.cancel(job.job_id, reason, tenant)) into canceled
+    select count(mainspring.stop_job(job.job_id, reason, tenant)) into canceled
       from (select live.job_id from mainspring.flow_jobs as member
               join mainspring.jobs as live using (job_id)
              where member.flow_id = cancel_flow.flow_id
@@ -964,7 +967,7 @@ begin
      where slot.schedule_id = overdue.schedule_id and slot.scheduled_for = overdue.slot_at;
     update mainspring.jobs as job set slot_at = null
      where job.job_id = close_overdue_run.job_id;
-    perform mainspring.cancel(overdue.job_id, limit_text, overdue.tenant_id);
+    perform mainspring.stop_job(overdue.job_id, limit_text, overdue.tenant_id);
     perform mainspring.release_turn(overdue.schedule_id);
     return true;
 end
@@ -1271,6 +1274,10 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.day_of(instant timestamp with time zone) RETURNS date
+    LANGUAGE sql STABLE
+    RETURN ((instant AT TIME ZONE 'UTC'::text))::date;
+
 CREATE FUNCTION mainspring.declare_schedule(spec jsonb, overwrite boolean) RETURNS text
     LANGUAGE plpgsql
     AS $$
@@ -1327,7 +1334,9 @@ CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'defaul
     AS $$
 #variable_conflict use_column
 declare
+    was mainspring.job_state := mainspring.visible_state(delete_job.job_id, tenant);
     gone mainspring.jobs;
+    past mainspring.jobs_history;
 begin
     delete from mainspring.jobs as job
      where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
@@ -1341,8 +1350,10 @@ begin
     end if;
     if gone.job_id is null then
         delete from mainspring.jobs_history as job
-         where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant;
-        if not found then
+         where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
+        returning job.* into past;
+        perform mainspring.untally(past.tenant_id, past.state, past.finished_at);
+        if past.job_id is null then
             if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
                           and job.tenant_id = delete_job.tenant) then
                 perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
@@ -1365,6 +1376,8 @@ begin
                 where d.parent_id = delete_job.job_id and d.outcome is null) then
         perform pg_notify('mainspring', 'p:');
     end if;
+    perform mainspring.note_action(tenant, 'delete', 'job', delete_job.job_id::text, null,
+        jsonb_build_object('state', was), null);
 end
 $$;
 
@@ -1430,6 +1443,7 @@ begin
           into told;
         if plan.error is null then
             begin
+                perform set_config('mainspring.creator', 'trigger:' || plan.trigger_name, true);
                 select * into made from mainspring.enqueue_job(
                     plan.definition, plan.payload::jsonb, plan.tenant_id, plan.queue,
                     plan.priority, dedupe_key => case when plan.dedupe_window is not null then
@@ -1477,6 +1491,12 @@ begin
          where link.inhparent in ('mainspring.jobs_history'::regclass,
                                   'mainspring.attempts'::regclass)
            and substring(child.relname from '_(\d{8})$')::date < oldest loop
+        if name like 'jobs_history_%' then
+            execute format(
+                'insert into mainspring.tally_changes (tenant_id, state, day, count) '
+                'select tenant_id, state, mainspring.day_of(finished_at), -count(*) '
+                'from mainspring.%I group by 1, 2, 3', name);
+        end if;
         execute format('drop table mainspring.%I', name);
         dropped := dropped + 1;
     end loop;
@@ -1493,6 +1513,7 @@ CREATE FUNCTION mainspring.emit(name text, context jsonb DEFAULT '{}'::jsonb, te
 declare
     emitted bigint;
 begin
+    perform mainspring.ensure_visible(tenant);
     perform mainspring.check_event(emit.name, emit.context);
     perform mainspring.check_text('correlation_id', emit.correlation_id);
     if not exists (select from mainspring.tenants as t where t.tenant_id = emit.tenant) then
@@ -1530,6 +1551,7 @@ declare
     wrong record;
     queue text;
 begin
+    perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('name', coalesce(enqueue_flow.name, ''));
     if jsonb_typeof(steps) is distinct from 'array' or jsonb_array_length(steps) = 0 then
         perform mainspring.refuse('MS003', 'steps must be a JSON array with one step at least',
@@ -1625,6 +1647,7 @@ begin
            and (enqueue_job.tenant = 'default' or exists (
                 select from mainspring.tenants as t
                  where t.tenant_id = enqueue_job.tenant and t.max_running is null))
+           and mainspring.is_visible(enqueue_job.tenant)
            and jsonb_typeof(enqueue_job.payload) = 'object'
            and pg_column_size(enqueue_job.payload) <= 65536
            and pg_column_compression(enqueue_job.payload) is null
@@ -1659,6 +1682,7 @@ begin
             || coalesce(quote_literal(enqueue_job.definition), 'null'),
             jsonb_build_object('key', enqueue_job.definition));
     end if;
+    perform mainspring.ensure_visible(tenant);
     if not exists (select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant) then
         perform mainspring.refuse('MS003', 'tenant does not exist: '
             || coalesce(quote_literal(enqueue_job.tenant), 'null'), '{"option": "tenant"}');
@@ -1905,7 +1929,9 @@ CREATE FUNCTION mainspring.ensure_flow(flow_id bigint, tenant text) RETURNS void
     AS $$
 begin
     if not exists (select from mainspring.flows as flow
-                    where flow.flow_id = ensure_flow.flow_id and flow.tenant_id = tenant) then
+                    where flow.flow_id = ensure_flow.flow_id and flow.tenant_id = tenant
+                      and mainspring.is_visible(tenant)
+                      and mainspring.is_own(flow.created_by)) then
         perform mainspring.refuse('MS070',
             'there is no flow ' || coalesce(flow_id::text, 'null'),
             jsonb_build_object('flow_id', flow_id));
@@ -1943,6 +1969,38 @@ begin
         end loop;
     end loop;
     return made;
+end
+$$;
+
+CREATE FUNCTION mainspring.ensure_visible(tenant text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if not mainspring.is_visible(tenant) then
+        perform mainspring.refuse('MS081', 'there is no tenant ' || quote_literal(tenant),
+                                  jsonb_build_object('tenant_id', tenant));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.enter(digest bytea) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    shown record;
+begin
+    select * into shown from mainspring.bearers as bearer where bearer.digest = enter.digest;
+    if shown.token_id is null then
+        perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
+    end if;
+    perform set_config('mainspring.actor', shown.actor, true),
+            set_config('mainspring.creator', shown.actor, true);
+    if shown.role <> 'operator' then
+        perform set_config('mainspring.tenant', shown.tenant_id, true),
+                set_config('mainspring.member',
+                           case when shown.role = 'member' then shown.actor else '' end, true),
+                set_config('role', 'mainspring_app', true);
+    end if;
 end
 $$;
 
@@ -2189,6 +2247,10 @@ CREATE FUNCTION mainspring.is_marked(schema jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN COALESCE((((schema -> 'writeOnly'::text) = 'true'::jsonb) OR ((schema ->> 'format'::text) = 'password'::text)), false);
 
+CREATE FUNCTION mainspring.is_own(creator text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((current_setting('role'::text) <> 'mainspring_app'::text) OR (COALESCE(current_setting('mainspring.member'::text, true), ''::text) = ANY (ARRAY[''::text, creator])));
+
 CREATE TABLE mainspring.tenants (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     created_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -2203,6 +2265,10 @@ CREATE TABLE mainspring.tenants (
 CREATE FUNCTION mainspring.is_plain(schedule mainspring.schedules) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN ((num_nonnulls((schedule).launcher, (schedule).condition_sql, (schedule).gauge_sql) = 0) AND (NOT (schedule).is_templated) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = (is_plain.schedule).tenant_id) AND (t.max_running IS NOT NULL))))));
+
+CREATE FUNCTION mainspring.is_visible(tenant text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((current_setting('role'::text) <> 'mainspring_app'::text) OR (COALESCE(current_setting('mainspring.tenant'::text, true), ''::text) = tenant));
 
 CREATE FUNCTION mainspring.is_zone(name text) RETURNS boolean
     LANGUAGE plpgsql STRICT
@@ -2297,6 +2363,7 @@ CREATE TABLE mainspring.jobs (
     definition_version integer DEFAULT 1 NOT NULL,
     limit_name text COLLATE pg_catalog."C",
     limit_key text COLLATE pg_catalog."C",
+    created_by text DEFAULT NULLIF(current_setting('mainspring.creator'::text, true), ''::text) COLLATE pg_catalog."C",
     CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
     CONSTRAINT jobs_limit_has_key CHECK (((limit_name IS NULL) = (limit_key IS NULL))),
     CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
@@ -2477,6 +2544,16 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
+    values (note_action.tenant, mainspring.actor(), note_action.action, note_action.noun,
+            note_action.subject, note_action.reason, note_action.before, note_action.after);
+end
+$$;
+
 CREATE FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2513,6 +2590,63 @@ begin
             mainspring.differing(was, is_now), mainspring.differing(is_now, was));
     perform pg_notify('mainspring', 'l:');
     return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.open_to_app() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    opened record;
+begin
+    if to_regrole('mainspring_app') is null then
+        begin
+            create role mainspring_app nologin;
+        exception
+            when duplicate_object or unique_violation then
+                null;
+            when insufficient_privilege then
+                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; let an '
+                    || 'administrator run: create role mainspring_app nologin; grant '
+                    || 'mainspring_app to ' || quote_ident(session_user), '{}');
+        end;
+    end if;
+    if not pg_has_role(session_user, 'mainspring_app', 'member') then
+        execute format('grant mainspring_app to %I', session_user);
+    end if;
+    grant usage on schema mainspring to mainspring_app;
+    for opened in
+        select format('grant select on mainspring.%I to mainspring_app', view.relname) as said
+          from pg_catalog.pg_class as view
+         where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
+           and view.relname <> 'bearers'
+           and not has_table_privilege('mainspring_app', view.oid, 'select')
+        union all
+        select format('grant %s on mainspring.%I to mainspring_app', asked.rights, asked.name)
+          from (values
+              ('audit', 'select'),
+              ('clocks', 'select'),
+              ('definitions', 'select'),
+              ('definition_versions', 'select'),
+              ('jobs', 'insert, select'),
+              ('people', 'select, insert, update, delete'),
+              ('replies', 'select, insert, update'),
+              ('schedules', 'select, insert, update, delete'),
+              ('tenants', 'select'),
+              ('tokens', 'select, insert, update'),
+              ('triggers', 'select, insert, update, delete'),
+              ('workers', 'select')) as asked (name, rights)
+         where not has_table_privilege('mainspring_app', 'mainspring.' || asked.name, 'select')
+        union all
+        select format('grant execute on function %s to mainspring_app', called.oid::regprocedure)
+          from pg_catalog.pg_proc as called
+         where called.pronamespace = 'mainspring'::regnamespace
+           and not called.proname = any (array[
+               'call_function', 'enter', 'open_to_app', 'remove_limit', 'set_limit'])
+           and not has_function_privilege('mainspring_app', called.oid, 'execute')
+    loop
+        execute opened.said;
+    end loop;
 end
 $$;
 
@@ -2556,6 +2690,7 @@ CREATE FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant t
     AS $$
 #variable_conflict use_column
 begin
+    perform mainspring.ensure_visible(tenant);
     select d.version, coalesce(prepare_bulk.queue, d.queue),
            coalesce(prepare_bulk.priority, d.priority),
            coalesce(prepare_bulk.max_attempts, d.max_attempts), d.is_plain
@@ -2783,6 +2918,101 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.put_back(job_id bigint, payload jsonb, tenant text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    ended mainspring.jobs_history;
+    live_state mainspring.job_state;
+    holder bigint;
+    defined mainspring.definitions;
+    room record;
+    waits mainspring.waits_for;
+    needed integer;
+begin
+    if put_back.payload is not null then
+        perform mainspring.check_enqueue(put_back.payload, null, null, null, null, null, null);
+    end if;
+    delete from mainspring.jobs_history as job
+     where job.job_id = put_back.job_id and job.tenant_id = put_back.tenant
+       and job.state in ('failed', 'dead_letter', 'canceled')
+    returning * into ended;
+    if not found then
+        select state into live_state from mainspring.job_status as job
+         where job.job_id = put_back.job_id and job.tenant_id = put_back.tenant;
+        if not found then
+            perform mainspring.refuse('MS030',
+                'there is no job ' || coalesce(put_back.job_id::text, 'null'),
+                jsonb_build_object('job_id', put_back.job_id));
+        end if;
+        perform mainspring.refuse('MS031', 'job ' || put_back.job_id || ' is ' || live_state
+            || '; it cannot become queued', jsonb_build_object(
+            'job_id', put_back.job_id, 'state', live_state, 'target', 'queued'));
+    end if;
+    perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
+    -- Who edits a payload has seen a redacted one.
+    payload := mainspring.restored(put_back.payload, ended.payload, mainspring.paths_of(
+        ended.definition, ended.definition_version));
+    -- A key of the content goes with the content.
+    if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
+        ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'
+            || coalesce(put_back.payload, ended.payload)::text);
+    end if;
+    select * into defined from mainspring.definitions as d where d.key = ended.definition;
+    select * into room from mainspring.room_of(
+        defined, ended.tenant_id, coalesce(put_back.payload, ended.payload), null);
+    -- What was not approved, or not like this, has to be approved first.
+    select asked.needed into needed from mainspring.approvals as asked
+     where asked.job_id = ended.job_id
+       and (asked.decision is distinct from 'approved' or put_back.payload <> ended.payload);
+    waits := case when needed > 0 then 'approval'
+                  when exists (select from mainspring.dependencies as d
+                                where d.job_id = ended.job_id and d.outcome is null)
+                  then 'parents'
+                  when ended.slot_at is not null then 'turn'
+                  else mainspring.wait_of(room.limit_name) end;
+    loop
+        insert into mainspring.jobs (
+            job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
+            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint,
+            last_error, schedule_id, slot_at, origin, created_by, state, waits_for, limit_name, limit_key)
+        values (
+            ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
+            ended.priority, ended.tenant_id, ended.queue, ended.definition,
+            ended.definition_version, coalesce(put_back.payload, ended.payload), ended.dedupe_key,
+            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error,
+            ended.schedule_id, ended.slot_at, ended.origin, ended.created_by,
+            mainspring.state_of(waits), waits,
+            room.limit_name, room.limit_key)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
+        exit when found;
+        select job.job_id into holder from mainspring.jobs as job
+         where job.tenant_id = ended.tenant_id and job.dedupe_key = ended.dedupe_key;
+        if found then
+            perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
+                || quote_literal(ended.dedupe_key),
+                jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
+        end if;
+    end loop;
+    update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
+     where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
+       and slot.job_id = ended.job_id;
+    if waits = 'approval' then
+        perform mainspring.ask_approval(ended.job_id, ended.tenant_id, defined, needed);
+    elsif waits = 'turn' then
+        perform mainspring.release_turn(ended.schedule_id);
+    elsif waits = 'parents' then
+        perform pg_notify('mainspring', 'p:');
+    elsif waits = 'limit' then
+        perform mainspring.wake_limits(room.limit_name, room.limit_key, ended.tenant_id);
+    else
+        perform mainspring.wake(ended.queue);
+    end if;
+    return ended.job_id;
+end
+$$;
+
 CREATE FUNCTION mainspring.read_steps(steps jsonb, tenant text) RETURNS TABLE(number bigint, step text, definition text, payload jsonb, queue text, priority integer, max_attempts integer, correlation_id text, tags text[], limit_name text, limit_key text, needed integer, on_parent_failure text, due_at timestamp with time zone, after jsonb, after_jobs jsonb, waits mainspring.waits_for)
     LANGUAGE plpgsql STABLE
     AS $$
@@ -2903,6 +3133,7 @@ CREATE FUNCTION mainspring.reject(job_id bigint, reason text, tenant text DEFAUL
 declare
     asked mainspring.approvals;
 begin
+    perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('reason', coalesce(reject.reason, ''));
     asked := mainspring.lock_approval(reject.job_id, tenant, 'rejected');
     insert into mainspring.votes as vote (job_id, actor, is_approval, reason)
@@ -2911,7 +3142,7 @@ begin
        set is_approval = false, reason = excluded.reason, voted_at = now();
     update mainspring.approvals as a set decision = 'rejected', decided_at = now()
      where a.job_id = asked.job_id;
-    return mainspring.cancel(
+    return mainspring.stop_job(
         asked.job_id, 'rejected by ' || mainspring.actor() || ': ' || reject.reason, tenant);
 end
 $$;
@@ -2974,6 +3205,7 @@ declare
     known mainspring.events;
     chosen mainspring.triggers;
 begin
+    perform mainspring.ensure_visible(tenant);
     select * into known from mainspring.events as event
      where event.event_id = replay_event.event_id and event.tenant_id = replay_event.tenant
        for update;
@@ -3099,93 +3331,16 @@ CREATE FUNCTION mainspring.retry(job_id bigint, payload jsonb DEFAULT NULL::json
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-#variable_conflict use_column
 declare
-    ended mainspring.jobs_history;
-    live_state mainspring.job_state;
-    holder bigint;
-    defined mainspring.definitions;
-    room record;
-    waits mainspring.waits_for;
-    needed integer;
+    was mainspring.job_state := mainspring.visible_state(job_id, tenant);
+    put bigint := mainspring.put_back(job_id, payload, tenant);
 begin
-    if retry.payload is not null then
-        perform mainspring.check_enqueue(retry.payload, null, null, null, null, null, null);
-    end if;
-    delete from mainspring.jobs_history as job
-     where job.job_id = retry.job_id and job.tenant_id = retry.tenant
-       and job.state in ('failed', 'dead_letter', 'canceled')
-    returning * into ended;
-    if not found then
-        select state into live_state from mainspring.job_status as job
-         where job.job_id = retry.job_id and job.tenant_id = retry.tenant;
-        if not found then
-            perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(retry.job_id::text, 'null'),
-                jsonb_build_object('job_id', retry.job_id));
-        end if;
-        perform mainspring.refuse('MS031', 'job ' || retry.job_id || ' is ' || live_state
-            || '; it cannot become queued', jsonb_build_object(
-            'job_id', retry.job_id, 'state', live_state, 'target', 'queued'));
-    end if;
-    -- Who edits a payload has seen a redacted one.
-    payload := mainspring.restored(retry.payload, ended.payload, mainspring.paths_of(
-        ended.definition, ended.definition_version));
-    -- A key of the content goes with the content.
-    if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
-        ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'
-            || coalesce(retry.payload, ended.payload)::text);
-    end if;
-    select * into defined from mainspring.definitions as d where d.key = ended.definition;
-    select * into room from mainspring.room_of(
-        defined, ended.tenant_id, coalesce(retry.payload, ended.payload), null);
-    -- What was not approved, or not like this, has to be approved first.
-    select asked.needed into needed from mainspring.approvals as asked
-     where asked.job_id = ended.job_id
-       and (asked.decision is distinct from 'approved' or retry.payload <> ended.payload);
-    waits := case when needed > 0 then 'approval'
-                  when exists (select from mainspring.dependencies as d
-                                where d.job_id = ended.job_id and d.outcome is null)
-                  then 'parents'
-                  when ended.slot_at is not null then 'turn'
-                  else mainspring.wait_of(room.limit_name) end;
-    loop
-        insert into mainspring.jobs (
-            job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint,
-            last_error, schedule_id, slot_at, origin, state, waits_for, limit_name, limit_key)
-        values (
-            ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
-            ended.priority, ended.tenant_id, ended.queue, ended.definition,
-            ended.definition_version, coalesce(retry.payload, ended.payload), ended.dedupe_key,
-            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error,
-            ended.schedule_id, ended.slot_at, ended.origin, mainspring.state_of(waits), waits,
-            room.limit_name, room.limit_key)
-        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
-        exit when found;
-        select job.job_id into holder from mainspring.jobs as job
-         where job.tenant_id = ended.tenant_id and job.dedupe_key = ended.dedupe_key;
-        if found then
-            perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
-                || quote_literal(ended.dedupe_key),
-                jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
-        end if;
-    end loop;
-    update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
-     where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
-       and slot.job_id = ended.job_id;
-    if waits = 'approval' then
-        perform mainspring.ask_approval(ended.job_id, ended.tenant_id, defined, needed);
-    elsif waits = 'turn' then
-        perform mainspring.release_turn(ended.schedule_id);
-    elsif waits = 'parents' then
-        perform pg_notify('mainspring', 'p:');
-    elsif waits = 'limit' then
-        perform mainspring.wake_limits(room.limit_name, room.limit_key, ended.tenant_id);
-    else
-        perform mainspring.wake(ended.queue);
-    end if;
-    return ended.job_id;
+    perform mainspring.note_action(tenant, 'retry', 'job', job_id::text,
+        case when payload is not null then 'with another payload' end,
+        jsonb_build_object('state', was),
+        (select jsonb_build_object('state', job.state) from mainspring.jobs as job
+          where job.job_id = put));
+    return put;
 end
 $$;
 
@@ -3207,7 +3362,7 @@ begin
        and past.state in ('failed', 'dead_letter', 'canceled');
     update mainspring.dependencies as known set outcome = null
      where known.parent_id = any (retried) and known.job_id = any (retried);
-    perform mainspring.retry(job_id, null, tenant) from unnest(retried) as job_id;
+    perform mainspring.put_back(job_id, null, tenant) from unnest(retried) as job_id;
     return coalesce(cardinality(retried), 0);
 end
 $$;
@@ -3443,16 +3598,19 @@ begin
          where job.job_id = settle_cancel.job_id and job.state <> 'running'
            and job.cancel_requested_at is not null
         returning job.*
+    ), tallied as (
+        insert into mainspring.tally_changes (tenant_id, state, count)
+        select tenant_id, 'canceled', 1 from ended
     )
     insert into mainspring.jobs_history (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, last_error, schedule_id, slot_at, origin)
+        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
     select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
            tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin
+           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by
       from ended;
     if not found then
         return false;
@@ -3585,6 +3743,10 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.source_of(schedule_id bigint, created_by text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (schedule_id IS NOT NULL) THEN 'schedule'::text WHEN (created_by ~~ 'trigger:%'::text) THEN 'trigger'::text WHEN (created_by IS NOT NULL) THEN 'api'::text ELSE 'code'::text END;
+
 CREATE FUNCTION mainspring.spread_by(schedule mainspring.schedules) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN ((schedule).cron ~* '(^|[\s,])h'::text) THEN (schedule).name ELSE NULL::text END;
@@ -3612,7 +3774,7 @@ begin
         return;
     end if;
     if live >= schedule.max_running and schedule.overlap = 'replace' and in_line is not true then
-        perform mainspring.cancel(job.job_id, 'replaced by a newer slot of its schedule',
+        perform mainspring.stop_job(job.job_id, 'replaced by a newer slot of its schedule',
                                   job.tenant_id)
            from mainspring.jobs as job
           where job.schedule_id = schedule.schedule_id and job.slot_at is not null;
@@ -3649,6 +3811,43 @@ $$;
 CREATE FUNCTION mainspring.state_of(waits mainspring.waits_for) RETURNS mainspring.job_state
     LANGUAGE sql IMMUTABLE
     RETURN CASE waits WHEN 'approval'::mainspring.waits_for THEN 'awaiting_approval'::mainspring.job_state WHEN 'parents'::mainspring.waits_for THEN 'blocked'::mainspring.job_state ELSE 'queued'::mainspring.job_state END;
+
+CREATE FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant text) RETURNS mainspring.job_state
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    found_job mainspring.jobs;
+    final_state mainspring.job_state;
+begin
+    select * into found_job from mainspring.jobs as job
+     where job.job_id = stop_job.job_id and job.tenant_id = stop_job.tenant for update;
+    if not found then
+        select state into final_state from mainspring.jobs_history as job
+         where job.job_id = stop_job.job_id and job.tenant_id = stop_job.tenant;
+        if not found then
+            perform mainspring.refuse('MS030',
+                'there is no job ' || coalesce(stop_job.job_id::text, 'null'),
+                jsonb_build_object('job_id', stop_job.job_id));
+        elsif final_state <> 'canceled' then
+            perform mainspring.refuse('MS031', 'job ' || stop_job.job_id || ' is ' || final_state
+                || '; it cannot become canceled', jsonb_build_object(
+                'job_id', stop_job.job_id, 'state', final_state, 'target', 'canceled'));
+        end if;
+        return final_state;
+    end if;
+    update mainspring.jobs as job
+       set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
+           last_error = stop_job.reason
+     where job.job_id = stop_job.job_id;
+    if found_job.state = 'running' then
+        perform pg_notify('mainspring', 'c:' || found_job.worker_id);
+        return 'running';
+    end if;
+    perform mainspring.settle_cancel(stop_job.job_id);
+    return 'canceled';
+end
+$$;
 
 CREATE FUNCTION mainspring.store_schedule(schedule mainspring.schedules) RETURNS mainspring.schedules
     LANGUAGE plpgsql
@@ -3863,6 +4062,7 @@ declare
     started record;
     slot timestamptz;
 begin
+    perform mainspring.ensure_visible(tenant);
     select * into schedule from mainspring.schedules as s
      where s.name = trigger_scheduled_job.name and s.tenant_id = trigger_scheduled_job.tenant
        for update;
@@ -3908,6 +4108,17 @@ $$;
 
 COMMENT ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) IS 'Fires a schedule now, in a slot of its own; conditions are checked unless forced.';
 
+CREATE FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if untally.tenant is not null then
+        insert into mainspring.tally_changes (tenant_id, state, day, count)
+        values (untally.tenant, untally.state, mainspring.day_of(untally.finished_at), -1);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
@@ -3927,6 +4138,23 @@ exception when unique_violation then
     perform mainspring.refuse('MS042', 'there is a schedule '
         || quote_literal(changes ->> 'name') || ' already',
         jsonb_build_object('name', changes ->> 'name'));
+end
+$$;
+
+CREATE FUNCTION mainspring.visible_state(job_id bigint, tenant text) RETURNS mainspring.job_state
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    found_state mainspring.job_state;
+begin
+    select job.state into found_state from mainspring.job_status as job
+     where job.job_id = visible_state.job_id and job.tenant_id = visible_state.tenant;
+    if found_state is null then
+        perform mainspring.refuse('MS030',
+            'there is no job ' || coalesce(visible_state.job_id::text, 'null'),
+            jsonb_build_object('job_id', visible_state.job_id));
+    end if;
+    return found_state;
 end
 $$;
 
@@ -4192,102 +4420,140 @@ CREATE TABLE mainspring.jobs_history (
     slot_at timestamp with time zone,
     origin jsonb,
     definition_version integer DEFAULT 1 NOT NULL,
+    created_by text COLLATE pg_catalog."C",
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 )
 PARTITION BY RANGE (finished_at);
 
 CREATE VIEW mainspring.job_status AS
- SELECT job.job_id,
-    job.tenant_id,
-    job.definition,
-    job.queue,
-    job.state,
-    job.waits_for,
-    job.priority,
-        CASE
-            WHEN (job.definition IN ( SELECT definition_versions.key
-               FROM mainspring.definition_versions
-              WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
-               FROM (mainspring.definition_versions kept
-                 LEFT JOIN mainspring.definitions defined USING (key)),
-                LATERAL jsonb_array_elements(kept.secret_paths) path(value)
-              WHERE ((kept.key = job.definition) AND ((kept.version = job.definition_version) OR (kept.version = defined.version)))))
-            ELSE job.payload
-        END AS payload,
-    job.created_at,
-    job.scheduled_for,
-    job.started_at,
-    job.finished_at,
-    job.deadline_at,
-    job.cancel_requested_at,
-    job.attempt,
-    job.failures,
-    job.losses,
-    job.max_attempts,
-    job.dedupe_key,
-    job.correlation_id,
-    job.tags,
-    job.progress,
-        CASE
-            WHEN ((job.checkpoint IS NOT NULL) AND (job.definition IN ( SELECT definition_versions.key
-               FROM mainspring.definition_versions
-              WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
-            ELSE job.checkpoint
-        END AS checkpoint,
-    job.result,
-    job.last_error,
-    job.worker_id,
-    job.schedule_id,
-    job.slot_at,
-    job.origin,
-    job.definition_version
-   FROM mainspring.jobs job
-UNION ALL
- SELECT job.job_id,
-    job.tenant_id,
-    job.definition,
-    job.queue,
-    job.state,
-    job.waits_for,
-    job.priority,
-        CASE
-            WHEN (job.definition IN ( SELECT definition_versions.key
-               FROM mainspring.definition_versions
-              WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
-               FROM (mainspring.definition_versions kept
-                 LEFT JOIN mainspring.definitions defined USING (key)),
-                LATERAL jsonb_array_elements(kept.secret_paths) path(value)
-              WHERE ((kept.key = job.definition) AND ((kept.version = job.definition_version) OR (kept.version = defined.version)))))
-            ELSE job.payload
-        END AS payload,
-    job.created_at,
-    job.scheduled_for,
-    job.started_at,
-    job.finished_at,
-    job.deadline_at,
-    job.cancel_requested_at,
-    job.attempt,
-    job.failures,
-    job.losses,
-    job.max_attempts,
-    job.dedupe_key,
-    job.correlation_id,
-    job.tags,
-    job.progress,
-        CASE
-            WHEN ((job.checkpoint IS NOT NULL) AND (job.definition IN ( SELECT definition_versions.key
-               FROM mainspring.definition_versions
-              WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
-            ELSE job.checkpoint
-        END AS checkpoint,
-    job.result,
-    job.last_error,
-    job.worker_id,
-    job.schedule_id,
-    job.slot_at,
-    job.origin,
-    job.definition_version
-   FROM mainspring.jobs_history job;
+ SELECT job_id,
+    tenant_id,
+    definition,
+    queue,
+    state,
+    waits_for,
+    priority,
+    payload,
+    created_at,
+    scheduled_for,
+    started_at,
+    finished_at,
+    deadline_at,
+    cancel_requested_at,
+    attempt,
+    failures,
+    losses,
+    max_attempts,
+    dedupe_key,
+    correlation_id,
+    tags,
+    progress,
+    checkpoint,
+    result,
+    last_error,
+    worker_id,
+    schedule_id,
+    slot_at,
+    origin,
+    definition_version,
+    created_by,
+    source
+   FROM ( SELECT job_1.job_id,
+            job_1.tenant_id,
+            job_1.definition,
+            job_1.queue,
+            job_1.state,
+            job_1.waits_for,
+            job_1.priority,
+                CASE
+                    WHEN (job_1.definition IN ( SELECT definition_versions.key
+                       FROM mainspring.definition_versions
+                      WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job_1.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
+                       FROM (mainspring.definition_versions kept
+                         LEFT JOIN mainspring.definitions defined USING (key)),
+                        LATERAL jsonb_array_elements(kept.secret_paths) path(value)
+                      WHERE ((kept.key = job_1.definition) AND ((kept.version = job_1.definition_version) OR (kept.version = defined.version)))))
+                    ELSE job_1.payload
+                END AS payload,
+            job_1.created_at,
+            job_1.scheduled_for,
+            job_1.started_at,
+            job_1.finished_at,
+            job_1.deadline_at,
+            job_1.cancel_requested_at,
+            job_1.attempt,
+            job_1.failures,
+            job_1.losses,
+            job_1.max_attempts,
+            job_1.dedupe_key,
+            job_1.correlation_id,
+            job_1.tags,
+            job_1.progress,
+                CASE
+                    WHEN ((job_1.checkpoint IS NOT NULL) AND (job_1.definition IN ( SELECT definition_versions.key
+                       FROM mainspring.definition_versions
+                      WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
+                    ELSE job_1.checkpoint
+                END AS checkpoint,
+            job_1.result,
+            job_1.last_error,
+            job_1.worker_id,
+            job_1.schedule_id,
+            job_1.slot_at,
+            job_1.origin,
+            job_1.definition_version,
+            job_1.created_by,
+            mainspring.source_of(job_1.schedule_id, job_1.created_by) AS source
+           FROM mainspring.jobs job_1
+        UNION ALL
+         SELECT job_1.job_id,
+            job_1.tenant_id,
+            job_1.definition,
+            job_1.queue,
+            job_1.state,
+            job_1.waits_for,
+            job_1.priority,
+                CASE
+                    WHEN (job_1.definition IN ( SELECT definition_versions.key
+                       FROM mainspring.definition_versions
+                      WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job_1.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
+                       FROM (mainspring.definition_versions kept
+                         LEFT JOIN mainspring.definitions defined USING (key)),
+                        LATERAL jsonb_array_elements(kept.secret_paths) path(value)
+                      WHERE ((kept.key = job_1.definition) AND ((kept.version = job_1.definition_version) OR (kept.version = defined.version)))))
+                    ELSE job_1.payload
+                END AS payload,
+            job_1.created_at,
+            job_1.scheduled_for,
+            job_1.started_at,
+            job_1.finished_at,
+            job_1.deadline_at,
+            job_1.cancel_requested_at,
+            job_1.attempt,
+            job_1.failures,
+            job_1.losses,
+            job_1.max_attempts,
+            job_1.dedupe_key,
+            job_1.correlation_id,
+            job_1.tags,
+            job_1.progress,
+                CASE
+                    WHEN ((job_1.checkpoint IS NOT NULL) AND (job_1.definition IN ( SELECT definition_versions.key
+                       FROM mainspring.definition_versions
+                      WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
+                    ELSE job_1.checkpoint
+                END AS checkpoint,
+            job_1.result,
+            job_1.last_error,
+            job_1.worker_id,
+            job_1.schedule_id,
+            job_1.slot_at,
+            job_1.origin,
+            job_1.definition_version,
+            job_1.created_by,
+            mainspring.source_of(job_1.schedule_id, job_1.created_by) AS source
+           FROM mainspring.jobs_history job_1) job
+  WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by));
 
 CREATE TABLE mainspring.votes (
     job_id bigint NOT NULL,
@@ -4387,6 +4653,9 @@ CREATE VIEW mainspring.attempt_status AS
    FROM ((mainspring.attempts attempt
      LEFT JOIN mainspring.workers worker USING (worker_id))
      LEFT JOIN mainspring.outputs output USING (job_id, fence))
+  WHERE (( SELECT (current_setting('role'::text) <> 'mainspring_app'::text)) OR (EXISTS ( SELECT
+           FROM mainspring.job_status seen
+          WHERE (seen.job_id = attempt.job_id))))
 UNION ALL
  SELECT job.job_id,
     job.attempt AS number,
@@ -4404,7 +4673,7 @@ UNION ALL
    FROM ((mainspring.jobs job
      LEFT JOIN mainspring.workers worker USING (worker_id))
      LEFT JOIN mainspring.outputs output USING (job_id, fence))
-  WHERE (job.state = 'running'::mainspring.job_state);
+  WHERE ((job.state = 'running'::mainspring.job_state) AND mainspring.is_visible(job.tenant_id) AND mainspring.is_own(job.created_by));
 
 CREATE TABLE mainspring.attempts_default (
     job_id bigint CONSTRAINT attempts_job_id_not_null NOT NULL,
@@ -4441,6 +4710,69 @@ ALTER TABLE mainspring.audit ALTER COLUMN audit_id ADD GENERATED ALWAYS AS IDENT
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE VIEW mainspring.audit_status AS
+ SELECT audit_id,
+    at,
+    tenant_id,
+    actor,
+    action,
+    noun,
+    subject,
+    reason,
+    before,
+    after
+   FROM mainspring.audit
+  WHERE mainspring.is_visible(tenant_id);
+
+CREATE TABLE mainspring.people (
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    disabled_at timestamp with time zone,
+    last_seen_at timestamp with time zone,
+    tenant_id text COLLATE pg_catalog."C",
+    role text NOT NULL,
+    created_by text NOT NULL,
+    CONSTRAINT people_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT people_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
+    CONSTRAINT people_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text])))
+);
+
+CREATE TABLE mainspring.tokens (
+    token_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    kind text DEFAULT 'token'::text NOT NULL,
+    tenant_id text COLLATE pg_catalog."C",
+    role text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    person text COLLATE pg_catalog."C",
+    prefix text NOT NULL,
+    digest bytea NOT NULL,
+    scopes text[],
+    created_by text NOT NULL,
+    CONSTRAINT tokens_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text]))),
+    CONSTRAINT tokens_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT tokens_of_people CHECK (((kind = 'token'::text) OR (person IS NOT NULL))),
+    CONSTRAINT tokens_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
+    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text, 'worker'::text]))),
+    CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0))
+);
+
+CREATE VIEW mainspring.bearers AS
+ SELECT token.token_id,
+    token.digest,
+    token.kind,
+    COALESCE(person.role, token.role) AS role,
+    token.tenant_id,
+    token.scopes,
+    COALESCE(token.person, token.name) AS actor
+   FROM (mainspring.tokens token
+     LEFT JOIN mainspring.people person ON ((person.name = token.person)))
+  WHERE ((token.kind <> 'login'::text) AND (token.revoked_at IS NULL) AND (person.disabled_at IS NULL) AND ((token.expires_at IS NULL) OR (token.expires_at > now())));
 
 CREATE TABLE mainspring.buckets (
     limit_name text NOT NULL COLLATE pg_catalog."C",
@@ -4504,7 +4836,10 @@ CREATE VIEW mainspring.dependency_status AS
     member.step
    FROM ((mainspring.dependencies dependency
      LEFT JOIN mainspring.job_status parent ON ((parent.job_id = dependency.parent_id)))
-     LEFT JOIN mainspring.flow_jobs member ON ((member.job_id = dependency.parent_id)));
+     LEFT JOIN mainspring.flow_jobs member ON ((member.job_id = dependency.parent_id)))
+  WHERE (( SELECT (current_setting('role'::text) <> 'mainspring_app'::text)) OR (EXISTS ( SELECT
+           FROM mainspring.job_status seen
+          WHERE (seen.job_id = dependency.job_id))));
 
 CREATE SEQUENCE mainspring.event_ids
     START WITH 1
@@ -4540,7 +4875,8 @@ CREATE VIEW mainspring.dispatch_status AS
     dispatch.error,
     dispatch.dispatched_at
    FROM (mainspring.dispatches dispatch
-     JOIN mainspring.events event USING (event_id));
+     JOIN mainspring.events event USING (event_id))
+  WHERE mainspring.is_visible(event.tenant_id);
 
 CREATE VIEW mainspring.event_status AS
  SELECT event.event_id,
@@ -4570,7 +4906,8 @@ CREATE VIEW mainspring.event_status AS
                     dispatch.error
                    FROM mainspring.dispatches dispatch
                   WHERE (dispatch.event_id = event.event_id)
-                  ORDER BY dispatch.trigger_id, dispatch.replay DESC) newest) came;
+                  ORDER BY dispatch.trigger_id, dispatch.replay DESC) newest) came
+  WHERE mainspring.is_visible(event.tenant_id);
 
 CREATE SEQUENCE mainspring.fences
     START WITH 1
@@ -4608,7 +4945,8 @@ CREATE TABLE mainspring.flows (
     flow_id bigint DEFAULT nextval('mainspring.flow_ids'::regclass) NOT NULL,
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     name text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text DEFAULT NULLIF(current_setting('mainspring.creator'::text, true), ''::text) COLLATE pg_catalog."C"
 );
 
 CREATE VIEW mainspring.flow_status AS
@@ -4646,7 +4984,8 @@ CREATE VIEW mainspring.flow_status AS
                 END AS finished_at
            FROM (mainspring.flow_jobs member
              JOIN mainspring.job_status job USING (job_id))
-          WHERE (member.flow_id = flow.flow_id)) counted;
+          WHERE (member.flow_id = flow.flow_id)) counted
+  WHERE (mainspring.is_visible(flow.tenant_id) AND mainspring.is_own(flow.created_by));
 
 CREATE TABLE mainspring.installed (
     name text NOT NULL,
@@ -4686,6 +5025,7 @@ CREATE TABLE mainspring.jobs_history_default (
     slot_at timestamp with time zone,
     origin jsonb,
     definition_version integer DEFAULT 1 CONSTRAINT jobs_history_definition_version_not_null NOT NULL,
+    created_by text COLLATE pg_catalog."C",
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
 
@@ -4731,6 +5071,17 @@ CREATE TABLE mainspring.migrations (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE VIEW mainspring.person_status AS
+ SELECT name,
+    role,
+    tenant_id,
+    (disabled_at IS NOT NULL) AS is_disabled,
+    created_at,
+    created_by,
+    last_seen_at
+   FROM mainspring.people
+  WHERE mainspring.is_visible(tenant_id);
+
 CREATE VIEW mainspring.queue_status AS
  SELECT tenant_id,
     queue,
@@ -4740,7 +5091,18 @@ CREATE VIEW mainspring.queue_status AS
     count(*) FILTER (WHERE (state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state]))) AS held,
     min(scheduled_for) FILTER (WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL))) AS oldest_ready_at
    FROM mainspring.jobs
+  WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by))
   GROUP BY tenant_id, queue;
+
+CREATE TABLE mainspring.replies (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    actor text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    digest bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    status integer NOT NULL,
+    body bytea NOT NULL
+);
 
 CREATE TABLE mainspring.retention (
     tenant_id text COLLATE pg_catalog."C",
@@ -4835,7 +5197,8 @@ CREATE VIEW mainspring.schedule_status AS
           WHERE ((slot.schedule_id = schedule.schedule_id) AND (slot.run_state IS DISTINCT FROM slot.counted_as))) fresh,
     LATERAL ( SELECT (COALESCE(figures.succeeded, (0)::bigint) + fresh.succeeded) AS succeeded,
             (COALESCE(figures.unsuccessful, (0)::bigint) + fresh.unsuccessful) AS unsuccessful,
-            (COALESCE(figures.seconds_total, (0)::double precision) + (COALESCE(fresh.seconds, (0)::numeric))::double precision) AS seconds) runs;
+            (COALESCE(figures.seconds_total, (0)::double precision) + (COALESCE(fresh.seconds, (0)::numeric))::double precision) AS seconds) runs
+  WHERE mainspring.is_visible(schedule.tenant_id);
 
 ALTER TABLE mainspring.schedules ALTER COLUMN schedule_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME mainspring.schedules_schedule_id_seq
@@ -4863,7 +5226,39 @@ CREATE VIEW mainspring.slot_status AS
     (EXTRACT(epoch FROM (slot.fired_at - slot.scheduled_for)))::double precision AS lateness_seconds,
     (EXTRACT(epoch FROM (slot.finished_at - slot.started_at)))::double precision AS seconds
    FROM (mainspring.slots slot
-     JOIN mainspring.schedules schedule USING (schedule_id));
+     JOIN mainspring.schedules schedule USING (schedule_id))
+  WHERE mainspring.is_visible(schedule.tenant_id);
+
+CREATE TABLE mainspring.tallies (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    day date NOT NULL,
+    state mainspring.job_state NOT NULL,
+    count bigint NOT NULL
+)
+WITH (fillfactor='70');
+
+CREATE TABLE mainspring.tally_changes (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    day date DEFAULT ((now() AT TIME ZONE 'UTC'::text))::date NOT NULL,
+    count bigint NOT NULL,
+    state mainspring.job_state NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_cost_delay='0');
+
+CREATE VIEW mainspring.tally_status AS
+ SELECT tallies.tenant_id,
+    tallies.day,
+    tallies.state,
+    tallies.count
+   FROM mainspring.tallies
+  WHERE mainspring.is_visible(tallies.tenant_id)
+UNION ALL
+ SELECT tally_changes.tenant_id,
+    tally_changes.day,
+    tally_changes.state,
+    tally_changes.count
+   FROM mainspring.tally_changes
+  WHERE mainspring.is_visible(tally_changes.tenant_id);
 
 CREATE VIEW mainspring.tenant_status AS
  SELECT tenant.tenant_id,
@@ -4881,7 +5276,39 @@ CREATE VIEW mainspring.tenant_status AS
             sum(queue_status.running) AS running,
             sum(queue_status.held) AS held
            FROM mainspring.queue_status
-          GROUP BY queue_status.tenant_id) live USING (tenant_id));
+          GROUP BY queue_status.tenant_id) live USING (tenant_id))
+  WHERE mainspring.is_visible(tenant.tenant_id);
+
+CREATE VIEW mainspring.token_status AS
+ SELECT token.token_id,
+    token.name,
+    token.prefix,
+    COALESCE(person.role, token.role) AS role,
+    token.tenant_id,
+    token.scopes,
+    token.person,
+        CASE
+            WHEN ((token.revoked_at IS NOT NULL) OR (person.disabled_at IS NOT NULL)) THEN 'revoked'::text
+            WHEN (token.expires_at <= now()) THEN 'expired'::text
+            ELSE 'active'::text
+        END AS state,
+    token.created_at,
+    token.created_by,
+    token.expires_at,
+    token.last_used_at,
+    token.revoked_at
+   FROM (mainspring.tokens token
+     LEFT JOIN mainspring.people person ON ((person.name = token.person)))
+  WHERE ((token.kind = 'token'::text) AND mainspring.is_visible(token.tenant_id));
+
+ALTER TABLE mainspring.tokens ALTER COLUMN token_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME mainspring.tokens_token_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE VIEW mainspring.trigger_status AS
  SELECT trigger.trigger_id,
@@ -4918,7 +5345,8 @@ CREATE VIEW mainspring.trigger_status AS
            FROM mainspring.dispatches dispatch
           WHERE (dispatch.trigger_id = trigger.trigger_id)
           ORDER BY dispatch.dispatched_at DESC, dispatch.event_id DESC
-         LIMIT 1) newest ON (true));
+         LIMIT 1) newest ON (true))
+  WHERE mainspring.is_visible(trigger.tenant_id);
 
 ALTER TABLE mainspring.triggers ALTER COLUMN trigger_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME mainspring.triggers_trigger_id_seq
@@ -4999,6 +5427,12 @@ ALTER TABLE ONLY mainspring.migrations
 ALTER TABLE ONLY mainspring.outputs
     ADD CONSTRAINT outputs_pkey PRIMARY KEY (job_id, fence);
 
+ALTER TABLE ONLY mainspring.people
+    ADD CONSTRAINT people_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY mainspring.replies
+    ADD CONSTRAINT replies_pkey PRIMARY KEY (tenant_id, actor, key);
+
 ALTER TABLE ONLY mainspring.retention
     ADD CONSTRAINT retention_tenant_id_state_key UNIQUE NULLS NOT DISTINCT (tenant_id, state);
 
@@ -5014,8 +5448,17 @@ ALTER TABLE ONLY mainspring.schedules
 ALTER TABLE ONLY mainspring.slots
     ADD CONSTRAINT slots_pkey PRIMARY KEY (schedule_id, scheduled_for);
 
+ALTER TABLE ONLY mainspring.tallies
+    ADD CONSTRAINT tallies_pkey PRIMARY KEY (tenant_id, day, state);
+
 ALTER TABLE ONLY mainspring.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY mainspring.tokens
+    ADD CONSTRAINT tokens_digest_is_unique UNIQUE (digest);
+
+ALTER TABLE ONLY mainspring.tokens
+    ADD CONSTRAINT tokens_pkey PRIMARY KEY (token_id);
 
 ALTER TABLE ONLY mainspring.triggers
     ADD CONSTRAINT triggers_name_is_unique UNIQUE (name, tenant_id);
@@ -5038,6 +5481,8 @@ CREATE INDEX attempts_job ON ONLY mainspring.attempts USING btree (job_id);
 CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING btree (job_id);
 
 CREATE INDEX audit_subject ON mainspring.audit USING btree (noun, subject, audit_id);
+
+CREATE INDEX audit_tenant ON mainspring.audit USING btree (tenant_id, audit_id);
 
 CREATE INDEX buckets_full ON mainspring.buckets USING btree (full_at);
 
@@ -5067,6 +5512,8 @@ CREATE INDEX jobs_blocked ON mainspring.jobs USING btree (job_id) WHERE (state =
 
 CREATE INDEX jobs_cancel_requested ON mainspring.jobs USING btree (worker_id) WHERE (cancel_requested_at IS NOT NULL);
 
+CREATE INDEX jobs_creator ON mainspring.jobs USING btree (created_by, job_id) WHERE (created_by IS NOT NULL);
+
 CREATE INDEX jobs_deadline ON mainspring.jobs USING btree (deadline_at) WHERE (deadline_at IS NOT NULL);
 
 CREATE UNIQUE INDEX jobs_dedupe ON mainspring.jobs USING btree (tenant_id, dedupe_key) WHERE (dedupe_key IS NOT NULL);
@@ -5075,9 +5522,21 @@ CREATE INDEX jobs_due ON mainspring.jobs USING btree (scheduled_for) WHERE (wait
 
 CREATE INDEX jobs_granted ON mainspring.jobs USING btree (limit_name, limit_key) WHERE ((limit_name IS NOT NULL) AND (waits_for IS NULL));
 
+CREATE INDEX jobs_history_creator ON ONLY mainspring.jobs_history USING btree (created_by, job_id) WHERE (created_by IS NOT NULL);
+
+CREATE INDEX jobs_history_default_created_by_job_id_idx ON mainspring.jobs_history_default USING btree (created_by, job_id) WHERE (created_by IS NOT NULL);
+
 CREATE INDEX jobs_history_job ON ONLY mainspring.jobs_history USING btree (job_id);
 
 CREATE INDEX jobs_history_default_job_id_idx ON mainspring.jobs_history_default USING btree (job_id);
+
+CREATE INDEX jobs_history_tenant ON ONLY mainspring.jobs_history USING btree (tenant_id, job_id);
+
+CREATE INDEX jobs_history_default_tenant_id_job_id_idx ON mainspring.jobs_history_default USING btree (tenant_id, job_id);
+
+CREATE INDEX jobs_history_unsuccessful ON ONLY mainspring.jobs_history USING btree (tenant_id, state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
+
+CREATE INDEX jobs_history_default_tenant_id_state_job_id_idx ON mainspring.jobs_history_default USING btree (tenant_id, state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
 
 CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
 
@@ -5093,6 +5552,10 @@ CREATE INDEX jobs_unhandled ON mainspring.jobs USING btree (definition) WHERE (w
 
 CREATE INDEX outputs_age ON mainspring.outputs USING btree (updated_at);
 
+CREATE INDEX people_tenant ON mainspring.people USING btree (tenant_id, name);
+
+CREATE INDEX replies_expiry ON mainspring.replies USING btree (expires_at);
+
 CREATE INDEX schedules_watched ON mainspring.schedules USING btree (schedule_id) WHERE (run_timeout IS NOT NULL);
 
 CREATE INDEX slots_age ON mainspring.slots USING brin (scheduled_for) WITH (pages_per_range='16', autosummarize='on');
@@ -5101,11 +5564,23 @@ CREATE INDEX slots_pending ON mainspring.slots USING btree (scheduled_for) WHERE
 
 CREATE INDEX slots_uncounted ON mainspring.slots USING btree (schedule_id) WHERE (run_state IS DISTINCT FROM counted_as);
 
+CREATE INDEX tokens_expiry ON mainspring.tokens USING btree (expires_at) WHERE (kind <> 'token'::text);
+
+CREATE UNIQUE INDEX tokens_name ON mainspring.tokens USING btree (name) WHERE ((revoked_at IS NULL) AND (kind = 'token'::text));
+
+CREATE INDEX tokens_person ON mainspring.tokens USING btree (person) WHERE (person IS NOT NULL);
+
 CREATE INDEX triggers_event ON mainspring.triggers USING btree (tenant_id, event) WHERE is_enabled;
 
 ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default_job_id_idx;
 
+ALTER INDEX mainspring.jobs_history_creator ATTACH PARTITION mainspring.jobs_history_default_created_by_job_id_idx;
+
 ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history_default_job_id_idx;
+
+ALTER INDEX mainspring.jobs_history_tenant ATTACH PARTITION mainspring.jobs_history_default_tenant_id_job_id_idx;
+
+ALTER INDEX mainspring.jobs_history_unsuccessful ATTACH PARTITION mainspring.jobs_history_default_tenant_id_state_job_id_idx;
 
 CREATE TRIGGER definitions_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.audit_definition();
 
@@ -5125,6 +5600,8 @@ CREATE TRIGGER limits_note AFTER INSERT OR DELETE OR UPDATE ON mainspring.limits
 
 CREATE TRIGGER limits_touch BEFORE UPDATE ON mainspring.limits FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
 
+CREATE TRIGGER people_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.people FOR EACH ROW EXECUTE FUNCTION mainspring.audit_bearer('person');
+
 CREATE TRIGGER schedules_add_clock AFTER INSERT ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.add_clock();
 
 CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_schedule();
@@ -5143,6 +5620,8 @@ CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenan
 
 CREATE TRIGGER tenants_touch BEFORE UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
 
+CREATE TRIGGER tokens_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tokens FOR EACH ROW EXECUTE FUNCTION mainspring.audit_bearer('token');
+
 CREATE TRIGGER triggers_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.audit_trigger();
 
 CREATE TRIGGER triggers_prepare BEFORE INSERT OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_trigger();
@@ -5153,14 +5632,87 @@ ALTER TABLE ONLY mainspring.dispatches
 ALTER TABLE ONLY mainspring.flow_jobs
     ADD CONSTRAINT flow_jobs_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES mainspring.flows(flow_id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY mainspring.people
+    ADD CONSTRAINT people_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
+
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
+
+ALTER TABLE ONLY mainspring.tokens
+    ADD CONSTRAINT tokens_person_fkey FOREIGN KEY (person) REFERENCES mainspring.people(name) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mainspring.tokens
+    ADD CONSTRAINT tokens_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
 
 ALTER TABLE ONLY mainspring.triggers
     ADD CONSTRAINT triggers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
 
 ALTER TABLE ONLY mainspring.votes
     ADD CONSTRAINT votes_job_id_fkey FOREIGN KEY (job_id) REFERENCES mainspring.approvals(job_id) ON DELETE CASCADE;
+
+ALTER TABLE mainspring.approvals ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.audit ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.enqueue_keys ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.flows ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.jobs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.jobs_history ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY of_tenant ON mainspring.approvals USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.audit USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.enqueue_keys USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.events USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.people USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.replies USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.retention USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.schedules USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.tallies USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.tally_changes USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.tenants USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.tokens USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.triggers USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant_and_creator ON mainspring.flows USING ((mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by)));
+
+CREATE POLICY of_tenant_and_creator ON mainspring.jobs USING ((mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by)));
+
+CREATE POLICY of_tenant_and_creator ON mainspring.jobs_history USING ((mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by)));
+
+ALTER TABLE mainspring.people ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.replies ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.retention ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.schedules ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.tallies ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.tally_changes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.tenants ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.tokens ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.triggers ENABLE ROW LEVEL SECURITY;
 
 REVOKE ALL ON FUNCTION mainspring.actor() FROM PUBLIC;
 
@@ -5177,6 +5729,8 @@ REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions, needed integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.audit_bearer() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_definition() FROM PUBLIC;
 
@@ -5250,6 +5804,8 @@ REVOKE ALL ON FUNCTION mainspring.cron_value(place integer, item text, value tex
 
 REVOKE ALL ON FUNCTION mainspring.cron_weekday(item text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.day_of(instant timestamp with time zone) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.declare_schedule(spec jsonb, overwrite boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.part_of(field text) FROM PUBLIC;
@@ -5283,6 +5839,10 @@ REVOKE ALL ON FUNCTION mainspring.ensure_caller(role text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.ensure_flow(flow_id bigint, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.ensure_visible(tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.enter(digest bytea) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.event_matches(pattern text, name text) FROM PUBLIC;
 
@@ -5332,9 +5892,13 @@ REVOKE ALL ON FUNCTION mainspring.move_jobs_of_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.move_on(job_id bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_limit() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.open_to_app() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.paths_of(definition text, version integer) FROM PUBLIC;
 
@@ -5351,6 +5915,8 @@ REVOKE ALL ON FUNCTION mainspring.prepare_trigger() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.prunable_table(full_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prune_table(full_name text, column_name text, age interval, batch integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.put_back(job_id bigint, payload jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.read_steps(steps jsonb, tenant text) FROM PUBLIC;
 
@@ -5414,6 +5980,8 @@ REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot
 
 REVOKE ALL ON FUNCTION mainspring.state_of(waits mainspring.waits_for) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.take_back_places() FROM PUBLIC;
@@ -5430,7 +5998,11 @@ REVOKE ALL ON FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) FRO
 
 REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.visible_state(job_id bigint, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wait_of(limit_name text) FROM PUBLIC;
 

@@ -1,6 +1,7 @@
 """Statements on jobs that readers and operators use."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -9,10 +10,18 @@ from psycopg.rows import dict_row
 from mainspring.db.arrays import TextArray
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
-from mainspring.domain.jobs import Attempt, EnqueueOptions, Job, Progress
+from mainspring.domain.jobs import (
+    FINAL_STATES,
+    Attempt,
+    EnqueueOptions,
+    Job,
+    JobFilter,
+    Progress,
+)
 from mainspring.domain.types import (
     AttemptStatus,
     JobId,
+    JobSource,
     JobState,
     TenantId,
     WaitsFor,
@@ -23,6 +32,19 @@ _ENQUEUE = _STATEMENTS["enqueue"].sql
 _ENQUEUE_PLAINLY = _STATEMENTS["enqueue_plainly"].sql
 _ENQUEUE_WITH_OPTIONS = _STATEMENTS["enqueue_with_options"].sql
 PLAIN = EnqueueOptions()
+_LISTINGS = {
+    "all": (_STATEMENTS["list_jobs"].sql, _STATEMENTS["list_jobs_edge"].sql),
+    "created": (
+        _STATEMENTS["list_created_jobs"].sql,
+        _STATEMENTS["list_created_jobs_edge"].sql,
+    ),
+    "unsuccessful": (
+        _STATEMENTS["list_unsuccessful_jobs"].sql,
+        _STATEMENTS["list_unsuccessful_jobs_edge"].sql,
+    ),
+}
+# What one page may look at; some tens of milliseconds.
+_MOST_SEEN = 20_000
 
 
 def enqueue_plainly(definition: str, payload: str) -> Call:
@@ -108,31 +130,34 @@ async def get(connection: AsyncConnection[Any], tenant_id: TenantId, job_id: Job
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(_STATEMENTS["get"].sql, params)
         row = await cursor.fetchone()
-    return _job(row) if row else None
+    return read_job(row) if row else None
 
 
 async def list_jobs(
     connection: AsyncConnection[Any],
     tenant_id: TenantId,
+    asked: JobFilter,
     *,
-    state: JobState | None = None,
-    queue: str | None = None,
-    definition: str | None = None,
     before: JobId | None = None,
     limit: int = 50,
-) -> list[Job]:
-    """Newest first; page on with the last id as `before`."""
-    params = {
-        "tenant_id": tenant_id,
-        "state": state,
-        "queue": queue,
-        "definition": definition,
-        "before": before,
-        "limit": limit,
-    }
+) -> tuple[list[Job], JobId | None]:
+    """Newest first, and the id to go on before, if there may be more."""
+    listing, edge_of = _LISTINGS[_listing(asked)]
+    params = {**asdict(asked), "tenant_id": tenant_id, "before": before, "most": _MOST_SEEN}
     async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["list_jobs"].sql, params)
-        return [_job(row) for row in await cursor.fetchall()]
+        await cursor.execute(listing, {**params, "limit": limit})
+        jobs = [read_job(row) for row in await cursor.fetchall()]
+    if len(jobs) == limit:
+        return jobs, jobs[-1].id
+    edge = await (await connection.execute(edge_of, params)).fetchone()
+    return jobs, JobId(edge[0]) if edge else None
+
+
+def _listing(asked: JobFilter) -> str:
+    if asked.created_by is not None:
+        return "created"
+    is_unsuccessful = asked.state in FINAL_STATES and asked.state is not JobState.SUCCEEDED
+    return "unsuccessful" if is_unsuccessful else "all"
 
 
 async def attempts(
@@ -154,7 +179,7 @@ async def queue_counts(
         return list(await cursor.fetchall())
 
 
-def _job(row: Mapping[str, Any]) -> Job:
+def read_job(row: Mapping[str, Any]) -> Job:
     progress = row["progress"]
     return Job(
         id=JobId(row["job_id"]),
@@ -181,6 +206,8 @@ def _job(row: Mapping[str, Any]) -> Job:
         checkpoint=row["checkpoint"],
         result=row["result"],
         last_error=row["last_error"],
+        created_by=row["created_by"],
+        source=JobSource(row["source"]),
     )
 
 

@@ -124,6 +124,7 @@ as $$
 declare
     asked mainspring.approvals;
 begin
+    perform mainspring.ensure_visible(tenant);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
     -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
     insert into mainspring.votes (job_id, actor, is_approval, reason)
@@ -154,6 +155,7 @@ as $$
 declare
     asked mainspring.approvals;
 begin
+    perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('reason', coalesce(reject.reason, ''));
     asked := mainspring.lock_approval(reject.job_id, tenant, 'rejected');
     insert into mainspring.votes as vote (job_id, actor, is_approval, reason)
@@ -162,7 +164,7 @@ begin
        set is_approval = false, reason = excluded.reason, voted_at = now();
     update mainspring.approvals as a set decision = 'rejected', decided_at = now()
      where a.job_id = asked.job_id;
-    return mainspring.cancel(
+    return mainspring.stop_job(
         asked.job_id, 'rejected by ' || mainspring.actor() || ': ' || reject.reason, tenant);
 end
 $$;

@@ -63,6 +63,7 @@ as $$
 declare
     emitted bigint;
 begin
+    perform mainspring.ensure_visible(tenant);
     perform mainspring.check_event(emit.name, emit.context);
     perform mainspring.check_text('correlation_id', emit.correlation_id);
     if not exists (select from mainspring.tenants as t where t.tenant_id = emit.tenant) then
@@ -136,6 +137,7 @@ begin
           into told;
         if plan.error is null then
             begin
+                perform set_config('mainspring.creator', 'trigger:' || plan.trigger_name, true);
                 select * into made from mainspring.enqueue_job(
                     plan.definition, plan.payload::jsonb, plan.tenant_id, plan.queue,
                     plan.priority, dedupe_key => case when plan.dedupe_window is not null then
@@ -173,6 +175,7 @@ declare
     known mainspring.events;
     chosen mainspring.triggers;
 begin
+    perform mainspring.ensure_visible(tenant);
     select * into known from mainspring.events as event
      where event.event_id = replay_event.event_id and event.tenant_id = replay_event.tenant
        for update;

@@ -136,6 +136,7 @@ declare
     wrong record;
     queue text;
 begin
+    perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('name', coalesce(enqueue_flow.name, ''));
     if jsonb_typeof(steps) is distinct from 'array' or jsonb_array_length(steps) = 0 then
         perform mainspring.refuse('MS003', 'steps must be a JSON array with one step at least',
@@ -322,7 +323,9 @@ language plpgsql
 as $$
 begin
     if not exists (select from mainspring.flows as flow
-                    where flow.flow_id = ensure_flow.flow_id and flow.tenant_id = tenant) then
+                    where flow.flow_id = ensure_flow.flow_id and flow.tenant_id = tenant
+                      and mainspring.is_visible(tenant)
+                      and mainspring.is_own(flow.created_by)) then
         perform mainspring.refuse('MS070',
             'there is no flow ' || coalesce(flow_id::text, 'null'),
             jsonb_build_object('flow_id', flow_id));
@@ -344,7 +347,7 @@ declare
 begin
     perform mainspring.ensure_flow(cancel_flow.flow_id, tenant);
     -- Children before parents: a child must not start because a parent of it was canceled.
-    select count(mainspring.cancel(job.job_id, reason, tenant)) into canceled
+    select count(mainspring.stop_job(job.job_id, reason, tenant)) into canceled
       from (select live.job_id from mainspring.flow_jobs as member
               join mainspring.jobs as live using (job_id)
              where member.flow_id = cancel_flow.flow_id
@@ -374,7 +377,7 @@ begin
        and past.state in ('failed', 'dead_letter', 'canceled');
     update mainspring.dependencies as known set outcome = null
      where known.parent_id = any (retried) and known.job_id = any (retried);
-    perform mainspring.retry(job_id, null, tenant) from unnest(retried) as job_id;
+    perform mainspring.put_back(job_id, null, tenant) from unnest(retried) as job_id;
     return coalesce(cardinality(retried), 0);
 end
 $$;

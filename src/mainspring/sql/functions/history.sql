@@ -58,10 +58,36 @@ begin
          where link.inhparent in ('mainspring.jobs_history'::regclass,
                                   'mainspring.attempts'::regclass)
            and substring(child.relname from '_(\d{8})$')::date < oldest loop
+        if name like 'jobs_history_%' then
+            execute format(
+                'insert into mainspring.tally_changes (tenant_id, state, day, count) '
+                'select tenant_id, state, mainspring.day_of(finished_at), -count(*) '
+                'from mainspring.%I group by 1, 2, 3', name);
+        end if;
         execute format('drop table mainspring.%I', name);
         dropped := dropped + 1;
     end loop;
     delete from mainspring.outputs where updated_at < oldest;
     return dropped;
+end
+$$;
+
+-- The day that a job which ended then is counted under: that of its partition.
+create or replace function mainspring.day_of(instant timestamptz)
+returns date
+language sql stable
+return (instant at time zone 'UTC')::date;
+
+-- Counts a job that leaves history.
+create or replace function mainspring.untally(
+    tenant text, state mainspring.job_state, finished_at timestamptz)
+returns void
+language plpgsql
+as $$
+begin
+    if untally.tenant is not null then
+        insert into mainspring.tally_changes (tenant_id, state, day, count)
+        values (untally.tenant, untally.state, mainspring.day_of(untally.finished_at), -1);
+    end if;
 end
 $$;

@@ -256,6 +256,7 @@ begin
            and (enqueue_job.tenant = 'default' or exists (
                 select from mainspring.tenants as t
                  where t.tenant_id = enqueue_job.tenant and t.max_running is null))
+           and mainspring.is_visible(enqueue_job.tenant)
            and jsonb_typeof(enqueue_job.payload) = 'object'
            and pg_column_size(enqueue_job.payload) <= 65536
            and pg_column_compression(enqueue_job.payload) is null
@@ -290,6 +291,7 @@ begin
             || coalesce(quote_literal(enqueue_job.definition), 'null'),
             jsonb_build_object('key', enqueue_job.definition));
     end if;
+    perform mainspring.ensure_visible(tenant);
     if not exists (select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant) then
         perform mainspring.refuse('MS003', 'tenant does not exist: '
             || coalesce(quote_literal(enqueue_job.tenant), 'null'), '{"option": "tenant"}');
@@ -459,6 +461,7 @@ language plpgsql
 as $$
 #variable_conflict use_column
 begin
+    perform mainspring.ensure_visible(tenant);
     select d.version, coalesce(prepare_bulk.queue, d.queue),
            coalesce(prepare_bulk.priority, d.priority),
            coalesce(prepare_bulk.max_attempts, d.max_attempts), d.is_plain
@@ -597,6 +600,45 @@ $$;
 comment on function mainspring.enqueue_many is
     'Enqueues one job per payload; a payload whose dedupe key is taken is left out.';
 
+-- Cancels a job, whoever asks; nothing is written down but the reason.
+create or replace function mainspring.stop_job(job_id bigint, reason text, tenant text)
+returns mainspring.job_state
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    found_job mainspring.jobs;
+    final_state mainspring.job_state;
+begin
+    select * into found_job from mainspring.jobs as job
+     where job.job_id = stop_job.job_id and job.tenant_id = stop_job.tenant for update;
+    if not found then
+        select state into final_state from mainspring.jobs_history as job
+         where job.job_id = stop_job.job_id and job.tenant_id = stop_job.tenant;
+        if not found then
+            perform mainspring.refuse('MS030',
+                'there is no job ' || coalesce(stop_job.job_id::text, 'null'),
+                jsonb_build_object('job_id', stop_job.job_id));
+        elsif final_state <> 'canceled' then
+            perform mainspring.refuse('MS031', 'job ' || stop_job.job_id || ' is ' || final_state
+                || '; it cannot become canceled', jsonb_build_object(
+                'job_id', stop_job.job_id, 'state', final_state, 'target', 'canceled'));
+        end if;
+        return final_state;
+    end if;
+    update mainspring.jobs as job
+       set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
+           last_error = stop_job.reason
+     where job.job_id = stop_job.job_id;
+    if found_job.state = 'running' then
+        perform pg_notify('mainspring', 'c:' || found_job.worker_id);
+        return 'running';
+    end if;
+    perform mainspring.settle_cancel(stop_job.job_id);
+    return 'canceled';
+end
+$$;
+
 create or replace function mainspring.cancel(
     job_id bigint, reason text default 'canceled by request', tenant text default 'default'
 )
@@ -605,37 +647,15 @@ language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
-    found_job mainspring.jobs;
-    final_state mainspring.job_state;
+    was mainspring.job_state := mainspring.visible_state(job_id, tenant);
+    became mainspring.job_state := mainspring.stop_job(job_id, reason, tenant);
 begin
-    select * into found_job from mainspring.jobs as job
-     where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant for update;
-    if not found then
-        select state into final_state from mainspring.jobs_history as job
-         where job.job_id = cancel.job_id and job.tenant_id = cancel.tenant;
-        if not found then
-            perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(cancel.job_id::text, 'null'),
-                jsonb_build_object('job_id', cancel.job_id));
-        elsif final_state <> 'canceled' then
-            perform mainspring.refuse('MS031', 'job ' || cancel.job_id || ' is ' || final_state
-                || '; it cannot become canceled', jsonb_build_object(
-                'job_id', cancel.job_id, 'state', final_state, 'target', 'canceled'));
-        end if;
-        return final_state;
+    if was <> 'canceled' then
+        perform mainspring.note_action(tenant, 'cancel', 'job', job_id::text, reason,
+            jsonb_build_object('state', was), jsonb_build_object('state', became));
     end if;
-    update mainspring.jobs as job
-       set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
-           last_error = cancel.reason
-     where job.job_id = cancel.job_id;
-    if found_job.state = 'running' then
-        perform pg_notify('mainspring', 'c:' || found_job.worker_id);
-        return 'running';
-    end if;
-    perform mainspring.settle_cancel(cancel.job_id);
-    return 'canceled';
+    return became;
 end
 $$;
 
@@ -657,16 +677,19 @@ begin
          where job.job_id = settle_cancel.job_id and job.state <> 'running'
            and job.cancel_requested_at is not null
         returning job.*
+    ), tallied as (
+        insert into mainspring.tally_changes (tenant_id, state, count)
+        select tenant_id, 'canceled', 1 from ended
     )
     insert into mainspring.jobs_history (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, last_error, schedule_id, slot_at, origin)
+        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
     select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
            tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin
+           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by
       from ended;
     if not found then
         return false;
@@ -682,13 +705,10 @@ begin
 end
 $$;
 
-create or replace function mainspring.retry(
-    job_id bigint, payload jsonb default null, tenant text default 'default'
-)
+-- Puts an ended job back, whoever asks; nothing is written down.
+create or replace function mainspring.put_back(job_id bigint, payload jsonb, tenant text)
 returns bigint
 language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -700,40 +720,41 @@ declare
     waits mainspring.waits_for;
     needed integer;
 begin
-    if retry.payload is not null then
-        perform mainspring.check_enqueue(retry.payload, null, null, null, null, null, null);
+    if put_back.payload is not null then
+        perform mainspring.check_enqueue(put_back.payload, null, null, null, null, null, null);
     end if;
     delete from mainspring.jobs_history as job
-     where job.job_id = retry.job_id and job.tenant_id = retry.tenant
+     where job.job_id = put_back.job_id and job.tenant_id = put_back.tenant
        and job.state in ('failed', 'dead_letter', 'canceled')
     returning * into ended;
     if not found then
         select state into live_state from mainspring.job_status as job
-         where job.job_id = retry.job_id and job.tenant_id = retry.tenant;
+         where job.job_id = put_back.job_id and job.tenant_id = put_back.tenant;
         if not found then
             perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(retry.job_id::text, 'null'),
-                jsonb_build_object('job_id', retry.job_id));
+                'there is no job ' || coalesce(put_back.job_id::text, 'null'),
+                jsonb_build_object('job_id', put_back.job_id));
         end if;
-        perform mainspring.refuse('MS031', 'job ' || retry.job_id || ' is ' || live_state
+        perform mainspring.refuse('MS031', 'job ' || put_back.job_id || ' is ' || live_state
             || '; it cannot become queued', jsonb_build_object(
-            'job_id', retry.job_id, 'state', live_state, 'target', 'queued'));
+            'job_id', put_back.job_id, 'state', live_state, 'target', 'queued'));
     end if;
+    perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
     -- Who edits a payload has seen a redacted one.
-    payload := mainspring.restored(retry.payload, ended.payload, mainspring.paths_of(
+    payload := mainspring.restored(put_back.payload, ended.payload, mainspring.paths_of(
         ended.definition, ended.definition_version));
     -- A key of the content goes with the content.
     if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
         ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'
-            || coalesce(retry.payload, ended.payload)::text);
+            || coalesce(put_back.payload, ended.payload)::text);
     end if;
     select * into defined from mainspring.definitions as d where d.key = ended.definition;
     select * into room from mainspring.room_of(
-        defined, ended.tenant_id, coalesce(retry.payload, ended.payload), null);
+        defined, ended.tenant_id, coalesce(put_back.payload, ended.payload), null);
     -- What was not approved, or not like this, has to be approved first.
     select asked.needed into needed from mainspring.approvals as asked
      where asked.job_id = ended.job_id
-       and (asked.decision is distinct from 'approved' or retry.payload <> ended.payload);
+       and (asked.decision is distinct from 'approved' or put_back.payload <> ended.payload);
     waits := case when needed > 0 then 'approval'
                   when exists (select from mainspring.dependencies as d
                                 where d.job_id = ended.job_id and d.outcome is null)
@@ -744,13 +765,14 @@ begin
         insert into mainspring.jobs (
             job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
             definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint,
-            last_error, schedule_id, slot_at, origin, state, waits_for, limit_name, limit_key)
+            last_error, schedule_id, slot_at, origin, created_by, state, waits_for, limit_name, limit_key)
         values (
             ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
             ended.priority, ended.tenant_id, ended.queue, ended.definition,
-            ended.definition_version, coalesce(retry.payload, ended.payload), ended.dedupe_key,
+            ended.definition_version, coalesce(put_back.payload, ended.payload), ended.dedupe_key,
             ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error,
-            ended.schedule_id, ended.slot_at, ended.origin, mainspring.state_of(waits), waits,
+            ended.schedule_id, ended.slot_at, ended.origin, ended.created_by,
+            mainspring.state_of(waits), waits,
             room.limit_name, room.limit_key)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
         exit when found;
@@ -780,6 +802,27 @@ begin
 end
 $$;
 
+create or replace function mainspring.retry(
+    job_id bigint, payload jsonb default null, tenant text default 'default'
+)
+returns bigint
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    was mainspring.job_state := mainspring.visible_state(job_id, tenant);
+    put bigint := mainspring.put_back(job_id, payload, tenant);
+begin
+    perform mainspring.note_action(tenant, 'retry', 'job', job_id::text,
+        case when payload is not null then 'with another payload' end,
+        jsonb_build_object('state', was),
+        (select jsonb_build_object('state', job.state) from mainspring.jobs as job
+          where job.job_id = put));
+    return put;
+end
+$$;
+
 comment on function mainspring.retry is
     'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
 
@@ -791,7 +834,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
+    was mainspring.job_state := mainspring.visible_state(delete_job.job_id, tenant);
     gone mainspring.jobs;
+    past mainspring.jobs_history;
 begin
     delete from mainspring.jobs as job
      where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
@@ -805,8 +850,10 @@ begin
     end if;
     if gone.job_id is null then
         delete from mainspring.jobs_history as job
-         where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant;
-        if not found then
+         where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
+        returning job.* into past;
+        perform mainspring.untally(past.tenant_id, past.state, past.finished_at);
+        if past.job_id is null then
             if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
                           and job.tenant_id = delete_job.tenant) then
                 perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
@@ -829,6 +876,8 @@ begin
                 where d.parent_id = delete_job.job_id and d.outcome is null) then
         perform pg_notify('mainspring', 'p:');
     end if;
+    perform mainspring.note_action(tenant, 'delete', 'job', delete_job.job_id::text, null,
+        jsonb_build_object('state', was), null);
 end
 $$;
 

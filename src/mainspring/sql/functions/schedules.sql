@@ -527,7 +527,7 @@ begin
         return;
     end if;
     if live >= schedule.max_running and schedule.overlap = 'replace' and in_line is not true then
-        perform mainspring.cancel(job.job_id, 'replaced by a newer slot of its schedule',
+        perform mainspring.stop_job(job.job_id, 'replaced by a newer slot of its schedule',
                                   job.tenant_id)
            from mainspring.jobs as job
           where job.schedule_id = schedule.schedule_id and job.slot_at is not null;

@@ -136,6 +136,7 @@ declare
     started record;
     slot timestamptz;
 begin
+    perform mainspring.ensure_visible(tenant);
     select * into schedule from mainspring.schedules as s
      where s.name = trigger_scheduled_job.name and s.tenant_id = trigger_scheduled_job.tenant
        for update;
@@ -306,7 +307,7 @@ begin
      where slot.schedule_id = overdue.schedule_id and slot.scheduled_for = overdue.slot_at;
     update mainspring.jobs as job set slot_at = null
      where job.job_id = close_overdue_run.job_id;
-    perform mainspring.cancel(overdue.job_id, limit_text, overdue.tenant_id);
+    perform mainspring.stop_job(overdue.job_id, limit_text, overdue.tenant_id);
     perform mainspring.release_turn(overdue.schedule_id);
     return true;
 end

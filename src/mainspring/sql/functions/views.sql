@@ -5,6 +5,7 @@
 -- without secrets pay for a look into a small set, made once a query.
 
 create or replace view mainspring.job_status as
+select * from (
 select job_id, tenant_id, definition, queue, state, waits_for, priority,
        case when definition in (select key from mainspring.definition_versions
                                  where secret_paths is not null)
@@ -22,7 +23,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
                  and definition in (select key from mainspring.definition_versions
                                      where secret_paths is not null)
             then '"[redacted]"' else checkpoint end as checkpoint,
-       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version
+       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
+       created_by, mainspring.source_of(schedule_id, created_by) as source
   from mainspring.jobs as job
 union all
 select job_id, tenant_id, definition, queue, state, waits_for, priority,
@@ -42,8 +44,12 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
                  and definition in (select key from mainspring.definition_versions
                                      where secret_paths is not null)
             then '"[redacted]"' else checkpoint end as checkpoint,
-       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version
-  from mainspring.jobs_history as job;
+       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
+       created_by, mainspring.source_of(schedule_id, created_by) as source
+  from mainspring.jobs_history as job
+) as job
+-- Not inside: a part of a union that has a condition of its own is read whole.
+ where mainspring.is_visible(tenant_id) and mainspring.is_own(created_by);
 
 create or replace view mainspring.attempt_status as
 select attempt.job_id, attempt.number, attempt.status, attempt.worker_id,
@@ -53,6 +59,8 @@ select attempt.job_id, attempt.number, attempt.status, attempt.worker_id,
   from mainspring.attempts as attempt
   left join mainspring.workers as worker using (worker_id)
   left join mainspring.outputs as output using (job_id, fence)
+ where (select current_setting('role') <> 'mainspring_app')
+    or exists (select from mainspring.job_status as seen where seen.job_id = attempt.job_id)
 union all
 select job.job_id, job.attempt, 'running'::mainspring.attempt_outcome, job.worker_id,
        coalesce(output.pid, worker.pid), job.started_at, null, output.exit_code, null,
@@ -60,7 +68,8 @@ select job.job_id, job.attempt, 'running'::mainspring.attempt_outcome, job.worke
   from mainspring.jobs as job
   left join mainspring.workers as worker using (worker_id)
   left join mainspring.outputs as output using (job_id, fence)
- where job.state = 'running';
+ where job.state = 'running'
+   and mainspring.is_visible(job.tenant_id) and mainspring.is_own(job.created_by);
 
 create or replace view mainspring.queue_status as
 select tenant_id, queue,
@@ -70,6 +79,7 @@ select tenant_id, queue,
        count(*) filter (where state in ('blocked', 'awaiting_approval')) as held,
        min(scheduled_for) filter (where state = 'queued' and waits_for is null) as oldest_ready_at
   from mainspring.jobs
+ where mainspring.is_visible(tenant_id) and mainspring.is_own(created_by)
  group by tenant_id, queue;
 
 create or replace view mainspring.tenant_status as
@@ -81,7 +91,8 @@ select tenant.tenant_id, tenant.weight, tenant.max_running,
   left join (
       select tenant_id, sum(ready) as ready, sum(waiting) as waiting, sum(running) as running,
              sum(held) as held
-        from mainspring.queue_status group by tenant_id) as live using (tenant_id);
+        from mainspring.queue_status group by tenant_id) as live using (tenant_id)
+ where mainspring.is_visible(tenant.tenant_id);
 
 create or replace view mainspring.worker_status as
 select worker_id, name, host, pid, queues, concurrency, version, started_at, renewed_at, expires_at,
@@ -131,7 +142,8 @@ select schedule.schedule_id, schedule.tenant_id, schedule.name, schedule.descrip
        lateral (
            select coalesce(figures.succeeded, 0) + fresh.succeeded as succeeded,
                   coalesce(figures.unsuccessful, 0) + fresh.unsuccessful as unsuccessful,
-                  coalesce(figures.seconds_total, 0) + coalesce(fresh.seconds, 0) as seconds) as runs;
+                  coalesce(figures.seconds_total, 0) + coalesce(fresh.seconds, 0) as seconds) as runs
+ where mainspring.is_visible(schedule.tenant_id);
 
 create or replace view mainspring.slot_status as
 select slot.schedule_id, schedule.tenant_id, schedule.name, slot.scheduled_for, slot.outcome,
@@ -140,7 +152,8 @@ select slot.schedule_id, schedule.tenant_id, schedule.name, slot.scheduled_for, 
        extract(epoch from slot.fired_at - slot.scheduled_for)::float as lateness_seconds,
        extract(epoch from slot.finished_at - slot.started_at)::float as seconds
   from mainspring.slots as slot
-  join mainspring.schedules as schedule using (schedule_id);
+  join mainspring.schedules as schedule using (schedule_id)
+ where mainspring.is_visible(schedule.tenant_id);
 
 create or replace view mainspring.limit_status as
 select known.name, known.concurrency, known.key_concurrency, known.rate_count,
@@ -172,7 +185,9 @@ select dependency.job_id, dependency.parent_id, dependency.on_failure, dependenc
        member.step
   from mainspring.dependencies as dependency
   left join mainspring.job_status as parent on parent.job_id = dependency.parent_id
-  left join mainspring.flow_jobs as member on member.job_id = dependency.parent_id;
+  left join mainspring.flow_jobs as member on member.job_id = dependency.parent_id
+ where (select current_setting('role') <> 'mainspring_app')
+    or exists (select from mainspring.job_status as seen where seen.job_id = dependency.job_id);
 
 create or replace view mainspring.flow_status as
 select flow.flow_id, flow.tenant_id, flow.name, flow.created_at, counted.*,
@@ -193,7 +208,8 @@ select flow.flow_id, flow.tenant_id, flow.name, flow.created_at, counted.*,
                       as finished_at
              from mainspring.flow_jobs as member
              join mainspring.job_status as job using (job_id)
-            where member.flow_id = flow.flow_id) as counted;
+            where member.flow_id = flow.flow_id) as counted
+ where mainspring.is_visible(flow.tenant_id) and mainspring.is_own(flow.created_by);
 
 create or replace view mainspring.flow_job_status as
 select member.flow_id, member.step, job.job_id, job.tenant_id, job.definition, job.state,
@@ -222,14 +238,16 @@ select trigger.trigger_id, trigger.tenant_id, trigger.name, trigger.event, trigg
          from mainspring.dispatches as dispatch
         where dispatch.trigger_id = trigger.trigger_id
         -- What one batch wrote has one instant.
-        order by dispatch.dispatched_at desc, dispatch.event_id desc limit 1) as newest on true;
+        order by dispatch.dispatched_at desc, dispatch.event_id desc limit 1) as newest on true
+ where mainspring.is_visible(trigger.tenant_id);
 
 create or replace view mainspring.dispatch_status as
 select dispatch.event_id, event.tenant_id, event.name as event, dispatch.trigger_id,
        dispatch.trigger_name, dispatch.replay, dispatch.outcome, dispatch.job_id, dispatch.error,
        dispatch.dispatched_at
   from mainspring.dispatches as dispatch
-  join mainspring.events as event using (event_id);
+  join mainspring.events as event using (event_id)
+ where mainspring.is_visible(event.tenant_id);
 
 create or replace view mainspring.event_status as
 select event.event_id, event.tenant_id, event.name,
@@ -247,7 +265,44 @@ select event.event_id, event.tenant_id, event.name,
              from (select distinct on (dispatch.trigger_id) dispatch.*
                      from mainspring.dispatches as dispatch
                     where dispatch.event_id = event.event_id
-                    order by dispatch.trigger_id, dispatch.replay desc) as newest) as came;
+                    order by dispatch.trigger_id, dispatch.replay desc) as newest) as came
+ where mainspring.is_visible(event.tenant_id);
+
+create or replace view mainspring.person_status as
+select name, role, tenant_id, disabled_at is not null as is_disabled, created_at, created_by,
+       last_seen_at
+  from mainspring.people
+ where mainspring.is_visible(tenant_id);
+
+create or replace view mainspring.token_status as
+select token.token_id, token.name, token.prefix, coalesce(person.role, token.role) as role,
+       token.tenant_id, token.scopes, token.person,
+       case when token.revoked_at is not null or person.disabled_at is not null then 'revoked'
+            when token.expires_at <= now() then 'expired' else 'active' end as state,
+       token.created_at, token.created_by, token.expires_at, token.last_used_at, token.revoked_at
+  from mainspring.tokens as token
+  left join mainspring.people as person on person.name = token.person
+ where token.kind = 'token' and mainspring.is_visible(token.tenant_id);
+
+-- Whom a token lets in now, for the API alone.
+create or replace view mainspring.bearers as
+select token.token_id, token.digest, token.kind, coalesce(person.role, token.role) as role,
+       token.tenant_id, token.scopes, coalesce(token.person, token.name) as actor
+  from mainspring.tokens as token
+  left join mainspring.people as person on person.name = token.person
+ where token.kind <> 'login' and token.revoked_at is null and person.disabled_at is null
+   and (token.expires_at is null or token.expires_at > now());
+
+create or replace view mainspring.tally_status as
+select tenant_id, day, state, count from mainspring.tallies where mainspring.is_visible(tenant_id)
+union all
+select tenant_id, day, state, count from mainspring.tally_changes
+ where mainspring.is_visible(tenant_id);
+
+create or replace view mainspring.audit_status as
+select audit_id, at, tenant_id, actor, action, noun, subject, reason, before, after
+  from mainspring.audit
+ where mainspring.is_visible(tenant_id);
 
 -- What is closed to everyone without a grant; this file is the last to be laid.
 revoke execute on all functions in schema mainspring from public;
@@ -268,4 +323,5 @@ $$;
 
 -- Whoever reads a view needs the right to call what it calls. These look at nothing but what they
 -- are given.
-grant execute on function mainspring.redacted, mainspring.redacted_at to public;
+grant execute on function mainspring.redacted, mainspring.redacted_at, mainspring.is_visible,
+    mainspring.is_own, mainspring.source_of to public;

@@ -2,13 +2,15 @@
 -- scope: tenant
 -- Approves a job in the name of someone.
 select mainspring.approve(%(job_id)s::bigint, %(reason)s, %(tenant_id)s)::text
-  from (select set_config('mainspring.actor', coalesce(%(actor)s::text, ''), true)) as acting;
+  from (select set_config('mainspring.actor', coalesce(%(actor)s::text, current_setting(
+           'mainspring.actor', true), ''), true)) as acting;
 
 -- name: reject
 -- scope: tenant
 -- Rejects a job in the name of someone.
 select mainspring.reject(%(job_id)s::bigint, %(reason)s, %(tenant_id)s)::text
-  from (select set_config('mainspring.actor', coalesce(%(actor)s::text, ''), true)) as acting;
+  from (select set_config('mainspring.actor', coalesce(%(actor)s::text, current_setting(
+           'mainspring.actor', true), ''), true)) as acting;
 
 -- name: open_approvals
 -- scope: tenant

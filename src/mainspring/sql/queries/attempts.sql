@@ -86,16 +86,19 @@ with reported as (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, result, last_error, schedule_id, slot_at, origin)
+        progress, checkpoint, result, last_error, schedule_id, slot_at, origin, created_by)
     select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, losses, max_attempts, 'succeeded', priority,
            tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, answer, last_error, schedule_id, slot_at, origin
+           correlation_id, tags, progress, checkpoint, answer, last_error, schedule_id, slot_at, origin, created_by
       from ended
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status)
     select job_id, fence, worker_id, began_at, done_at, attempt, 'succeeded' from ended
+), tallied as (
+    insert into mainspring.tally_changes (tenant_id, state, count)
+    select tenant_id, 'succeeded', count(*) from ended group by tenant_id
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
@@ -126,16 +129,19 @@ with reported as (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, last_error, schedule_id, slot_at, origin)
+        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
     select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
            cancel_requested_at, attempt, failures + failed, losses, max_attempts, end_state,
            priority, tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, coalesce(error, last_error), schedule_id, slot_at, origin
+           correlation_id, tags, progress, checkpoint, coalesce(error, last_error), schedule_id, slot_at, origin, created_by
       from ended
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
     select job_id, fence, worker_id, began_at, done_at, attempt, status, error from ended
+), tallied as (
+    insert into mainspring.tally_changes (tenant_id, state, count)
+    select tenant_id, end_state, count(*) from ended group by tenant_id, end_state
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
@@ -274,13 +280,16 @@ with lost as (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
         cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
         queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, last_error, schedule_id, slot_at, origin)
+        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
     select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
            cancel_requested_at, attempt, failures, new_losses, max_attempts, 'dead_letter',
            priority, tenant_id, queue, definition, definition_version, payload, dedupe_key,
            correlation_id, tags, progress, checkpoint, 'its worker died ' || new_losses || ' times while running it',
-           schedule_id, slot_at, origin
+           schedule_id, slot_at, origin, created_by
       from parked
+), tallied as (
+    insert into mainspring.tally_changes (tenant_id, state, count)
+    select tenant_id, 'dead_letter', count(*) from parked group by tenant_id
 ), returned as (
     update mainspring.jobs as job
        set state = 'queued', fence = null, worker_id = null, started_at = null,

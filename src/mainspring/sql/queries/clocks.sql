@@ -128,7 +128,7 @@ select count(*), count(job_id),
 -- name: replace_runs
 -- scope: system
 -- Cancels the runs of schedules that a newer slot replaces.
-select mainspring.cancel(job.job_id, 'replaced by a newer slot of its schedule', job.tenant_id)
+select mainspring.stop_job(job.job_id, 'replaced by a newer slot of its schedule', job.tenant_id)
   from unnest(%(schedule_ids)s::bigint[]) as replaced (schedule_id),
        lateral (select job_id, tenant_id from mainspring.jobs as earlier
                  where earlier.schedule_id = replaced.schedule_id

@@ -115,15 +115,91 @@ select * from mainspring.job_status
 
 -- name: list_jobs
 -- scope: tenant
--- Newest first, before a job id if given, with the filters that are given.
-select * from mainspring.job_status
- where tenant_id = %(tenant_id)s
-   and (%(before)s::bigint is null or job_id < %(before)s::bigint)
-   and (%(state)s::text is null or state = %(state)s::text::mainspring.job_state)
+-- Newest first, before a job id if given, with the filters that are given. It looks at so many jobs
+-- at the most, however rare those are that pass; list_jobs_edge says where it would go on.
+select * from (
+    select * from mainspring.job_status
+     where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+     order by job_id desc
+     limit %(most)s) as seen
+ where (%(state)s::text is null or state = %(state)s::text::mainspring.job_state)
    and (%(queue)s::text is null or queue = %(queue)s::text)
    and (%(definition)s::text is null or definition = %(definition)s::text)
+   and (%(source)s::text is null or source = %(source)s::text)
+   and (%(tag)s::text is null or %(tag)s::text = any (tags))
+   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
+   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
+   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
  order by job_id desc
  limit %(limit)s;
+
+-- name: list_jobs_edge
+-- scope: tenant
+-- The last job that list_jobs looks at; no row if it sees all there are.
+select job_id from mainspring.job_status
+ where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+ order by job_id desc
+offset %(most)s::bigint - 1 limit 1;
+
+-- name: list_unsuccessful_jobs
+-- scope: tenant
+-- The same of jobs that ended in one state without success, which are rare and have an index.
+select * from (
+    select * from mainspring.job_status
+     where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+       and finished_at is not null and state <> 'succeeded'
+       and state = %(state)s::text::mainspring.job_state
+     order by job_id desc
+     limit %(most)s) as seen
+ where true
+   and (%(queue)s::text is null or queue = %(queue)s::text)
+   and (%(definition)s::text is null or definition = %(definition)s::text)
+   and (%(source)s::text is null or source = %(source)s::text)
+   and (%(tag)s::text is null or %(tag)s::text = any (tags))
+   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
+   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
+   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
+ order by job_id desc
+ limit %(limit)s;
+
+-- name: list_unsuccessful_jobs_edge
+-- scope: tenant
+-- The last job that list_unsuccessful_jobs looks at; no row if it sees all there are.
+select job_id from mainspring.job_status
+ where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+   and finished_at is not null and state <> 'succeeded'
+   and state = %(state)s::text::mainspring.job_state
+ order by job_id desc
+offset %(most)s::bigint - 1 limit 1;
+
+-- name: list_created_jobs
+-- scope: tenant
+-- The same of jobs that someone created.
+select * from (
+    select * from mainspring.job_status
+     where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+       and created_by = %(created_by)s
+     order by job_id desc
+     limit %(most)s) as seen
+ where (%(state)s::text is null or state = %(state)s::text::mainspring.job_state)
+   and (%(queue)s::text is null or queue = %(queue)s::text)
+   and (%(definition)s::text is null or definition = %(definition)s::text)
+   and (%(source)s::text is null or source = %(source)s::text)
+   and (%(tag)s::text is null or %(tag)s::text = any (tags))
+   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
+   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
+   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
+ order by job_id desc
+ limit %(limit)s;
+
+-- name: list_created_jobs_edge
+-- scope: tenant
+-- The last job that list_created_jobs looks at; no row if it sees all there are.
+select job_id from mainspring.job_status
+ where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+   and created_by = %(created_by)s
+ order by job_id desc
+offset %(most)s::bigint - 1 limit 1;
 
 -- name: attempts
 -- scope: tenant

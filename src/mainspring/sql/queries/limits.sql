@@ -71,13 +71,15 @@ delete from mainspring.buckets where full_at > now();
 select mainspring.set_limit(
     %(name)s, %(concurrency)s::integer, %(key_concurrency)s::integer, %(rate_count)s::integer,
     %(rate_period)s::interval, %(burst)s::integer)
-  from (select set_config('mainspring.actor', coalesce(%(actor)s::text, ''), true)) as acting;
+  from (select set_config('mainspring.actor', coalesce(%(actor)s::text, current_setting(
+           'mainspring.actor', true), ''), true)) as acting;
 
 -- name: remove_limit
 -- scope: system
 -- Removes a limit; says whether there was one.
 select mainspring.remove_limit(%(name)s)
-  from (select set_config('mainspring.actor', coalesce(%(actor)s::text, ''), true)) as acting;
+  from (select set_config('mainspring.actor', coalesce(%(actor)s::text, current_setting(
+           'mainspring.actor', true), ''), true)) as acting;
 
 -- name: get_limit
 -- scope: system

@@ -38,16 +38,19 @@ with late as (
          where due.deadline_at <= coalesce(%(now)s::timestamptz, now()) and due.state <> 'running'
          order by due.deadline_at limit %(limit)s for update skip locked))
     returning job.*
+), tallied as (
+    insert into mainspring.tally_changes (tenant_id, state, count)
+    select tenant_id, 'canceled', count(*) from late group by tenant_id
 )
 insert into mainspring.jobs_history (
     job_id, created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
     attempt, failures, losses, max_attempts, state, priority, tenant_id, queue, definition,
     definition_version, payload, dedupe_key, correlation_id, tags, progress, checkpoint, last_error, schedule_id,
-    slot_at, origin)
+    slot_at, origin, created_by)
 select job_id, created_at, scheduled_for, started_at, now(), deadline_at, cancel_requested_at,
        attempt, failures, losses, max_attempts, 'canceled', priority, tenant_id, queue,
        definition, definition_version, payload, dedupe_key, correlation_id, tags, progress,
-       checkpoint, 'its deadline passed before it could start', schedule_id, slot_at, origin
+       checkpoint, 'its deadline passed before it could start', schedule_id, slot_at, origin, created_by
   from late
 returning job_id;
 

@@ -1,0 +1,108 @@
+"""The API as an ASGI application, on its own or mounted in another."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from mainspring.api import errors
+from mainspring.api.desks import Reception
+from mainspring.api.guards import Guard
+from mainspring.api.routes import (
+    definitions,
+    entrance,
+    events,
+    flows,
+    jobs,
+    schedules,
+    streams,
+    tenants,
+)
+from mainspring.api.streams import Hub
+from mainspring.db.access import Database
+
+PREFIX = "/api/v1"
+_REFUSALS = {
+    401: "No token, or one that lets nobody in.",
+    403: "The caller may not do this.",
+    404: "There is no such thing, or not in this tenant.",
+    409: "It does not fit the present state.",
+    412: "It was changed since the caller looked.",
+    413: "More than this server takes at once.",
+    422: "The request is wrong; the answer says where.",
+    429: "Too many requests.",
+    503: "The database does not answer.",
+}
+_PROBLEM = {errors.PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+def create_app(database: Database, *, version: str) -> FastAPI:
+    """The application; whoever makes it opens and closes the database."""
+    settings = database.settings
+    app = FastAPI(
+        title="Mainspring",
+        version=version,
+        description="Background jobs and schedules on PostgreSQL.",
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.reception = Reception(database, Hub(database, streams.make_frame))
+    refusals: dict[int | str, dict[str, Any]] = {
+        status: {"description": said, "content": _PROBLEM} for status, said in _REFUSALS.items()
+    }
+    for router in (
+        # Before the jobs: /jobs/stream is no job's id.
+        streams.router,
+        jobs.router,
+        definitions.router,
+        definitions.limit_router,
+        schedules.router,
+        events.router,
+        events.trigger_router,
+        flows.router,
+        flows.approval_router,
+        tenants.router,
+    ):
+        app.include_router(router, prefix=PREFIX, responses=refusals)
+    app.include_router(entrance.router)
+    errors.install(app)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.add_middleware(
+        Guard,
+        most_bytes=settings.max_request_bytes,
+        rate_per_minute=settings.requests_per_minute,
+    )
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+        )
+        for methods in document["paths"].values():
+            for operation in methods.values():
+                _without_null(operation.get("parameters", []))
+        schemas = document["components"]["schemas"]
+        schemas.pop("HTTPValidationError", None)
+        schemas.pop("ValidationError", None)
+        made = errors.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas.update(made.pop("$defs"))
+        schemas["Problem"] = made
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _without_null(parameters: list[dict[str, Any]]) -> None:
+    """A parameter that may be left out cannot be null: there is no way to write it."""
+    for parameter in parameters:
+        schema = parameter["schema"]
+        kinds = [kind for kind in schema.pop("anyOf", []) if kind != {"type": "null"}]
+        parameter["schema"] = {**kinds[0], **schema} if kinds else schema

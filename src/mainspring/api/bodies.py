@@ -1,0 +1,64 @@
+"""What a request may hold: bodies are JSON, and no parameter is left unread."""
+
+import difflib
+from collections.abc import MutableMapping
+from http import HTTPStatus
+from typing import Any, TypeAlias
+
+import orjson
+from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+from mainspring.api.errors import Refused
+
+Scope: TypeAlias = MutableMapping[str, Any]
+
+
+class _JsonRequest(Request):
+    """No NaN, and no depths that overflow a stack."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            self._json = orjson.loads(await self.body())
+        return self._json
+
+
+def _as_json(scope: Scope) -> Scope:
+    """Every body is JSON, whatever a client such as curl says of it by default."""
+    headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+    return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}
+
+
+class JsonRoute(APIRoute):
+    """An endpoint whose bodies are read so."""
+
+    def get_route_handler(self) -> Any:
+        handle = super().get_route_handler()
+        known = sorted(_query_names(self.dependant))
+
+        async def handle_json(request: Request) -> Response:
+            _ensure_known(request, known)
+            asked = _JsonRequest(_as_json(request.scope), request.receive)
+            # Whatever is wrong with reading it is told as what it is, not as bad JSON.
+            await asked.body()
+            return await handle(asked)
+
+        return handle_json
+
+
+def _query_names(dependant: Dependant) -> set[str]:
+    names = {field.alias for field in dependant.query_params}
+    return names.union(*(_query_names(each) for each in dependant.dependencies))
+
+
+def _ensure_known(request: Request, known: list[str]) -> None:
+    """A filter that is misspelt must not be taken for none."""
+    for name in request.query_params:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            problem = f"is no parameter of this request{hint}"
+            raise Refused(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", f"query.{name}: {problem}"
+            )

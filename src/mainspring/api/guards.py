@@ -1,0 +1,131 @@
+"""What every request passes before anyone looks at it: its size, its rate, and safe answers."""
+
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Response
+
+from mainspring.api.errors import problem
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_MOST_CALLERS = 10_000
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'",
+    ),
+)
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class Guard:
+    """The outermost part of the API."""
+
+    def __init__(self, app: Application, *, most_bytes: int, rate_per_minute: int) -> None:
+        self._app = app
+        self._most_bytes = most_bytes
+        self._buckets = Buckets(rate_per_minute)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        safely = _with_headers(send)
+        refused = self._refusal(scope)
+        if refused is not None:
+            await refused(scope, receive, safely)
+            return
+        try:
+            await self._app(scope, self._counted(receive), safely)
+        except _TooLarge:
+            await _too_large(self._most_bytes)(scope, receive, safely)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = dict(scope["headers"])
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self._most_bytes:
+            return _too_large(self._most_bytes)
+        who = headers.get(b"authorization") or headers.get(b"cookie") or _address(scope)
+        if not self._buckets.take(who):
+            return problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "too_many_requests",
+                "more requests a minute than this server takes from one caller; slow down",
+                headers={"Retry-After": "1"},
+            )
+        return None
+
+    def _counted(self, receive: Receive) -> Receive:
+        seen = 0
+
+        async def counted() -> MutableMapping[str, Any]:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._most_bytes:
+                raise _TooLarge
+            return message
+
+        return counted
+
+
+class Buckets:
+    """Requests that each caller may still make; refilled steadily, a second's worth at the most
+    beyond the rate."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_second = per_minute / 60
+        self._most = max(self._per_second * 10, 20.0)
+        self._left: dict[bytes, tuple[float, float]] = {}
+
+    def take(self, who: bytes, now: float | None = None) -> bool:
+        if not self._per_second:
+            return True
+        now = time.monotonic() if now is None else now
+        left, since = self._left.get(who, (self._most, now))
+        left = min(self._most, left + (now - since) * self._per_second)
+        if len(self._left) >= _MOST_CALLERS and who not in self._left:
+            self._left.clear()
+        self._left[who] = (max(left - 1, 0.0), now)
+        return left >= 1
+
+
+def _too_large(most_bytes: int) -> Response:
+    return problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        "request_too_large",
+        f"the request is larger than {most_bytes:,} bytes; send less at a time",
+        headers={"Connection": "close"},
+    )
+
+
+def _address(scope: Scope) -> bytes:
+    client = scope.get("client")
+    return str(client[0]).encode() if client else b""
+
+
+def _with_headers(send: Send) -> Send:
+    async def safely(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            given = list(message["headers"])
+            known = {name.lower() for name, _ in given}
+            given += [(name, value) for name, value in _HEADERS if name not in known]
+            if b"cache-control" not in known:
+                given.append((b"cache-control", b"no-store"))
+            message["headers"] = given
+        await send(message)
+
+    return safely

@@ -1,0 +1,184 @@
+"""Definitions and limits in requests and answers."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mainspring.api.models.jobs import Priority, Tags
+from mainspring.api.models.parts import (
+    Answer,
+    Body,
+    DurationIn,
+    DurationOut,
+    LongText,
+    Name,
+    Object,
+    Text,
+)
+from mainspring.domain.definitions import DefinitionState
+from mainspring.domain.limits import LimitState
+from mainspring.domain.retry import Backoff
+from mainspring.domain.types import Kind
+
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Burst = Annotated[int, Field(ge=1, le=1_000_000_000)]
+ExitCodes = Annotated[list[Annotated[int, Field(ge=0, le=255)]], Field(max_length=256)]
+
+
+class BackoffModel(Answer):
+    """How long a failed job waits: `base` seconds, `factor` times as long each time, `cap` at the
+    most, and up to `jitter` more."""
+
+    base: DurationOut
+    factor: float
+    cap: DurationOut
+    jitter: DurationOut
+
+
+class DefinitionModel(Answer):
+    """A kind of work that may be run. Durations are seconds."""
+
+    key: str
+    kind: Kind
+    description: str
+    queue: str
+    priority: int
+    max_attempts: int
+    timeout: DurationOut
+    backoff: BackoffModel
+    arg_schema: Object | None
+    spec: Object
+    tags: list[str]
+    retention: DurationOut | None
+    concurrency: int | None
+    key_concurrency: int | None
+    rate: str | None
+    burst: int | None
+    limit: str | None
+    limit_by: str | None
+    approvals_needed: int
+    approval_expiry: DurationOut | None
+    approvers: list[str]
+    version: int
+    is_active: bool
+    is_system: bool
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, state: DefinitionState) -> "DefinitionModel":
+        known = state.definition
+        own = {name: getattr(known, name) for name in cls.model_fields if hasattr(known, name)}
+        own |= {"tags": list(known.tags), "approvers": list(known.approvers)}
+        own |= {"spec": dict(known.spec), "backoff": _backoff(known.backoff)}
+        return cls.model_construct(
+            **own,
+            version=state.version,
+            is_active=state.is_active,
+            is_system=state.is_system,
+            created_at=state.created_at,
+            updated_at=state.updated_at,
+        )
+
+
+def _backoff(backoff: Backoff) -> BackoffModel:
+    return BackoffModel.model_construct(
+        base=backoff.base, factor=backoff.factor, cap=backoff.cap, jitter=backoff.jitter
+    )
+
+
+class BackoffIn(Body):
+    """How long a failed job waits; what is left out stays at its default."""
+
+    base: DurationIn | None = None
+    factor: Annotated[float, Field(ge=1, le=100)] | None = None
+    cap: DurationIn | None = None
+    jitter: DurationIn | None = None
+
+    def read(self) -> Backoff:
+        return Backoff(**{name: value for name, value in self.given().items() if value is not None})
+
+
+class DefinitionFields(Body):
+    """What can be said of a definition that needs no code. Durations are seconds."""
+
+    description: LongText | None = None
+    queue: Text | None = None
+    priority: Priority | None = None
+    max_attempts: Annotated[int, Field(ge=1, le=1000)] | None = None
+    timeout: DurationIn | None = None
+    backoff: BackoffIn | None = None
+    arg_schema: Object | None = None
+    tags: Tags | None = None
+    retention: DurationIn | None = None
+    concurrency: Count | None = None
+    key_concurrency: Count | None = None
+    rate: Text | None = Field(None, description="Such as 100/minute.")
+    burst: Burst | None = None
+    limit: Name | None = None
+    limit_by: Text | None = None
+    approvals_needed: Annotated[int, Field(ge=0, le=100)] | None = None
+    approval_expiry: DurationIn | None = None
+    approvers: Annotated[list[Text], Field(max_length=100)] | None = None
+    function: Text | None = Field(None, description="Of an SQL definition.")
+    role: Text | None = Field(None, description="The role an SQL function runs as.")
+    argv: Annotated[list[LongText], Field(max_length=1000)] | None = Field(
+        None, description="Of a command: the program and its arguments."
+    )
+    working_directory: Text | None = None
+    environment: Annotated[list[Text], Field(max_length=100)] | None = None
+    success_codes: ExitCodes | None = None
+    fail_codes: ExitCodes | None = None
+
+    def read(self) -> dict[str, object]:
+        """The fields that were given, as the services take them."""
+        facts = self.given()
+        if self.backoff is not None:
+            facts["backoff"] = self.backoff.read()
+        return facts
+
+
+class NewDefinition(DefinitionFields):
+    """A definition to add."""
+
+    key: Name
+    kind: Literal["sql", "command"]
+
+    def read(self) -> dict[str, object]:
+        facts = super().read()
+        return {name: value for name, value in facts.items() if name not in ("key", "kind")}
+
+
+class LimitModel(Answer):
+    """What definitions that share a limit may do together, and what they do."""
+
+    name: str
+    concurrency: int | None
+    key_concurrency: int | None
+    rate: str | None
+    burst: int
+    running: int
+    waiting: int
+
+    @classmethod
+    def of(cls, state: LimitState) -> "LimitModel":
+        limit = state.limit
+        return cls.model_construct(
+            name=limit.name,
+            concurrency=limit.concurrency,
+            key_concurrency=limit.key_concurrency,
+            rate=None if limit.rate is None else str(limit.rate),
+            burst=limit.burst,
+            running=state.running,
+            waiting=state.waiting,
+        )
+
+
+class LimitIn(Body):
+    """What a limit allows; what is left out is unlimited."""
+
+    concurrency: Count | None = None
+    key_concurrency: Count | None = None
+    rate: Text | None = Field(None, description="Such as 100/minute.")
+    burst: Burst = 1

@@ -1,0 +1,117 @@
+"""Flows and approvals in requests and answers."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mainspring.api.models.jobs import JobOptions
+from mainspring.api.models.parts import Answer, Body, IdIn, IdOut, Name, Object
+from mainspring.domain.approvals import Approval, Vote
+from mainspring.domain.flows import FlowJob, FlowState, FlowSummary
+from mainspring.domain.types import JobState, WaitsFor
+
+
+class NewStep(JobOptions):
+    """One job of a flow. `after` names steps of this flow; `after_jobs` are jobs that exist."""
+
+    step: Name = Field(description="Its name in this flow.")
+    definition: Name
+    payload: Object = {}
+    after: Annotated[list[Name], Field(max_length=1000)] = []
+    after_jobs: Annotated[list[IdIn], Field(max_length=1000)] = []
+    on_parent_failure: Literal["cancel", "continue", "wait"] = "cancel"
+
+
+class NewFlow(Body):
+    """Jobs that wait for each other, enqueued together: all or none."""
+
+    name: Name
+    steps: Annotated[list[NewStep], Field(min_length=1, max_length=10_000)]
+
+
+class FlowModel(Answer):
+    """A flow with how many of its jobs are in which state."""
+
+    id: IdOut
+    tenant: str
+    name: str
+    state: FlowState
+    jobs: int
+    counts: dict[JobState, int]
+    created_at: datetime
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, flow: FlowSummary) -> "FlowModel":
+        own = {name: getattr(flow, name) for name in cls.model_fields if hasattr(flow, name)}
+        return cls.model_construct(**{**own, "tenant": flow.tenant_id, "counts": dict(flow.counts)})
+
+
+class FlowJobModel(Answer):
+    """One job of a flow."""
+
+    id: IdOut
+    step: str
+    definition: str
+    state: JobState
+    waits_for: WaitsFor | None
+    parent_ids: list[IdOut]
+    last_error: str | None
+
+    @classmethod
+    def of(cls, job: FlowJob) -> "FlowJobModel":
+        own = {name: getattr(job, name) for name in cls.model_fields}
+        return cls.model_construct(**{**own, "parent_ids": list(job.parent_ids)})
+
+
+class StartedModel(Answer):
+    """A flow that was enqueued, and its jobs by their steps."""
+
+    id: IdOut
+    job_ids: dict[str, IdOut]
+
+
+class CountModel(Answer):
+    """How many jobs it was about."""
+
+    jobs: int
+
+
+class VoteModel(Answer):
+    """What someone said about a job."""
+
+    actor: str
+    is_approval: bool
+    reason: str
+    voted_at: datetime
+
+    @classmethod
+    def of(cls, vote: Vote) -> "VoteModel":
+        return cls.model_construct(**{name: getattr(vote, name) for name in cls.model_fields})
+
+
+class ApprovalModel(Answer):
+    """What a job that awaits approval asks for; anyone with the right may decide where
+    `approvers` is empty."""
+
+    job_id: IdOut
+    tenant: str
+    definition: str
+    payload: Object
+    state: JobState
+    needed: int
+    missing: int
+    approvers: list[str]
+    requested_at: datetime
+    expires_at: datetime | None
+    decision: str | None
+    votes: list[VoteModel]
+
+    @classmethod
+    def of(cls, approval: Approval) -> "ApprovalModel":
+        own = {
+            name: getattr(approval, name) for name in cls.model_fields if hasattr(approval, name)
+        }
+        own |= {"tenant": approval.tenant_id, "approvers": list(approval.approvers)}
+        return cls.model_construct(**{**own, "votes": [VoteModel.of(v) for v in approval.votes]})

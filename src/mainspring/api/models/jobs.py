@@ -1,0 +1,221 @@
+"""Jobs and their attempts in requests and answers."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from mainspring.api.models.parts import (
+    Answer,
+    Body,
+    DurationIn,
+    IdIn,
+    IdOut,
+    InstantIn,
+    LongText,
+    Name,
+    Object,
+    Text,
+)
+from mainspring.domain.jobs import Attempt, Job
+from mainspring.domain.summaries import Summary
+from mainspring.domain.types import AttemptStatus, JobSource, JobState, WaitsFor
+
+
+class ProgressModel(Answer):
+    """How far a running job says it is."""
+
+    current: float
+    total: float | None
+    message: str | None
+    data: Any
+
+
+class JobModel(Answer):
+    """One request to run a definition. Secrets in its payload are shown as [redacted]."""
+
+    id: IdOut
+    tenant: str
+    definition: str
+    queue: str
+    state: JobState
+    waits_for: WaitsFor | None = Field(description="What a job that is not ready waits for.")
+    priority: int
+    payload: Object
+    source: JobSource
+    created_by: str | None = Field(description="Who enqueued it through the API, if anyone did.")
+    created_at: datetime
+    scheduled_for: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    deadline_at: datetime | None
+    cancel_requested_at: datetime | None
+    attempt: int
+    failures: int
+    max_attempts: int
+    dedupe_key: str | None
+    correlation_id: str | None
+    tags: list[str]
+    progress: ProgressModel | None
+    checkpoint: Any
+    result: Any
+    last_error: str | None
+
+    @classmethod
+    def of(cls, job: Job) -> "JobModel":
+        told = job.progress
+        return cls.model_construct(
+            id=job.id,
+            tenant=job.tenant_id,
+            definition=job.definition,
+            queue=job.queue,
+            state=job.state,
+            waits_for=job.waits_for,
+            priority=job.priority,
+            payload=job.payload,
+            source=job.source,
+            created_by=job.created_by,
+            created_at=job.created_at,
+            scheduled_for=job.scheduled_for,
+            started_at=job.started_at,
+            finished_at=job.finished_at,
+            deadline_at=job.deadline_at,
+            cancel_requested_at=job.cancel_requested_at,
+            attempt=job.attempt,
+            failures=job.failures,
+            max_attempts=job.max_attempts,
+            dedupe_key=job.dedupe_key,
+            correlation_id=job.correlation_id,
+            tags=list(job.tags),
+            progress=told
+            and ProgressModel.model_construct(
+                current=told.current, total=told.total, message=told.message, data=told.data
+            ),
+            checkpoint=job.checkpoint,
+            result=job.result,
+            last_error=job.last_error,
+        )
+
+
+class SummaryModel(Answer):
+    """Jobs by state: live ones as they were a second ago, ended ones as far as they are kept;
+    `today` counts what ended since midnight UTC. A member's ended jobs are not counted."""
+
+    counts: dict[JobState, int]
+    today: dict[JobState, int]
+    waiting: int = Field(description="Queued jobs that wait for a time, a limit or a turn.")
+    oldest_ready_at: datetime | None
+
+    @classmethod
+    def of(cls, summary: Summary) -> "SummaryModel":
+        return cls.model_construct(
+            counts=dict(summary.counts),
+            today=dict(summary.today),
+            waiting=summary.waiting,
+            oldest_ready_at=summary.oldest_ready_at,
+        )
+
+
+class AttemptModel(Answer):
+    """One execution of a job; a running one has no `finished_at`."""
+
+    number: int
+    status: AttemptStatus
+    worker: str
+    started_at: datetime
+    finished_at: datetime | None
+    error: str | None
+    late_report: str | None = Field(description="What a lost worker said when it was too late.")
+    pid: int | None
+    exit_code: int | None
+    stdout_tail: str | None
+    stderr_tail: str | None
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> "AttemptModel":
+        return cls.model_construct(**{name: getattr(attempt, name) for name in cls.model_fields})
+
+
+class Attempts(Answer):
+    """The attempts of a job, first to last."""
+
+    items: list[AttemptModel]
+
+
+class EnqueuedModel(Answer):
+    """The job that was asked for; it is not new where a key says that it was there before."""
+
+    id: IdOut
+    is_new: bool
+
+
+class EnqueuedManyModel(Answer):
+    """The jobs that were made, in the order of their payloads."""
+
+    ids: list[IdOut]
+
+
+class StateModel(Answer):
+    """What a job has become; one that runs was asked to stop and soon will have."""
+
+    id: IdOut
+    state: JobState
+
+
+Priority = Annotated[int, Field(ge=0, le=1000)]
+Tags = Annotated[list[Text], Field(max_length=50)]
+
+
+class JobOptions(Body):
+    """What a request may say of jobs beyond definition and payload."""
+
+    queue: Text | None = None
+    priority: Priority | None = Field(None, description="0 is first, 1000 last.")
+    max_attempts: Annotated[int, Field(ge=1, le=1000)] | None = None
+    scheduled_for: InstantIn | None = None
+    delay: DurationIn | None = Field(None, description="Seconds to wait before it may start.")
+    correlation_id: Text | None = None
+    tags: Tags = []
+    limit_key: Text | None = None
+    approvals_needed: Annotated[int, Field(ge=0, le=100)] | None = None
+
+
+class NewJob(JobOptions):
+    """One job to enqueue."""
+
+    definition: Name
+    payload: Object = {}
+    deadline: InstantIn | None = Field(None, description="Canceled if it has not started then.")
+    dedupe_key: Text | None = None
+    dedupe_by: Literal["content"] | None = None
+    dedupe_window: DurationIn | None = None
+    on_duplicate: Literal["raise", "existing"] = "raise"
+    after: Annotated[list[IdIn], Field(max_length=1000)] = []
+    on_parent_failure: Literal["cancel", "continue", "wait"] = "cancel"
+
+
+class NewJobs(JobOptions):
+    """Jobs of one definition to enqueue together: all or none."""
+
+    definition: Name
+    deadline: InstantIn | None = Field(None, description="Canceled if it has not started then.")
+    payloads: Annotated[list[Object], Field(min_length=1, max_length=10_000)]
+    dedupe_keys: list[Text | None] | None = None
+
+
+class Reason(Body):
+    """Why."""
+
+    reason: LongText = ""
+
+
+class Rejection(Body):
+    """Why a job must not run."""
+
+    reason: Annotated[LongText, Field(min_length=1, max_length=500)]
+
+
+class Edit(Body):
+    """Another payload for a job that is put back; [redacted] stands for what was there."""
+
+    payload: Object | None = None

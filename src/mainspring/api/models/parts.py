@@ -1,0 +1,136 @@
+"""What the bodies of requests and answers are made of."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+)
+
+T = TypeVar("T")
+
+_LARGEST_ID = 2**63 - 1
+_ID_PATTERN = r"^[1-9][0-9]{0,18}$"
+_LONGEST_SECONDS = 36_500 * 86_400
+
+
+class Body(BaseModel):
+    """What a request may say; anything else is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    def given(self) -> dict[str, Any]:
+        """The fields that the request has, none by default."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class Answer(BaseModel):
+    """What an endpoint answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Page(Answer, Generic[T]):
+    """A part of a list. There is more while `next_cursor` is not null, even where `items` is
+    short or empty."""
+
+    items: list[T]
+    next_cursor: str | None
+
+
+def _read_instant(value: object) -> object:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be text such as 2026-01-31T12:00:00Z")  # noqa: TRY004 - pydantic's
+    try:
+        instant = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError("must be an instant such as 2026-01-31T12:00:00Z") from None
+    if instant.tzinfo is None:
+        raise ValueError("needs a time zone, such as the Z in 2026-01-31T12:00:00Z")
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is too far away") from None
+
+
+def _read_id(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    elif isinstance(value, str) and value.isascii() and value.isdigit():
+        number = int(value[:20])
+    else:
+        raise ValueError("must be an id: a whole number, or text that holds one")
+    if not 1 <= number <= _LARGEST_ID:
+        raise ValueError("must be an id: a whole number from 1 on")
+    return number
+
+
+def _seconds(value: timedelta | None) -> float | None:
+    return None if value is None else value.total_seconds()
+
+
+def _no_nul(value: str) -> str:
+    if "\x00" in value:
+        raise ValueError("must not hold a NUL byte")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("must be Unicode text, without lone surrogates") from None
+    return value
+
+
+def _read_duration(value: object) -> timedelta:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a number of seconds")  # noqa: TRY004 - pydantic's
+    if not 0 <= value <= _LONGEST_SECONDS:
+        raise ValueError("must be seconds from 0 to a hundred years")
+    return timedelta(seconds=value)
+
+
+Text = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_no_nul)]
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_no_nul)]
+LongText = Annotated[str, Field(max_length=10_000), AfterValidator(_no_nul)]
+Object = dict[str, Any]
+
+# As text, since JavaScript cannot hold 64 bits in a number; both are taken.
+IdIn = Annotated[
+    int,
+    BeforeValidator(_read_id),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": _ID_PATTERN},
+                {"type": "integer", "minimum": 1, "maximum": _LARGEST_ID},
+            ]
+        }
+    ),
+]
+IdOut = Annotated[
+    int,
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": _ID_PATTERN}),
+]
+InstantIn = Annotated[
+    datetime,
+    BeforeValidator(_read_instant),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+# Durations are seconds.
+DurationIn = Annotated[
+    timedelta,
+    BeforeValidator(_read_duration),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": _LONGEST_SECONDS}),
+]
+DurationOut = Annotated[
+    timedelta,
+    PlainSerializer(_seconds, return_type=float),
+    WithJsonSchema({"type": "number"}),
+]

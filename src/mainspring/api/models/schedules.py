@@ -1,0 +1,262 @@
+"""Schedules, slots and previews in requests and answers."""
+
+from dataclasses import fields
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from mainspring.api.models.jobs import Priority
+from mainspring.api.models.parts import (
+    Answer,
+    Body,
+    DurationIn,
+    DurationOut,
+    IdOut,
+    InstantIn,
+    LongText,
+    Name,
+    Object,
+    Text,
+)
+from mainspring.domain.cron import DstFold, DstGap
+from mainspring.domain.schedules import ScheduleSpec, ScheduleState
+from mainspring.domain.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
+from mainspring.domain.timings import Fire
+from mainspring.services.schedules import Triggered
+from mainspring.store.slots import Slot
+
+
+class ScheduleModel(Answer):
+    """When a definition is enqueued, under which policies, and what came of it so far."""
+
+    name: str
+    tenant: str
+    definition: str
+    description: str
+    enabled: bool
+    cron: str | None
+    every: DurationOut | None
+    at: datetime | None
+    zone: str
+    dst_gap: DstGap
+    dst_fold: DstFold
+    calendar: Object | None
+    starts_at: datetime | None
+    ends_at: datetime | None
+    jitter: DurationOut
+    payload: Object
+    queue: str | None
+    priority: int | None
+    max_attempts: int | None
+    misfire_grace: DurationOut
+    catch_up: CatchUp
+    catch_up_limit: int
+    catch_up_max_age: DurationOut | None
+    overlap: Overlap
+    max_running: int
+    run_timeout: DurationOut | None
+    launcher: str | None
+    condition_sql: str | None
+    gauge_sql: str | None
+    gauge_lower: float | None
+    gauge_upper: float | None
+    condition_role: str | None
+    condition_timeout: DurationOut
+    max_retries: int
+    paused_until: datetime | None
+    next_run_at: datetime | None
+    disabled_reason: str | None
+    retry_count: int
+    last_error: str | None
+    last_slot_at: datetime | None
+    last_enqueued_at: datetime | None
+    last_skipped_at: datetime | None
+    last_failed_at: datetime | None
+    figures: "Figures"
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, state: ScheduleState) -> "ScheduleModel":
+        spec = state.spec
+        own = {part.name: getattr(spec, part.name) for part in fields(spec)}
+        own["tenant"] = own.pop("tenant_id")
+        own |= {"payload": dict(spec.payload)}
+        own |= {"calendar": None if spec.calendar is None else dict(spec.calendar)}
+        told = {name: getattr(state, name) for name in cls.model_fields if hasattr(state, name)}
+        return cls.model_construct(**{**own, **told, "figures": Figures.of(state.figures)})
+
+
+class Figures(Answer):
+    """What came of a schedule's slots and runs."""
+
+    total_runs: int
+    successful_runs: int
+    failed_runs: int
+    skipped_slots: int
+    missed_slots: int
+    failed_launches: int
+    success_rate_percent: float | None
+    average_seconds: float | None
+    worst_seconds: float | None
+    average_lateness_seconds: float | None
+    worst_lateness_seconds: float | None
+    last_run_success: bool | None
+
+    @classmethod
+    def of(cls, figures: Any) -> "Figures":
+        return cls.model_construct(**{name: figures[name] for name in cls.model_fields})
+
+
+class ScheduleFields(Body):
+    """What can be said of a schedule. Durations are seconds; give one of cron, every and at."""
+
+    description: LongText | None = None
+    enabled: bool | None = None
+    cron: Text | None = None
+    every: DurationIn | None = None
+    at: InstantIn | None = None
+    zone: Text | None = None
+    dst_gap: Literal["run_after", "skip"] | None = None
+    dst_fold: Literal["once", "both"] | None = None
+    calendar: Object | None = None
+    starts_at: InstantIn | None = None
+    ends_at: InstantIn | None = None
+    jitter: DurationIn | None = None
+    payload: Object | None = None
+    queue: Text | None = None
+    priority: Priority | None = None
+    max_attempts: Annotated[int, Field(ge=1, le=1000)] | None = None
+    misfire_grace: DurationIn | None = None
+    catch_up: Literal["none", "latest", "all"] | None = None
+    catch_up_limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    catch_up_max_age: DurationIn | None = None
+    overlap: Literal["skip", "queue", "replace"] | None = None
+    max_running: Annotated[int, Field(ge=1, le=1000)] | None = None
+    run_timeout: DurationIn | None = None
+    launcher: Text | None = None
+    condition_sql: LongText | None = None
+    gauge_sql: LongText | None = None
+    gauge_lower: float | None = None
+    gauge_upper: float | None = None
+    condition_role: Text | None = None
+    condition_timeout: DurationIn | None = None
+    max_retries: Annotated[int, Field(ge=1, le=1000)] | None = None
+
+
+class NewSchedule(ScheduleFields):
+    """A schedule to add."""
+
+    name: Name
+    definition: Name
+
+
+class ScheduleChanges(ScheduleFields):
+    """What is to change; a new way to time or to condition it replaces the one it had."""
+
+    name: Name | None = None
+    definition: Name | None = None
+
+
+class Disabling(Body):
+    """Why it is not to fire."""
+
+    reason: LongText | None = None
+
+
+class Pause(Body):
+    """Until when it is not to fire; until it is resumed if left out."""
+
+    until: InstantIn | None = None
+
+
+class Firing(Body):
+    """How it is to fire now: `force` asks no condition; `wait` is how many seconds to wait for a
+    scheduler where one has to look first."""
+
+    force: bool = False
+    wait: Annotated[float, Field(ge=0, le=30)] = 0
+
+
+class TriggeredModel(Answer):
+    """What came of firing by hand; a pending slot waits for a scheduler."""
+
+    outcome: SlotOutcome
+    slot_at: datetime
+    job_id: IdOut | None
+    message: str
+
+    @classmethod
+    def of(cls, fired: Triggered) -> "TriggeredModel":
+        return cls.model_construct(
+            outcome=fired.outcome,
+            slot_at=fired.slot_at,
+            job_id=fired.job_id,
+            message=fired.message,
+        )
+
+
+class Range(Body):
+    """Which past slots are to be filled; a dry run only says which they are."""
+
+    start: InstantIn
+    end: InstantIn
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 1000
+    dry_run: bool = False
+
+
+class FilledModel(Answer):
+    """A slot that was filled, or would be."""
+
+    slot_at: datetime
+    job_id: IdOut | None
+
+
+class Filling(Answer):
+    """The slots of a range that had no job."""
+
+    items: list[FilledModel]
+
+
+class SlotModel(Answer):
+    """One instant a schedule was due, and what came of it."""
+
+    scheduled_for: datetime
+    outcome: SlotOutcome
+    trigger: SlotTrigger
+    reason: str | None
+    missed: int
+    job_id: IdOut | None
+    fired_at: datetime
+    lateness_seconds: float
+    run_state: str | None
+    seconds: float | None
+
+    @classmethod
+    def of(cls, slot: Slot) -> "SlotModel":
+        return cls.model_construct(**{name: getattr(slot, name) for name in cls.model_fields})
+
+
+class FireModel(Answer):
+    """A slot to come, in UTC and on the clock of the schedule's zone; `note` says where a change
+    of the clock moves it."""
+
+    at: datetime
+    local: datetime
+    note: str | None
+
+    @classmethod
+    def of(cls, fire: Fire) -> "FireModel":
+        return cls.model_construct(at=fire.at, local=fire.local, note=fire.note)
+
+
+class Fires(Answer):
+    """Slots to come."""
+
+    items: list[FireModel]
+
+
+def spec_facts(spec: ScheduleSpec) -> dict[str, Any]:
+    """What a change has to know of a schedule."""
+    return {part.name: str(getattr(spec, part.name)) for part in fields(spec)}

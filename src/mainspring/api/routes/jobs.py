@@ -1,0 +1,237 @@
+"""/jobs: look at jobs, enqueue and steer them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Query, Response
+
+from mainspring.api.bodies import JsonRoute
+from mainspring.api.desks import Desk, reading, writing
+from mainspring.api.errors import Refused
+from mainspring.api.models.jobs import (
+    AttemptModel,
+    Attempts,
+    Edit,
+    EnqueuedManyModel,
+    EnqueuedModel,
+    JobModel,
+    NewJob,
+    NewJobs,
+    Reason,
+    Rejection,
+    StateModel,
+    SummaryModel,
+)
+from mainspring.api.models.parts import InstantIn, Page, Text
+from mainspring.api.replies import nothing, page, read_cursor, reply
+from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number
+from mainspring.domain.access import Role
+from mainspring.domain.access_errors import Forbidden
+from mainspring.domain.errors import JobNotFound
+from mainspring.domain.jobs import EnqueueOptions, JobFilter
+from mainspring.domain.types import JobId, JobSource, JobState
+from mainspring.services import approvals, jobs
+from mainspring.services.secrets import seal_edit
+from mainspring.store import jobs as store
+
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
+
+Reader = Annotated[Desk, Depends(reading("jobs"))]
+Writer = Annotated[Desk, Depends(writing("jobs"))]
+Decider = Annotated[Desk, Depends(writing("approvals"))]
+
+
+class JobQuery:
+    """The filters of a job list."""
+
+    def __init__(
+        self,
+        status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
+        source: Annotated[JobSource | None, Query(description="Where they came from.")] = None,
+        definition: Annotated[Text | None, Query()] = None,
+        queue: Annotated[Text | None, Query()] = None,
+        tag: Annotated[Text | None, Query()] = None,
+        created_after: Annotated[InstantIn | None, Query()] = None,
+        created_before: Annotated[InstantIn | None, Query()] = None,
+        error: Annotated[Text | None, Query(description="A part of the last error.")] = None,
+        created_by: Annotated[Text | None, Query(description="Who enqueued them.")] = None,
+    ) -> None:
+        self.asked = JobFilter(
+            state=status,
+            source=source,
+            definition=definition,
+            queue=queue,
+            tag=tag,
+            created_after=created_after,
+            created_before=created_before,
+            error=error,
+            created_by=created_by,
+        )
+
+    def of(self, desk: Desk) -> JobFilter:
+        """A member's own, whatever it asks for."""
+        if desk.creator is None:
+            return self.asked
+        if self.asked.created_by not in (None, desk.creator):
+            raise Forbidden(
+                "members see their own jobs only; an admin sees all: `mainspring admin jobs list`"
+            )
+        facts = {name: getattr(self.asked, name) for name in JobFilter.__dataclass_fields__}
+        return JobFilter(**{**facts, "created_by": desk.creator})
+
+
+Filters = Annotated[JobQuery, Depends()]
+
+
+@router.get("", response_model=Page[JobModel])
+async def list_jobs(
+    desk: Reader, filters: Filters, limit: Limit = 50, cursor: Cursor = None
+) -> Response:
+    """Jobs, the newest first."""
+    before = read_cursor(cursor, int)
+    found, following = await jobs.list_jobs(
+        desk.database,
+        desk.tenant_id,
+        filters.of(desk),
+        before=None if before is None else JobId(before),
+        limit=limit,
+    )
+    return page(found, JobModel.of, following=following, model=Page[JobModel])
+
+
+@router.post("", response_model=EnqueuedModel, status_code=201)
+async def enqueue(
+    desk: Writer, job: Annotated[NewJob, Body()], idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Enqueue a job. With a key that was used before, the answer is 200 and the first job."""
+    facts = job.given()
+    definition, payload = facts.pop("definition"), facts.pop("payload", {})
+    options = EnqueueOptions(
+        **_tuples(facts), tenant_id=desk.tenant_id, idempotency_key=idempotency_key
+    )
+    job_id, is_new = await desk.reception.submissions.submit(
+        desk.database, definition, payload, options=options
+    )
+    made = EnqueuedModel.model_construct(id=job_id, is_new=is_new)
+    return reply(made, 201 if is_new else 200, {"Location": f"{desk.request.url.path}/{job_id}"})
+
+
+@router.post("/bulk", response_model=EnqueuedManyModel, status_code=201)
+async def enqueue_many(desk: Writer, jobs: Annotated[NewJobs, Body()]) -> Response:
+    """Enqueue many jobs of one definition; one whose dedupe key is taken is left out."""
+    facts = jobs.given()
+    definition, payloads = facts.pop("definition"), facts.pop("payloads")
+    dedupe_keys = facts.pop("dedupe_keys", None)
+    options = EnqueueOptions(**_tuples(facts), tenant_id=desk.tenant_id)
+    ids = await desk.reception.submissions.submit_many(
+        desk.database, definition, payloads, options=options, dedupe_keys=dedupe_keys
+    )
+    return reply(EnqueuedManyModel.model_construct(ids=ids), 201)
+
+
+@router.get("/summary", response_model=SummaryModel)
+async def get_summary(desk: Reader) -> Response:
+    """How many jobs are in which state."""
+    summary = await desk.reception.summaries.get(
+        desk.database, desk.tenant_id, created_by=desk.creator
+    )
+    return reply(SummaryModel.of(summary))
+
+
+@router.get("/{job_id:int}", response_model=JobModel)
+async def get_job(desk: Reader, job_id: Number) -> Response:
+    """One job, live or finished."""
+    async with own(desk):
+        job = await jobs.get(desk.database, JobId(job_id), desk.tenant_id)
+    return reply(JobModel.of(job))
+
+
+@router.get("/{job_id:int}/attempts", response_model=Attempts)
+async def get_attempts(desk: Reader, job_id: Number) -> Response:
+    """The attempts of a job, first to last."""
+    async with own(desk):
+        await jobs.get(desk.database, JobId(job_id), desk.tenant_id)
+    found = await jobs.attempts(desk.database, JobId(job_id), desk.tenant_id)
+    return reply(Attempts.model_construct(items=[AttemptModel.of(each) for each in found]))
+
+
+@router.post("/{job_id:int}/cancel", response_model=StateModel)
+async def cancel(
+    desk: Writer, job_id: Number, why: Annotated[Reason | None, Body()] = None
+) -> Response:
+    """Cancel a job that waits at once; ask a running one to stop."""
+    reason = (why and why.reason) or f"canceled by {desk.caller.actor}"
+    async with own(desk):
+        call = store.cancel(desk.tenant_id, JobId(job_id), reason)
+        ((state,),) = await desk.database.arun(call)
+    return reply(StateModel.model_construct(id=job_id, state=JobState(state)))
+
+
+@router.post("/{job_id:int}/retry", response_model=StateModel)
+async def retry(
+    desk: Writer, job_id: Number, edit: Annotated[Edit | None, Body()] = None
+) -> Response:
+    """Put a failed, dead-lettered or canceled job back, with another payload if given."""
+    number, payload = JobId(job_id), edit and edit.payload
+    limit = desk.settings.max_payload_bytes
+    async with own(desk):
+        if payload is not None:
+            payload = await seal_edit(desk.database, payload, number, tenant_id=desk.tenant_id)
+        await desk.database.arun(jobs.plan_retry(number, payload, desk.tenant_id, limit=limit))
+        job = await jobs.get(desk.database, number, desk.tenant_id)
+    return reply(StateModel.model_construct(id=job_id, state=job.state))
+
+
+@router.delete("/{job_id:int}", status_code=204, response_class=Response)
+async def delete(desk: Writer, job_id: Number) -> Response:
+    """Remove a job that is not running, with its attempts."""
+    async with own(desk):
+        await desk.database.arun(store.delete(desk.tenant_id, JobId(job_id)))
+    return nothing()
+
+
+@router.post("/{job_id:int}/approve", response_model=StateModel)
+async def approve(
+    desk: Decider, job_id: Number, why: Annotated[Reason | None, Body()] = None
+) -> Response:
+    """Approve a job that awaits it; it still does while more have to approve."""
+    reason = why.reason if why else ""
+    state = await approvals.approve(
+        desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=None
+    )
+    return reply(StateModel.model_construct(id=job_id, state=state))
+
+
+@router.post("/{job_id:int}/reject", response_model=StateModel)
+async def reject(desk: Decider, job_id: Number, why: Annotated[Rejection, Body()]) -> Response:
+    """Reject a job that awaits approval; it is canceled."""
+    await approvals.reject(
+        desk.database, desk.tenant_id, JobId(job_id), reason=why.reason, actor=None
+    )
+    return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))
+
+
+def _tuples(facts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in facts.items()
+        if value is not None
+    }
+
+
+@asynccontextmanager
+async def own(desk: Desk) -> AsyncIterator[None]:
+    """A member is told that someone else may see what it does not."""
+    try:
+        yield
+    except JobNotFound as error:
+        if desk.caller.role is Role.MEMBER:
+            raise Refused(
+                HTTPStatus.NOT_FOUND,
+                error.code,
+                f"you have no job {error.job_id}; members see and steer only what they have "
+                "enqueued themselves. An admin can do it for any job with `mainspring admin jobs`",
+            ) from None
+        raise

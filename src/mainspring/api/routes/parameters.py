@@ -1,0 +1,55 @@
+"""Parameters that several endpoints have, and creates that may be asked for twice."""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Header, Path, Query, Response
+
+from mainspring.api.desks import Desk
+from mainspring.api.models.parts import IdIn, Name
+from mainspring.api.replies import JSON
+from mainspring.db.access import Database
+from mainspring.services import edits
+from mainspring.store.edits import Reply
+
+Number = Annotated[IdIn, Path(description="Its id.")]
+Named = Annotated[Name, Path(description="Its name.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="How many at the most.")]
+Cursor = Annotated[str | None, Query(max_length=1000, description="next_cursor of a page.")]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="The same request with the same key is carried out once.",
+    ),
+]
+
+
+async def once(
+    desk: Desk, key: str | None, create: Callable[[Database], Awaitable[Response]]
+) -> Response:
+    """Create something, or answer as before where the same key came with the same request.
+
+    All of it is one transaction, so that a key is kept if and only if the thing is there.
+    """
+    async with desk.database.held() as held:
+        if key is None:
+            return await create(held)
+        digest = await _digest(desk)
+        earlier = await edits.earlier_reply(held, desk.tenant_id, key, digest=digest)
+        if earlier is not None:
+            headers = {"Idempotency-Replayed": "true"}
+            return Response(earlier.body, earlier.status, headers, JSON)
+        made = await create(held)
+        reply = Reply(made.status_code, bytes(made.body))
+        await edits.keep_reply(held, desk.tenant_id, key, digest=digest, reply=reply)
+        return made
+
+
+async def _digest(desk: Desk) -> bytes:
+    request = desk.request
+    asked = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
+    return hashlib.sha256(asked + await request.body()).digest()

@@ -1,0 +1,225 @@
+"""/schedules: by name."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Query, Response
+
+from mainspring.api.bodies import JsonRoute
+from mainspring.api.desks import Desk, reading, writing
+from mainspring.api.models.parts import InstantIn, Page
+from mainspring.api.models.schedules import (
+    Disabling,
+    FilledModel,
+    Filling,
+    FireModel,
+    Fires,
+    Firing,
+    NewSchedule,
+    Pause,
+    Range,
+    ScheduleChanges,
+    ScheduleModel,
+    SlotModel,
+    TriggeredModel,
+    spec_facts,
+)
+from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
+from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.db.access import Database
+from mainspring.domain.access import Role
+from mainspring.domain.access_errors import Forbidden
+from mainspring.domain.schedules import ScheduleState
+from mainspring.domain.slots import SlotOutcome
+from mainspring.services import schedules
+from mainspring.services.schedules import Scope
+
+router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=JsonRoute)
+
+Reader = Annotated[Desk, Depends(reading("schedules"))]
+Writer = Annotated[Desk, Depends(writing("schedules"))]
+
+# SQL that runs with the rights of the scheduler, which sees all tenants.
+_OF_OPERATORS = ("condition_sql", "gauge_sql", "condition_role")
+
+
+def _scope(desk: Desk, database: Database | None = None) -> Scope:
+    return Scope(database or desk.database, desk.tenant_id)
+
+
+def _shown(state: ScheduleState, status: int = 200) -> Response:
+    return tagged(ScheduleModel.of(state), spec_facts(state.spec), status)
+
+
+def _ensure_may_say(desk: Desk, facts: dict[str, Any]) -> None:
+    if desk.caller.role is Role.OPERATOR:
+        return
+    for name in _OF_OPERATORS:
+        if facts.get(name) is not None:
+            raise Forbidden(f"only an operator may set {name}, which runs SQL beside all tenants")
+
+
+@router.get("", response_model=Page[ScheduleModel])
+async def list_schedules(
+    desk: Reader,
+    enabled: bool | None = None,
+    definition: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    """Schedules by name."""
+    after = read_cursor(cursor, str)
+    found = await schedules.list_schedules(
+        _scope(desk), after=after, enabled=enabled, definition=definition, limit=limit
+    )
+    following = found[-1].spec.name if len(found) == limit else None
+    return page(found, ScheduleModel.of, following=following, model=Page[ScheduleModel])
+
+
+@router.post("", response_model=ScheduleModel, status_code=201)
+async def create(
+    desk: Writer, schedule: Annotated[NewSchedule, Body()], idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Add a schedule."""
+    facts = {**schedule.given(), "tenant_id": desk.tenant_id}
+    _ensure_may_say(desk, facts)
+    spec = schedules.make_spec(facts)
+
+    async def make(database: Database) -> Response:
+        scope = _scope(desk, database)
+        await schedules.ensure_definition(scope, spec.definition)
+        return _shown(await schedules.create(scope, spec), 201)
+
+    return await once(desk, idempotency_key, make)
+
+
+@router.get("/{name}", response_model=ScheduleModel)
+async def get_schedule(desk: Reader, name: Named) -> Response:
+    """One schedule with what came of it so far."""
+    return _shown(await schedules.get(_scope(desk), name))
+
+
+@router.patch("/{name}", response_model=ScheduleModel)
+async def update(
+    desk: Writer, name: Named, changes: Annotated[ScheduleChanges, Body()]
+) -> Response:
+    """Change some parts, if the schedule is as If-Match says."""
+    facts = changes.given()
+    _ensure_may_say(desk, facts)
+    async with desk.editing("schedule", name) as held:
+        scope = _scope(desk, held)
+        desk.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
+        if facts.get("definition") is not None:
+            await schedules.ensure_definition(scope, facts["definition"])
+        return _shown(await schedules.update(scope, name, facts))
+
+
+@router.delete("/{name}", status_code=204, response_class=Response)
+async def delete(desk: Writer, name: Named) -> Response:
+    """Remove a schedule with its history; the jobs it made stay."""
+    async with desk.editing("schedule", name) as held:
+        scope = _scope(desk, held)
+        desk.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
+        await schedules.delete(scope, name)
+    return nothing()
+
+
+@router.post("/{name}/enable", response_model=ScheduleModel)
+async def enable(desk: Writer, name: Named) -> Response:
+    """Let it fire again, from now on; its failures are forgotten."""
+    return _shown(await schedules.update(_scope(desk), name, {"enabled": True}))
+
+
+@router.post("/{name}/disable", response_model=ScheduleModel)
+async def disable(
+    desk: Writer, name: Named, why: Annotated[Disabling | None, Body()] = None
+) -> Response:
+    """Let it fire no more; the reason is shown until it is enabled."""
+    changes = {"enabled": False, "disabled_reason": why.reason if why else None}
+    return _shown(await schedules.steer(_scope(desk), name, changes))
+
+
+@router.post("/{name}/pause", response_model=ScheduleModel)
+async def pause(
+    desk: Writer, name: Named, given: Annotated[Pause | None, Body()] = None
+) -> Response:
+    """Let it fire no more until then; nothing is caught up on."""
+    if given is None or given.until is None:
+        changes = {"enabled": False, "disabled_reason": "paused"}
+        return _shown(await schedules.steer(_scope(desk), name, changes))
+    return _shown(await schedules.pause(_scope(desk), name, given.until))
+
+
+@router.post("/{name}/resume", response_model=ScheduleModel)
+async def resume(desk: Writer, name: Named) -> Response:
+    """End a pause; it fires from now on."""
+    changes = {"enabled": True, "paused_until": None}
+    return _shown(await schedules.update(_scope(desk), name, changes))
+
+
+@router.post("/{name}/trigger", response_model=TriggeredModel)
+async def trigger(
+    desk: Writer, name: Named, firing: Annotated[Firing | None, Body()] = None
+) -> Response:
+    """Fire it now, in a slot of its own."""
+    asked = firing or Firing()
+    wait = timedelta(seconds=asked.wait) if asked.wait else None
+    fired = await schedules.trigger(_scope(desk), name, force=asked.force, wait=wait)
+    return reply(TriggeredModel.of(fired))
+
+
+@router.post("/{name}/backfill", response_model=Filling)
+async def backfill(desk: Writer, name: Named, given: Annotated[Range, Body()]) -> Response:
+    """Enqueue the past slots of a range that had no job."""
+    filled = await schedules.backfill(
+        _scope(desk), name, given.start, end=given.end, limit=given.limit, dry_run=given.dry_run
+    )
+    items = [
+        FilledModel.model_construct(slot_at=slot_at, job_id=job_id) for slot_at, job_id in filled
+    ]
+    return reply(Filling.model_construct(items=items))
+
+
+@router.get("/{name}/history", response_model=Page[SlotModel])
+async def history(
+    desk: Reader,
+    name: Named,
+    outcome: SlotOutcome | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    """Its slots, the newest first."""
+    before = read_cursor(cursor, int)
+    found = await schedules.history(
+        _scope(desk),
+        name,
+        before=None if before is None else _instant(before),
+        outcome=outcome,
+        limit=limit,
+    )
+    following = _microseconds(found[-1].scheduled_for) if len(found) == limit else None
+    return page(found, SlotModel.of, following=following, model=Page[SlotModel])
+
+
+@router.get("/{name}/preview", response_model=Fires)
+async def preview(
+    desk: Reader,
+    name: Named,
+    count: Annotated[int, Query(ge=1, le=1000)] = 10,
+    after: Annotated[InstantIn | None, Query()] = None,
+) -> Response:
+    """Its next slots, as if it were enabled."""
+    fires = await schedules.preview(_scope(desk), name, count=count, after=after)
+    return reply(Fires.model_construct(items=[FireModel.of(fire) for fire in fires]))
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _microseconds(instant: datetime) -> int:
+    return (instant - _EPOCH) // timedelta(microseconds=1)
+
+
+def _instant(microseconds: int) -> datetime:
+    # A cursor that someone made up must not lead out of the calendar.
+    return _EPOCH + timedelta(microseconds=min(microseconds, 4_000_000_000_000_000))

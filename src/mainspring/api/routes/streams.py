@@ -1,0 +1,126 @@
+"""Streams: a job, a list of jobs or the summary, as they change."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import astuple
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+
+from mainspring.api.bodies import JsonRoute
+from mainspring.api.desks import Desk, reading
+from mainspring.api.models.jobs import JobModel, SummaryModel
+from mainspring.api.models.parts import Answer, Page
+from mainspring.api.replies import page
+from mainspring.api.routes.jobs import Filters, own
+from mainspring.api.routes.parameters import Number
+from mainspring.api.streams import Topic, follow, stream
+from mainspring.domain.access_errors import Unauthenticated
+from mainspring.domain.types import JobId
+from mainspring.services import jobs
+from mainspring.services.streams import Watched
+
+router = APIRouter(prefix="/jobs", tags=["streams"], route_class=JsonRoute)
+
+Reader = Annotated[Desk, Depends(reading("jobs"))]
+LastEventId = Annotated[
+    str | None,
+    Header(alias="Last-Event-ID", max_length=200, description="What the caller has seen already."),
+]
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Events.", "content": {"text/event-stream": {}}}
+}
+
+
+class OutputModel(Answer):
+    """What the newest attempt has printed, as far as it is kept."""
+
+    stdout_tail: str | None
+    stderr_tail: str | None
+
+
+class WatchedModel(Answer):
+    """What an event of a job's stream holds."""
+
+    job: JobModel
+    output: OutputModel | None
+
+
+def make_frame(watched: Watched) -> bytes:
+    if watched.job is None:
+        raise ValueError("a job that is gone has no frame")
+    output = watched.output and OutputModel.model_construct(
+        stdout_tail=watched.output.stdout_tail, stderr_tail=watched.output.stderr_tail
+    )
+    made = WatchedModel.model_construct(job=JobModel.of(watched.job), output=output)
+    return made.model_dump_json().encode()
+
+
+@router.get("/stream", responses=_EVENTS, response_class=Response)
+async def watch_list(
+    desk: Reader,
+    filters: Filters,
+    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """The first page of a job list, whenever it changes: events `jobs`."""
+    asked = filters.of(desk)
+    database, tenant_id = desk.reception.database, desk.tenant_id
+
+    async def look() -> bytes:
+        found, following = await jobs.list_jobs(database, tenant_id, asked, limit=limit)
+        return bytes(page(found, JobModel.of, following=following, model=Page[JobModel]).body)
+
+    key = (tenant_id, limit, *astuple(asked))
+    return stream(_looking(desk, "jobs", key, look=look, known=last_event_id))
+
+
+@router.get("/summary/stream", responses=_EVENTS, response_class=Response)
+async def watch_summary(desk: Reader, last_event_id: LastEventId = None) -> Response:
+    """The summary, whenever it changes: events `summary`."""
+    database, tenant_id, creator = desk.reception.database, desk.tenant_id, desk.creator
+
+    async def look() -> bytes:
+        summary = await desk.reception.summaries.get(database, tenant_id, created_by=creator)
+        return SummaryModel.of(summary).model_dump_json().encode()
+
+    key = (tenant_id, creator)
+    return stream(_looking(desk, "summary", key, look=look, known=last_event_id))
+
+
+@router.get("/{job_id:int}/stream", responses=_EVENTS, response_class=Response)
+async def watch_job(desk: Reader, job_id: Number, last_event_id: LastEventId = None) -> Response:
+    """A job with what it prints, whenever it changes: events `job`, and `end` after the last."""
+    number = JobId(job_id)
+    async with own(desk):
+        await jobs.get(desk.database, number, desk.tenant_id)
+
+    async def frames() -> AsyncIterator[bytes]:
+        with desk.reception.hub.job(number) as topic:
+            async for frame in _follow(desk, topic, last_event_id):
+                yield frame
+
+    return stream(frames())
+
+
+async def _looking(
+    desk: Desk,
+    name: str,
+    key: tuple[object, ...],
+    *,
+    look: Callable[[], Awaitable[bytes]],
+    known: str | None,
+) -> AsyncIterator[bytes]:
+    with desk.reception.hub.look(name, key, look) as topic:
+        async for frame in _follow(desk, topic, known):
+            yield frame
+
+
+def _follow(desk: Desk, topic: Topic, known: str | None) -> AsyncIterator[bytes]:
+    async def is_welcome() -> bool:
+        try:
+            await desk.still_welcome()
+        except Unauthenticated:
+            return False
+        return True
+
+    return follow(topic, known=known, is_welcome=is_welcome)

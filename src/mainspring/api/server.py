@@ -1,0 +1,82 @@
+"""The server: the API on a port, until it is told to stop."""
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from mainspring.domain.errors import SettingsError
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves signals to whoever runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Server:
+    """Listens from the moment it is made, so that a port that is taken is told at once."""
+
+    def __init__(self, app: FastAPI, *, host: str, port: int) -> None:
+        self._app = app
+        self._socket = listen(host, port)
+        self._host = host
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            date_header=True,
+            timeout_graceful_shutdown=5,
+        )
+        self._server = _Uvicorn(config)
+
+    @property
+    def url(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._socket.getsockname()[1]}"
+
+    async def run(self) -> None:
+        try:
+            await self._server.serve(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+    def stop(self) -> None:
+        self._app.state.reception.hub.close()
+        self._server.should_exit = True
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket on the port; 0 takes any that is free."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise SettingsError(f"setting host: {host!r} is no address of this machine") from error
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            said = f"setting port: {port} is taken on {host}; choose another with --port"
+        else:
+            said = f"setting host: cannot listen on {host}, port {port}: {error.strerror}"
+        raise SettingsError(said) from error
+    listening.listen(2048)
+    listening.setblocking(False)
+    return listening
+
+
+def is_loopback(host: str) -> bool:
+    return host in _LOOPBACK

@@ -1,0 +1,181 @@
+"""Live answers: what changes is looked for once for everyone who watches, and handed on to all.
+
+    stream ─┐                        ┌─ one statement for all watched jobs, twice a second
+    stream ─┼─ topic ── hub, a task ─┤
+    stream ─┘                        └─ one look a second for each list and each summary
+
+A stream costs memory, not a connection. It tells whole states, so one that was interrupted has lost
+nothing: it goes on with the present state, unless Last-Event-ID says that it is known.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+
+from mainspring import telemetry
+from mainspring.db.access import Database
+from mainspring.domain.errors import MainspringError
+from mainspring.domain.types import JobId
+from mainspring.services import streams
+from mainspring.services.streams import Watched
+
+Look = Callable[[], Awaitable[bytes]]
+
+_JOBS_EVERY = 0.5
+_LISTS_EVERY = 1.0
+_HEARTBEAT = 15.0
+_TROUBLE = (MainspringError, psycopg.Error, OSError)
+
+
+@dataclass(eq=False, slots=True)
+class Topic:
+    """Something that is watched: its newest frame, and who waits for the next."""
+
+    name: str
+    tag: str | None = None
+    frame: bytes = b""
+    is_over: bool = False
+    is_shut: bool = False
+    watchers: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    looked_at: float = 0.0
+
+    def tell(self, tag: str, data: bytes, *, is_over: bool = False) -> None:
+        """Hand a new state to everyone who waits."""
+        if tag == self.tag:
+            return
+        self.tag, self.is_over = tag, is_over
+        self.frame = b"id: %s\nevent: %s\ndata: %s\n\n" % (tag.encode(), self.name.encode(), data)
+        self._wake()
+
+    def end(self) -> None:
+        """There is nothing more to tell."""
+        self.is_over = True
+        self._wake()
+
+    def shut(self) -> None:
+        """Let go of who watches; they may come back, to another server."""
+        self.is_shut = True
+        self._wake()
+
+    def _wake(self) -> None:
+        waited, self.changed = self.changed, asyncio.Event()
+        waited.set()
+
+
+class Hub:
+    """All that a server's streams watch."""
+
+    def __init__(self, database: Database, make_frame: Callable[[Watched], bytes]) -> None:
+        self._database = database
+        self._make_frame = make_frame
+        self._jobs: dict[JobId, Topic] = {}
+        self._versions: dict[JobId, str | None] = {}
+        self._lists: dict[tuple[object, ...], tuple[Topic, Look]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    @contextmanager
+    def job(self, job_id: JobId) -> Iterator[Topic]:
+        topic = self._jobs.setdefault(job_id, Topic("job"))
+        self._versions.setdefault(job_id, None)
+        with self._watching(topic):
+            yield topic
+        if not topic.watchers:
+            self._jobs.pop(job_id, None)
+            self._versions.pop(job_id, None)
+
+    @contextmanager
+    def look(self, name: str, key: tuple[object, ...], look: Look) -> Iterator[Topic]:
+        """Whoever watches under the same key shares one look."""
+        topic, _ = self._lists.setdefault((name, *key), (Topic(name), look))
+        with self._watching(topic):
+            yield topic
+        if not topic.watchers:
+            self._lists.pop((name, *key), None)
+
+    @contextmanager
+    def _watching(self, topic: Topic) -> Iterator[None]:
+        topic.watchers += 1
+        if self._is_closed:
+            topic.shut()
+        elif self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run(), name="mainspring streams")
+        try:
+            yield
+        finally:
+            topic.watchers -= 1
+
+    def close(self) -> None:
+        """End all streams, so that the server can stop."""
+        self._is_closed = True
+        for topic in (*self._jobs.values(), *(topic for topic, _ in self._lists.values())):
+            topic.shut()
+
+    async def _run(self) -> None:
+        """As long as anyone watches."""
+        while (self._jobs or self._lists) and not self._is_closed:
+            try:
+                await self._pass()
+            except _TROUBLE as error:
+                telemetry.event("streams_paused", error=str(error).partition("\n")[0])
+            await asyncio.sleep(_JOBS_EVERY)
+
+    async def _pass(self) -> None:
+        if self._versions:
+            for job_id, watched in (await streams.changes(self._database, self._versions)).items():
+                self._tell(job_id, watched)
+        for topic, look in list(self._lists.values()):
+            if time.monotonic() - topic.looked_at >= _LISTS_EVERY - _JOBS_EVERY / 2:
+                topic.looked_at = time.monotonic()
+                data = await look()
+                topic.tell(hashlib.sha256(data).hexdigest()[:16], data)
+
+    def _tell(self, job_id: JobId, watched: Watched) -> None:
+        topic = self._jobs.get(job_id)
+        if topic is None:
+            return
+        self._versions[job_id] = watched.version
+        if watched.job is None:
+            topic.end()
+        else:
+            tag = f"{job_id}.{watched.version}.{watched.job.state}"
+            topic.tell(tag, self._make_frame(watched), is_over=watched.job.is_final)
+
+
+def stream(frames: AsyncIterator[bytes]) -> Response:
+    return StreamingResponse(
+        frames,
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+async def follow(
+    topic: Topic, *, known: str | None, is_welcome: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bytes]:
+    """The states of a topic from now on, until it is over or the caller may not watch any more."""
+    yield b"retry: 2000\n\n"
+    while True:
+        changed = topic.changed
+        if topic.tag is not None and topic.tag != known:
+            known = topic.tag
+            yield topic.frame
+        if topic.is_over:
+            yield b"event: end\ndata: {}\n\n"
+        if topic.is_over or topic.is_shut:
+            return
+        try:
+            async with asyncio.timeout(_HEARTBEAT):
+                await changed.wait()
+        except TimeoutError:
+            if not await is_welcome():
+                return
+            yield b": still here\n\n"

@@ -1,0 +1,49 @@
+"""Use cases of watching: which of many jobs have changed, asked in one go."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mainspring.db.access import Database
+from mainspring.db.translate import translated
+from mainspring.domain.jobs import Job
+from mainspring.domain.types import JobId
+from mainspring.store import streams as store
+from mainspring.store.streams import Output
+
+_ENDED = "ended"
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A job as it is now, with what it has printed; None where it is gone."""
+
+    version: str
+    job: Job | None
+    output: Output | None
+
+
+async def changes(database: Database, known: Mapping[JobId, str | None]) -> dict[JobId, Watched]:
+    """Those of the jobs that are at another version than the one known."""
+    found: dict[JobId, Watched] = {}
+    job_ids = list(known)
+    for start in range(0, len(job_ids), _AT_ONCE):
+        found |= await _changes(database, job_ids[start : start + _AT_ONCE], known)
+    return found
+
+
+async def _changes(
+    database: Database, job_ids: Sequence[JobId], known: Mapping[JobId, str | None]
+) -> dict[JobId, Watched]:
+    with translated():
+        async with (await database.async_spares()).connection() as connection:
+            versions = await store.versions(connection, job_ids)
+            changed = [each for each in job_ids if versions.get(each, _ENDED) != known[each]]
+            if not changed:
+                return {}
+            jobs = {job.id: job for job in await store.load_jobs(connection, changed)}
+            outputs = await store.load_outputs(connection, changed)
+    return {
+        job_id: Watched(versions.get(job_id, _ENDED), jobs.get(job_id), outputs.get(job_id))
+        for job_id in changed
+    }

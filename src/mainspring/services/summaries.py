@@ -1,0 +1,61 @@
+"""Use cases of figures: how the jobs of a tenant stand."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from mainspring.db.access import Database
+from mainspring.domain.jobs import FINAL_STATES
+from mainspring.domain.summaries import Summary
+from mainspring.domain.types import JobState, TenantId
+from mainspring.store import tallies as store
+
+_FRESH_SECONDS = 1.0
+_MOST_KEPT = 1000
+
+
+async def summarize(
+    database: Database, tenant_id: TenantId, *, created_by: str | None = None
+) -> Summary:
+    """Live jobs are counted; of ended ones the tallies are read, however many there are."""
+    today = datetime.now(UTC).date()
+    live = await database.arun(store.live_counts(tenant_id, created_by))
+    ended = [] if created_by else await database.arun(store.ended_counts(tenant_id))
+    fresh = [] if created_by else await database.arun(store.ended_counts(tenant_id, today))
+    counts = {JobState(state): count for state, count, _, _ in live} | _counts(ended)
+    ready = [since for _, _, _, since in live if since is not None]
+    newly = _counts(fresh)
+    return Summary(
+        counts={state: counts.get(state, 0) for state in JobState},
+        today={state: newly.get(state, 0) for state in JobState if state in FINAL_STATES},
+        waiting=sum(waiting for state, _, waiting, _ in live if state == JobState.QUEUED),
+        oldest_ready_at=min(ready, default=None),
+    )
+
+
+def _counts(rows: list[tuple[Any, ...]]) -> dict[JobState, int]:
+    return {JobState(state): int(count) for state, count in rows}
+
+
+class SummaryBook:
+    """Figures of a moment ago: however many ask, a tenant's are taken once a second."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str | None], tuple[float, Summary]] = {}
+        self._asked: dict[tuple[str, str | None], asyncio.Lock] = {}
+
+    async def get(
+        self, database: Database, tenant_id: TenantId, *, created_by: str | None = None
+    ) -> Summary:
+        key = (tenant_id, created_by)
+        async with self._asked.setdefault(key, asyncio.Lock()):
+            since, summary = self._known.get(key, (0.0, None))
+            if summary is None or time.monotonic() - since > _FRESH_SECONDS:
+                summary = await summarize(database, tenant_id, created_by=created_by)
+                if len(self._known) >= _MOST_KEPT:
+                    self._known.clear()
+                self._known[key] = (time.monotonic(), summary)
+        if len(self._asked) > _MOST_KEPT:
+            self._asked.clear()
+        return summary

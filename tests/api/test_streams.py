@@ -1,0 +1,208 @@
+"""Streams: what changes reaches who watches, once for all of them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import orjson
+import psycopg
+import pytest
+
+from mainspring.api.server import Server
+from mainspring.domain.access import Role
+from mainspring.services import tokens
+from tests.support.api import Api
+
+
+@dataclass
+class Event:
+    """One event of a stream."""
+
+    name: str
+    id: str | None
+    data: Any
+
+
+@pytest.fixture
+async def server(api: Api) -> AsyncIterator[str]:
+    """The API on a port; its address."""
+    running = Server(api.app, host="127.0.0.1", port=0)
+    task = asyncio.create_task(running.run())
+    yield running.url
+    running.stop()
+    await task
+
+
+@asynccontextmanager
+async def watching(
+    api: Api, server: str, path: str, *, role: Role = Role.ADMIN, known: str | None = None
+) -> AsyncIterator[AsyncIterator[Event]]:
+    token = api.tokens["default", role]
+    given = {"Authorization": f"Bearer {token}"}
+    if known is not None:
+        given["Last-Event-ID"] = known
+    async with (
+        httpx.AsyncClient(base_url=server, timeout=10) as client,
+        client.stream("GET", f"/api/v1{path}", headers=given) as answer,
+    ):
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield _events(answer)
+
+
+async def _events(answer: httpx.Response) -> AsyncIterator[Event]:
+    fields: dict[str, str] = {}
+    async for line in answer.aiter_lines():
+        if line.startswith(":"):
+            continue
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "data" in fields:
+            yield Event(fields["event"], fields.get("id"), orjson.loads(fields["data"]))
+            fields = {}
+
+
+async def enqueue(api: Api) -> str:
+    answer = await api.post("/jobs", {"definition": "work"}, role=Role.ADMIN)
+    return str(answer.json()["id"])
+
+
+async def test_a_job_is_told_as_it_changes_until_it_ends(
+    api: Api, server: str, connection: psycopg.Connection
+):
+    job_id = await enqueue(api)
+
+    async with watching(api, server, f"/jobs/{job_id}/stream") as events:
+        first = await anext(events)
+        connection.execute(
+            """update mainspring.jobs set progress = '{"current": 5, "total": 10}'"""
+        )
+        second = await anext(events)
+        await api.post(f"/jobs/{job_id}/cancel")
+        third = await anext(events)
+        last = await anext(events)
+
+    assert (first.name, first.data["job"]["state"]) == ("job", "queued")
+    assert second.data["job"]["progress"]["current"] == 5
+    assert third.data["job"]["state"] == "canceled"
+    assert last.name == "end"
+    assert len({first.id, second.id, third.id}) == 3
+
+
+async def test_who_comes_back_is_not_told_what_it_knows(api: Api, server: str):
+    job_id = await enqueue(api)
+    path = f"/jobs/{job_id}/stream"
+    async with watching(api, server, path) as events:
+        seen = await anext(events)
+
+    async with watching(api, server, path, known=seen.id) as events:
+        waiting = asyncio.ensure_future(anext(events))
+        await api.post(f"/jobs/{job_id}/cancel")
+        told = await waiting
+
+    assert told.data["job"]["state"] == "canceled"
+
+
+async def test_a_job_that_has_ended_is_told_once(api: Api, server: str):
+    job_id = await enqueue(api)
+    await api.post(f"/jobs/{job_id}/cancel")
+
+    async with watching(api, server, f"/jobs/{job_id}/stream") as events:
+        told = [event.name async for event in events]
+
+    assert told == ["job", "end"]
+
+
+async def test_what_a_job_prints_is_told(api: Api, server: str, connection: psycopg.Connection):
+    job_id = await enqueue(api)
+    connection.execute(
+        "update mainspring.jobs set state = 'running', fence = 7, worker_id = 1, started_at = now()"
+    )
+
+    async with watching(api, server, f"/jobs/{job_id}/stream") as events:
+        assert (await anext(events)).data["output"] is None
+        connection.execute(
+            "insert into mainspring.outputs (job_id, fence, stdout_tail) values (%s, 7, 'hello')",
+            (job_id,),
+        )
+        told = await anext(events)
+
+    assert told.data["output"] == {"stdout_tail": "hello", "stderr_tail": None}
+
+
+async def test_lists_and_summaries_are_told(api: Api, server: str):
+    async with (
+        watching(api, server, "/jobs/stream?status=queued") as lists,
+        watching(api, server, "/jobs/summary/stream") as summaries,
+    ):
+        empty, none = await anext(lists), await anext(summaries)
+        job_id = await enqueue(api)
+        listed, counted = await anext(lists), await anext(summaries)
+
+    assert (empty.name, empty.data["items"]) == ("jobs", [])
+    assert [job["id"] for job in listed.data["items"]] == [job_id]
+    assert none.data["counts"]["queued"] == 0
+    assert (counted.name, counted.data["counts"]["queued"]) == ("summary", 1)
+
+
+async def test_a_member_watches_only_its_own(api: Api, server: str):
+    theirs = await enqueue(api)
+
+    refused = await api.get(f"/jobs/{theirs}/stream", role=Role.MEMBER)
+    async with watching(api, server, "/jobs/stream", role=Role.MEMBER) as lists:
+        told = await anext(lists)
+
+    assert refused.status_code == 404
+    assert told.data["items"] == []
+
+
+async def test_a_hundred_streams_share_one_connection(
+    api: Api, server: str, connection: psycopg.Connection
+):
+    job_ids = [await enqueue(api) for _ in range(10)]
+    token = api.tokens["default", Role.ADMIN]
+    limits = httpx.Limits(max_connections=200)
+    async with httpx.AsyncClient(base_url=server, limits=limits, timeout=20) as client:
+
+        async def watch(job_id: str) -> list[str]:
+            headers = {"Authorization": f"Bearer {token}"}
+            path = f"/api/v1/jobs/{job_id}/stream"
+            async with client.stream("GET", path, headers=headers) as answer:
+                return [event.name async for event in _events(answer)]
+
+        watchers = [asyncio.create_task(watch(job_id)) for job_id in job_ids * 10]
+        hub = api.app.state.reception.hub
+        while sum(topic.watchers for topic in hub._jobs.values()) < 100:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        backends = connection.execute(
+            "select count(*) from pg_stat_activity where datname = current_database()"
+            " and application_name = 'mainspring' and state <> 'idle'"
+        ).fetchone()
+        connection.execute("select mainspring.cancel(job_id) from mainspring.jobs")
+        told = await asyncio.gather(*watchers)
+
+    assert backends is not None
+    assert backends[0] <= 1
+    assert all(names[-1] == "end" for names in told)
+    assert not hub._jobs
+
+
+async def test_a_stream_ends_when_its_token_is_revoked(
+    api: Api, server: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("mainspring.api.streams._HEARTBEAT", 0.05)
+    monkeypatch.setattr("mainspring.api.desks._FRESH_SECONDS", 0.0)
+    new = await tokens.create(api.database, "passing", "admin", tenant_id="default")
+    api.tokens["default", Role.ADMIN] = new.text
+    job_id = await enqueue(api)
+
+    async with watching(api, server, f"/jobs/{job_id}/stream") as events:
+        await anext(events)
+        await tokens.revoke(api.database, "passing")
+        rest = [event async for event in events]
+
+    assert rest == []
