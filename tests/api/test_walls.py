@@ -10,6 +10,7 @@ OAMV = {Role.OPERATOR, Role.ADMIN, Role.MEMBER, Role.VIEWER}
 OAM = {Role.OPERATOR, Role.ADMIN, Role.MEMBER}
 OA = {Role.OPERATOR, Role.ADMIN}
 O = {Role.OPERATOR}  # noqa: E741 - the operator
+OW = {Role.OPERATOR, Role.WORKER}
 ALL = set(Role)
 
 # Method, path after /api/v1, and who may. {job}, {flow} and {event} are ids of the tenant default,
@@ -90,12 +91,21 @@ WALL: dict[tuple[str, str], set[Role]] = {
     ("GET", "/workers"): OA,
     ("GET", "/audit"): OA,
     ("GET", "/me"): ALL,
+    ("POST", "/work/workers"): OW,
+    ("DELETE", "/work/workers/{worker_id}"): OW,
+    ("POST", "/work/workers/{worker_id}/heartbeat"): OW,
+    ("POST", "/work/workers/{worker_id}/claim"): OW,
+    ("POST", "/work/workers/{worker_id}/jobs/{job_id}/progress"): OW,
+    ("POST", "/work/workers/{worker_id}/jobs/{job_id}/checkpoint"): OW,
+    ("POST", "/work/workers/{worker_id}/jobs/{job_id}/complete"): OW,
+    ("POST", "/work/workers/{worker_id}/jobs/{job_id}/fail"): OW,
+    ("POST", "/work/workers/{worker_id}/jobs/{job_id}/canceled"): OW,
 }
 # What belongs to one tenant, with the body that gets it past the checks.
 OF_TENANT = [
     (method, path)
     for method, path in WALL
-    if "{" in path and not path.startswith(("/definitions", "/limits", "/tenants"))
+    if "{" in path and not path.startswith(("/definitions", "/limits", "/tenants", "/work"))
 ]
 BODIES = {
     ("POST", "/jobs/{job_id}/reject"): {"reason": "no"},
@@ -150,6 +160,7 @@ async def furnish(api: Api, tenant: str) -> dict[str, str]:
         "definitions": "work",
         "limits": "none",
         "tenants": tenant,
+        "worker_id": "999999999",
     }
 
 

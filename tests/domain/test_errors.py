@@ -12,6 +12,7 @@ from mainspring.domain.types import EventId, JobId, JobState
 
 DRAWN = re.compile(r"^([│ ]*(?:[├└]── )?)([A-Z]\w+)", re.MULTILINE)
 SAMPLES = {
+    "worker_id": 7,
     "size": 2_000_000,
     "limit": 1_048_576,
     "option": "priority",

@@ -17,6 +17,7 @@ from mainspring.api.routes import (
     schedules,
     streams,
     tenants,
+    work,
 )
 from mainspring.api.streams import Hub
 from mainspring.db.access import Database
@@ -64,6 +65,7 @@ def create_app(database: Database, *, version: str) -> FastAPI:
         flows.router,
         flows.approval_router,
         tenants.router,
+        work.router,
     ):
         app.include_router(router, prefix=PREFIX, responses=refusals)
     app.include_router(entrance.router)

@@ -46,6 +46,16 @@ class ReplayConflict(ConflictError):
         self.key = key
 
 
+class WorkerGone(ConflictError):
+    """A worker over the API that has lost its lease, or is someone else's."""
+
+    code = "worker_gone"
+
+    def __init__(self, worker_id: int) -> None:
+        super().__init__(f"worker {worker_id} has lost its lease, or is not yours; register again")
+        self.worker_id = worker_id
+
+
 class TokenNotFound(NotFoundError):
     """No token has this name."""
 

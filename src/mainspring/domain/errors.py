@@ -22,9 +22,10 @@ MainspringError
 │   ├── DuplicateDefinition    the key is taken
 │   ├── DuplicateTrigger       the name is taken
 │   ├── DuplicateTenant        the name is taken
-│   ├── DuplicateToken         the name is taken; this and the next two in access_errors
+│   ├── DuplicateToken         the name is taken; this and the next three in access_errors
 │   ├── DuplicatePerson        the name is taken
 │   ├── ReplayConflict         the key of a create belongs to another request
+│   ├── WorkerGone             a worker over the API without its lease
 │   ├── NotAnApprover          someone else has to decide on the job
 │   └── LeaseLost              an older lease tried to report
 ├── NotFoundError
@@ -53,8 +54,7 @@ MainspringError
     ├── EmbeddedServerError
     └── EmbeddedServerMissing
 
-The message names the thing and its state for people, the fields carry the same facts for
-programs, `code` serves clients.
+The message is for people, the fields carry the same facts for programs, `code` serves clients.
 """
 
 from collections.abc import Sequence

@@ -53,6 +53,12 @@ def renew(connection: Connection[Any], worker_id: WorkerId, lease: timedelta) ->
     return connection.execute(_STATEMENTS["renew"].sql, params).fetchone() is not None
 
 
+async def arenew(connection: AsyncConnection[Any], worker_id: WorkerId, lease: timedelta) -> bool:
+    """The same from async code."""
+    params = {"worker_id": worker_id, "lease": lease}
+    return await (await connection.execute(_STATEMENTS["renew"].sql, params)).fetchone() is not None
+
+
 async def set_wants_wake(
     connection: AsyncConnection[Any], worker_id: WorkerId, *, wants_wake: bool
 ) -> None:

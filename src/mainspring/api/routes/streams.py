@@ -9,7 +9,8 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from mainspring.api.bodies import JsonRoute
 from mainspring.api.desks import Desk, reading
 from mainspring.api.models.jobs import JobModel, SummaryModel
-from mainspring.api.models.parts import Answer, Page
+from mainspring.api.models.parts import Page
+from mainspring.api.models.streams import OutputModel, WatchedModel
 from mainspring.api.replies import page
 from mainspring.api.routes.jobs import Filters, own
 from mainspring.api.routes.parameters import Number
@@ -29,20 +30,6 @@ LastEventId = Annotated[
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "Events.", "content": {"text/event-stream": {}}}
 }
-
-
-class OutputModel(Answer):
-    """What the newest attempt has printed, as far as it is kept."""
-
-    stdout_tail: str | None
-    stderr_tail: str | None
-
-
-class WatchedModel(Answer):
-    """What an event of a job's stream holds."""
-
-    job: JobModel
-    output: OutputModel | None
 
 
 def make_frame(watched: Watched) -> bytes:

@@ -1,0 +1,18 @@
+"""What streams tell."""
+
+from mainspring.api.models.jobs import JobModel
+from mainspring.api.models.parts import Answer
+
+
+class OutputModel(Answer):
+    """What the newest attempt has printed, as far as it is kept."""
+
+    stdout_tail: str | None
+    stderr_tail: str | None
+
+
+class WatchedModel(Answer):
+    """What an event of a job's stream holds."""
+
+    job: JobModel
+    output: OutputModel | None

@@ -1,0 +1,156 @@
+"""What workers over the API say, and what they are told."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mainspring.api.models.parts import (
+    Answer,
+    Body,
+    DurationIn,
+    DurationOut,
+    IdIn,
+    IdOut,
+    LongText,
+    Name,
+    Object,
+    Text,
+)
+from mainspring.services.work import WorkItem
+from mainspring.store.work import Stop
+
+LeaseSeconds = Annotated[float, Field(ge=5, le=3600)]
+
+
+class NewWorker(Body):
+    """A worker that wants jobs of some queues."""
+
+    name: Name
+    queues: Annotated[list[Text], Field(min_length=1, max_length=100)]
+    concurrency: Annotated[int, Field(ge=1, le=10_000)] = 1
+    lease_seconds: LeaseSeconds = 30
+
+
+class RegisteredModel(Answer):
+    """A worker with its lease; a heartbeat every third of it keeps it."""
+
+    worker_id: IdOut
+    lease_seconds: float
+
+
+class Heartbeat(Body):
+    """How long the lease is to last from now on."""
+
+    lease_seconds: LeaseSeconds = 30
+
+
+class StopModel(Answer):
+    """A job that the worker is to stop; the reason is `timeout` where it has run too long."""
+
+    job_id: IdOut
+    fence: IdOut
+    reason: str
+
+    @classmethod
+    def of(cls, stop: Stop) -> "StopModel":
+        return cls.model_construct(job_id=stop.job_id, fence=stop.fence, reason=stop.reason)
+
+
+class KeptModel(Answer):
+    """The lease is kept."""
+
+    stop: list[StopModel]
+
+
+class Claim(Body):
+    """What the worker can run, how much of it at once, and how many seconds it waits for some."""
+
+    definitions: Annotated[list[Name], Field(min_length=1, max_length=1000)]
+    limit: Annotated[int, Field(ge=1, le=1000)] = 1
+    wait: Annotated[float, Field(ge=0, le=30)] = 0
+
+
+class WorkModel(Answer):
+    """A job to run. `fence` goes with every report; `timeout` is seconds from now."""
+
+    job_id: IdOut
+    fence: IdOut
+    definition: str
+    payload: Object
+    attempt: int
+    max_attempts: int
+    queue: str
+    tenant: str
+    timeout: DurationOut
+    checkpoint: Any
+    correlation_id: str | None
+    tags: list[str]
+    slot_at: datetime | None
+
+    @classmethod
+    def of(cls, item: WorkItem) -> "WorkModel":
+        slot_at = item.extras.get("slot_at")
+        return cls.model_construct(
+            job_id=item.id,
+            fence=item.fence,
+            definition=item.definition,
+            payload=item.payload,
+            attempt=item.attempt,
+            max_attempts=item.max_attempts,
+            queue=item.queue,
+            tenant=item.tenant_id,
+            timeout=item.timeout,
+            checkpoint=item.extras.get("checkpoint"),
+            correlation_id=item.extras.get("correlation_id"),
+            tags=item.extras.get("tags") or [],
+            slot_at=datetime.fromisoformat(slot_at) if slot_at else None,
+        )
+
+
+class ClaimedModel(Answer):
+    """The jobs that are the worker's now."""
+
+    jobs: list[WorkModel]
+
+
+class FencedBody(Body):
+    """A report on a job under the fence it was claimed with."""
+
+    fence: IdIn
+
+
+class ProgressReport(FencedBody):
+    """How far the job is."""
+
+    current: float
+    total: float | None = None
+    message: LongText | None = None
+    data: Any = None
+
+
+class CheckpointReport(FencedBody):
+    """What a later attempt goes on from."""
+
+    checkpoint: Any
+
+
+class SuccessReport(FencedBody):
+    """The job is done."""
+
+    result: Any = None
+
+
+class FailureReport(FencedBody):
+    """The job failed. It is tried again by its definition's rules, unless `retry` is false; after
+    `delay` seconds, if given."""
+
+    error: Annotated[str, Field(min_length=1, max_length=100_000)]
+    retry: bool = True
+    delay: DurationIn | None = None
+
+
+class CancelReport(FencedBody):
+    """The job was stopped as asked."""
+
+    reason: Annotated[str, Field(max_length=10_000)] = "canceled"

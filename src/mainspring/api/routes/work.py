@@ -1,0 +1,158 @@
+"""/work: jobs for workers in any language, under a lease."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Path, Response
+
+from mainspring.api.bodies import JsonRoute
+from mainspring.api.desks import Desk, writing
+from mainspring.api.models.jobs import StateModel
+from mainspring.api.models.parts import IdIn
+from mainspring.api.models.work import (
+    CancelReport,
+    CheckpointReport,
+    Claim,
+    ClaimedModel,
+    FailureReport,
+    Heartbeat,
+    KeptModel,
+    NewWorker,
+    ProgressReport,
+    RegisteredModel,
+    StopModel,
+    SuccessReport,
+    WorkModel,
+)
+from mainspring.api.replies import nothing, reply
+from mainspring.domain.jobs import Progress
+from mainspring.domain.types import Fence, JobId, JobState, WorkerId
+from mainspring.services.work import Work
+from mainspring.store.work import Lease
+
+router = APIRouter(prefix="/work", tags=["work"], route_class=JsonRoute)
+
+Worker = Annotated[Desk, Depends(writing("work"))]
+WorkerNumber = Annotated[IdIn, Path(description="The worker's id.")]
+JobNumber = Annotated[IdIn, Path(description="The job's id.")]
+
+
+def _work(desk: Desk) -> Work:
+    return Work(desk.reception.database, desk.caller)
+
+
+def _lease(worker_id: int, job_id: int, fence: int) -> Lease:
+    return Lease(WorkerId(worker_id), JobId(job_id), Fence(fence))
+
+
+@router.post("/workers", response_model=RegisteredModel, status_code=201)
+async def register(desk: Worker, worker: Annotated[NewWorker, Body()]) -> Response:
+    """Register a worker; it has a lease from now on."""
+    worker_id = await _work(desk).register(
+        worker.name,
+        worker.queues,
+        concurrency=worker.concurrency,
+        lease=timedelta(seconds=worker.lease_seconds),
+    )
+    made = RegisteredModel.model_construct(worker_id=worker_id, lease_seconds=worker.lease_seconds)
+    return reply(made, 201)
+
+
+@router.delete("/workers/{worker_id:int}", status_code=204, response_class=Response)
+async def leave(desk: Worker, worker_id: WorkerNumber) -> Response:
+    """Leave; what the worker holds goes back to the queue at once."""
+    await _work(desk).leave(WorkerId(worker_id))
+    return nothing()
+
+
+@router.post("/workers/{worker_id:int}/heartbeat", response_model=KeptModel)
+async def heartbeat(
+    desk: Worker, worker_id: WorkerNumber, given: Annotated[Heartbeat | None, Body()] = None
+) -> Response:
+    """Keep the lease, and hear what is to be stopped."""
+    lease = timedelta(seconds=(given or Heartbeat()).lease_seconds)
+    stops = await _work(desk).renew(WorkerId(worker_id), lease)
+    return reply(KeptModel.model_construct(stop=[StopModel.of(stop) for stop in stops]))
+
+
+@router.post("/workers/{worker_id:int}/claim", response_model=ClaimedModel)
+async def claim(desk: Worker, worker_id: WorkerNumber, asked: Annotated[Claim, Body()]) -> Response:
+    """Claim jobs; with `wait` the answer comes as soon as there is one, or when the time is up."""
+    items = await _work(desk).claim(
+        WorkerId(worker_id), asked.definitions, limit=asked.limit, wait=asked.wait
+    )
+    return reply(ClaimedModel.model_construct(jobs=[WorkModel.of(item) for item in items]))
+
+
+@router.post(
+    "/workers/{worker_id:int}/jobs/{job_id:int}/progress",
+    status_code=204,
+    response_class=Response,
+)
+async def progress(
+    desk: Worker,
+    worker_id: WorkerNumber,
+    job_id: JobNumber,
+    report: Annotated[ProgressReport, Body()],
+) -> Response:
+    """Say how far a job is."""
+    told = Progress(report.current, report.total, report.message, report.data)
+    await _work(desk).progress(_lease(worker_id, job_id, report.fence), told)
+    return nothing()
+
+
+@router.post(
+    "/workers/{worker_id:int}/jobs/{job_id:int}/checkpoint",
+    status_code=204,
+    response_class=Response,
+)
+async def checkpoint(
+    desk: Worker,
+    worker_id: WorkerNumber,
+    job_id: JobNumber,
+    report: Annotated[CheckpointReport, Body()],
+) -> Response:
+    """Keep what a later attempt goes on from."""
+    await _work(desk).checkpoint(_lease(worker_id, job_id, report.fence), report.checkpoint)
+    return nothing()
+
+
+@router.post("/workers/{worker_id:int}/jobs/{job_id:int}/complete", response_model=StateModel)
+async def complete(
+    desk: Worker,
+    worker_id: WorkerNumber,
+    job_id: JobNumber,
+    report: Annotated[SuccessReport, Body()],
+) -> Response:
+    """Say that a job is done."""
+    await _work(desk).complete(_lease(worker_id, job_id, report.fence), report.result)
+    return reply(StateModel.model_construct(id=job_id, state=JobState.SUCCEEDED))
+
+
+@router.post("/workers/{worker_id:int}/jobs/{job_id:int}/fail", response_model=StateModel)
+async def fail(
+    desk: Worker,
+    worker_id: WorkerNumber,
+    job_id: JobNumber,
+    report: Annotated[FailureReport, Body()],
+) -> Response:
+    """Say that a job failed; it is queued once more, or over."""
+    state = await _work(desk).fail(
+        _lease(worker_id, job_id, report.fence),
+        report.error,
+        may_retry=report.retry,
+        delay=report.delay,
+    )
+    return reply(StateModel.model_construct(id=job_id, state=state))
+
+
+@router.post("/workers/{worker_id:int}/jobs/{job_id:int}/canceled", response_model=StateModel)
+async def canceled(
+    desk: Worker,
+    worker_id: WorkerNumber,
+    job_id: JobNumber,
+    report: Annotated[CancelReport, Body()],
+) -> Response:
+    """Say that a job was stopped, as a heartbeat asked for."""
+    await _work(desk).cancel(_lease(worker_id, job_id, report.fence), report.reason)
+    return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))

@@ -1,0 +1,319 @@
+"""Use cases of workers over the API: register, claim, keep the lease, report, leave.
+
+A worker in any language is a row like a local one, with a lease that it renews by a heartbeat. What
+it claims is fenced like any job, so a report under a lease that was lost is refused; a worker that
+falls silent loses its jobs to the others when the lease ends.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from psycopg import AsyncConnection
+
+from mainspring.db.access import Database
+from mainspring.db.translate import translated
+from mainspring.domain.access import Caller
+from mainspring.domain.access_errors import WorkerGone
+from mainspring.domain.errors import InvalidPayload, LeaseLost, UnreadableSecret
+from mainspring.domain.jobs import Progress, ensure_queue, holds_nul
+from mainspring.domain.outcomes import End, Outcome, Requeue, Trials, clean, of_failure
+from mainspring.domain.redaction import Redactor
+from mainspring.domain.secret_paths import secrets_in
+from mainspring.domain.types import (
+    AttemptStatus,
+    JobId,
+    JobState,
+    Payload,
+    TenantId,
+    WaitsFor,
+    WorkerId,
+)
+from mainspring.services.secrets import Owner, key_ring
+from mainspring.store import attempts, flows, waits, workers
+from mainspring.store import work as store
+from mainspring.store.attempts import ClaimedRow, Ending, Report, Return, Successes
+from mainspring.store.work import Lease, LeasedJob, Stop
+from mainspring.store.workers import WorkerFacts
+
+_FIRST_LOOK = 0.1
+_LONGEST_LOOK = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """A claimed job as its worker gets it, with the real values of its secrets."""
+
+    id: JobId
+    fence: int
+    definition: str
+    payload: Payload
+    attempt: int
+    max_attempts: int
+    queue: str
+    tenant_id: str
+    timeout: timedelta
+    extras: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work of one caller's workers."""
+
+    database: Database
+    caller: Caller
+
+    async def register(
+        self, name: str, queues: Sequence[str], *, concurrency: int, lease: timedelta
+    ) -> WorkerId:
+        for queue in queues:
+            ensure_queue(queue)
+        facts = WorkerFacts(name, "api", 0, self._identity, tuple(queues), concurrency, "api")
+        async with self._connected() as connection:
+            return await workers.register(connection, facts, lease)
+
+    async def renew(self, worker_id: WorkerId, lease: timedelta) -> list[Stop]:
+        """Keep the lease; what the worker is to stop."""
+        async with self._connected() as connection:
+            await self._queues(connection, worker_id)
+            if not await workers.arenew(connection, worker_id, lease):
+                raise WorkerGone(worker_id)
+            return await store.to_stop(connection, worker_id)
+
+    async def leave(self, worker_id: WorkerId) -> None:
+        """Give back what is held, at once."""
+        async with self._connected() as connection:
+            await self._queues(connection, worker_id)
+            held = await attempts.held_by(connection, worker_id, set())
+            queues = await attempts.hand_back(connection, held) if held else set()
+            await workers.remove(connection, worker_id)
+            await workers.wake(connection, queues)
+
+    async def claim(
+        self, worker_id: WorkerId, definitions: Sequence[str], *, limit: int, wait: float
+    ) -> list[WorkItem]:
+        """Up to so many jobs; waits so many seconds for the first."""
+        until, pause = time.monotonic() + wait, _FIRST_LOOK
+        while True:
+            async with self._connected() as connection:
+                queues = await self._queues(connection, worker_id)
+                await waits.release_known(connection, definitions, [])
+                rows = await self._claim(connection, worker_id, queues, limit=limit)
+                items = await self._items(connection, worker_id, rows, definitions=definitions)
+            left = until - time.monotonic()
+            if items or left <= 0:
+                return items
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 1.5, _LONGEST_LOOK)
+
+    async def _claim(
+        self,
+        connection: AsyncConnection[Any],
+        worker_id: WorkerId,
+        queues: Sequence[str],
+        *,
+        limit: int,
+    ) -> list[ClaimedRow]:
+        found = await attempts.discover(connection, queues)
+        lanes = [
+            (each.lane, 0)
+            for each in sorted(found, key=lambda each: each.lane)
+            if self.caller.tenant_id in (None, each.lane.tenant_id)
+        ]
+        if not lanes:
+            return []
+        shares = [max(1, limit // len(lanes))] * len(lanes)
+        rows = await attempts.claim(connection, worker_id, lanes, limit=limit, shares=shares)
+        return [ClaimedRow(*row) for row in rows]
+
+    async def _items(
+        self,
+        connection: AsyncConnection[Any],
+        worker_id: WorkerId,
+        rows: Sequence[ClaimedRow],
+        *,
+        definitions: Sequence[str],
+    ) -> list[WorkItem]:
+        """What the worker can run; the rest waits for someone who can."""
+        strange = [
+            Report(row.job_id, row.fence) for row in rows if row.definition not in definitions
+        ]
+        if strange:
+            await attempts.hand_back(connection, strange, WaitsFor.HANDLER)
+        known = [row for row in rows if row.definition in definitions]
+        if not known:
+            return []
+        spans = await store.timeouts(connection, ((row.definition, row.version) for row in known))
+        items = []
+        for row in known:
+            try:
+                items.append(self._item(row, spans[row.definition, row.version]))
+            except UnreadableSecret as error:
+                lease = Lease(worker_id, row.job_id, row.fence)
+                await self._fail(connection, lease, str(error), may_retry=True, delay=None)
+        return sorted(items, key=lambda item: item.id)
+
+    def _item(self, row: ClaimedRow, timeout: timedelta) -> WorkItem:
+        keys = key_ring(self.database.settings)
+        opened = keys.open(
+            orjson.loads(row.payload), Owner(TenantId(row.tenant_id), row.definition)
+        )
+        extras = orjson.loads(row.extras) if row.extras else {}
+        return WorkItem(
+            id=row.job_id,
+            fence=row.fence,
+            definition=row.definition,
+            payload=opened.payload,
+            attempt=row.attempt,
+            max_attempts=row.max_attempts,
+            queue=row.queue,
+            tenant_id=row.tenant_id,
+            timeout=timeout,
+            extras=extras,
+        )
+
+    # Reports
+
+    async def progress(self, lease: Lease, progress: Progress) -> None:
+        async with self._connected() as connection:
+            job = await self._leased(connection, lease)
+            facts = {
+                "current": progress.current,
+                "total": progress.total,
+                "message": progress.message,
+                "data": progress.data,
+            }
+            told = self._redactor(job).value(facts)
+            await attempts.report_progress(connection, [(lease.report, _encoded(told))])
+
+    async def checkpoint(self, lease: Lease, checkpoint: Any) -> None:
+        async with self._connected() as connection:
+            await self._leased(connection, lease)
+            text = _encoded(checkpoint).decode()
+            if not await attempts.save_checkpoint(connection, lease.report, text):
+                raise LeaseLost(lease.job_id)
+
+    async def complete(self, lease: Lease, result: Any) -> None:
+        async with self._connected() as connection:
+            job = await self._leased(connection, lease)
+            encoded = None if result is None else _encoded(self._redactor(job).value(result))
+            reports = Successes([lease.job_id], [lease.fence], [0], [job.ran], [encoded])
+            finished = await attempts.finish_succeeded(connection, lease.worker_id, reports)
+            await self._ended(connection, lease, job, finished=finished)
+
+    async def fail(
+        self, lease: Lease, error: str, *, may_retry: bool, delay: timedelta | None
+    ) -> JobState:
+        """What the job has become: queued if it is tried again."""
+        async with self._connected() as connection:
+            return await self._fail(connection, lease, error, may_retry=may_retry, delay=delay)
+
+    async def cancel(self, lease: Lease, reason: str) -> None:
+        """The worker has stopped as it was asked to."""
+        async with self._connected() as connection:
+            job = await self._leased(connection, lease)
+            shown = self._redactor(job).tail(reason)
+            outcome = End(JobState.CANCELED, AttemptStatus.CANCELED, clean(shown))
+            await self._end(connection, lease, job, outcome=outcome)
+
+    async def _fail(
+        self,
+        connection: AsyncConnection[Any],
+        lease: Lease,
+        error: str,
+        *,
+        may_retry: bool,
+        delay: timedelta | None,
+    ) -> JobState:
+        job = await self._leased(connection, lease)
+        shown = clean(self._redactor(job).tail(error))
+        outcome = _failure(job, shown, may_retry=may_retry, delay=delay)
+        await self._end(connection, lease, job, outcome=outcome)
+        return outcome.state if isinstance(outcome, End) else JobState.QUEUED
+
+    async def _end(
+        self, connection: AsyncConnection[Any], lease: Lease, job: LeasedJob, *, outcome: Outcome
+    ) -> None:
+        facts = (lease.job_id, lease.fence, 0, job.ran)
+        if isinstance(outcome, End):
+            end = (outcome.state, outcome.status, outcome.error, outcome.failed)
+            finished = await attempts.finish_ended(
+                connection, lease.worker_id, [Ending(*facts, *end)]
+            )
+        elif isinstance(outcome, Requeue):
+            again = (outcome.status, outcome.error, outcome.failed, outcome.delay)
+            finished = await attempts.finish_requeued(
+                connection, lease.worker_id, [Return(*facts, *again)]
+            )
+        else:
+            raise TypeError(f"{outcome!r} is no end without success")
+        await self._ended(connection, lease, job, finished=finished)
+
+    async def _ended(
+        self,
+        connection: AsyncConnection[Any],
+        lease: Lease,
+        job: LeasedJob,
+        *,
+        finished: attempts.Finished,
+    ) -> None:
+        """Refuse who has lost the lease; else let go whoever waited for the job."""
+        if finished.refused:
+            raise LeaseLost(lease.job_id)
+        if finished.parents:
+            await flows.settle(connection, finished.parents)
+        if job.limit_name is not None:
+            await store.free_place(connection, job)
+
+    # Parts
+
+    @property
+    def _identity(self) -> str:
+        return f"api:{self.caller.tenant_id or '*'}:{self.caller.actor}"
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[AsyncConnection[Any]]:
+        with translated():
+            async with (await self.database.async_spares()).connection() as connection:
+                yield connection
+
+    async def _queues(self, connection: AsyncConnection[Any], worker_id: WorkerId) -> list[str]:
+        queues = await store.queues_of(connection, worker_id, self._identity)
+        if queues is None:
+            raise WorkerGone(worker_id)
+        return queues
+
+    async def _leased(self, connection: AsyncConnection[Any], lease: Lease) -> LeasedJob:
+        await self._queues(connection, lease.worker_id)
+        job = await store.leased_job(connection, lease)
+        if job is None:
+            raise LeaseLost(lease.job_id)
+        return job
+
+    def _redactor(self, job: LeasedJob) -> Redactor:
+        """Knows what must not be seen of the job's payload."""
+        keys = key_ring(self.database.settings)
+        opened = keys.open(orjson.loads(job.payload), Owner(job.tenant_id, job.definition))
+        return Redactor(opened.secrets | secrets_in(opened.payload, job.secret_paths))
+
+
+def _failure(job: LeasedJob, error: str, *, may_retry: bool, delay: timedelta | None) -> Outcome:
+    if not may_retry:
+        return End(JobState.FAILED, AttemptStatus.FAILED, error, failed=1)
+    trials = Trials(job.failures, job.max_attempts, job.backoff)
+    outcome = of_failure(error, trials, random=random.random)
+    if delay is not None and isinstance(outcome, Requeue):
+        return Requeue(outcome.status, outcome.error, delay, failed=1)
+    return outcome
+
+
+def _encoded(value: Any) -> bytes:
+    if holds_nul(value):
+        raise InvalidPayload("it holds a NUL byte, which PostgreSQL refuses")
+    return orjson.dumps(value)

@@ -1,0 +1,43 @@
+-- name: own_worker
+-- scope: system
+-- The queues of a worker over the API that has its lease; no row if it has not, or is another's.
+select queues from mainspring.workers
+ where worker_id = %(worker_id)s::bigint and process_identity = %(identity)s and expires_at > now();
+
+-- name: held_job
+-- scope: system
+-- What is needed to carry out a report on a job that a worker runs; no row if it does not any more.
+select job.tenant_id, job.definition, job.payload::text, job.failures, job.max_attempts,
+       job.limit_name, job.limit_key,
+       (extract(epoch from now() - job.started_at) * 1000000)::bigint,
+       defined.backoff_base, defined.backoff_factor, defined.backoff_cap, defined.backoff_jitter,
+       defined.secret_paths::text
+  from mainspring.jobs as job
+  left join mainspring.definition_versions as defined
+         on defined.key = job.definition and defined.version = job.definition_version
+ where job.job_id = %(job_id)s::bigint and job.fence = %(fence)s::bigint
+   and job.worker_id = %(worker_id)s::bigint;
+
+-- name: to_stop
+-- scope: system
+-- The jobs of a worker that it is to stop: those it was asked to, and those over their time.
+select job.job_id, job.fence,
+       case when job.cancel_requested_at is not null then coalesce(job.last_error, 'canceled')
+            else 'timeout' end
+  from mainspring.jobs as job
+  left join mainspring.definition_versions as defined
+         on defined.key = job.definition and defined.version = job.definition_version
+ where job.worker_id = %(worker_id)s::bigint and job.state = 'running'
+   and (job.cancel_requested_at is not null or job.started_at + defined.timeout < now());
+
+-- name: timeouts
+-- scope: system
+-- How long jobs of definitions may run, in seconds.
+select key, version, extract(epoch from timeout)::float
+  from unnest(%(keys)s::text[], %(versions)s::integer[]) as asked (key, version)
+  join mainspring.definition_versions using (key, version);
+
+-- name: free_place
+-- scope: system
+-- Tells that a place of a limit is free.
+select mainspring.wake_limits(%(limit_name)s, %(limit_key)s, %(tenant_id)s);

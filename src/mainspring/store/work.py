@@ -1,0 +1,108 @@
+"""Statements for workers that are reached over the API."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from psycopg import AsyncConnection
+
+from mainspring.db.statements import load
+from mainspring.domain.retry import Backoff
+from mainspring.domain.secret_paths import Path
+from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
+from mainspring.store.attempts import Report
+from mainspring.store.secrets import read_paths
+
+_STATEMENTS = load("work")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A job that a worker says it runs: which, under which fence, and which worker."""
+
+    worker_id: WorkerId
+    job_id: JobId
+    fence: Fence
+
+    @property
+    def report(self) -> Report:
+        return Report(self.job_id, self.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedJob:
+    """What is needed to carry out a report on a job."""
+
+    tenant_id: TenantId
+    definition: str
+    payload: str
+    failures: int
+    max_attempts: int
+    limit_name: str | None
+    limit_key: str | None
+    ran: int
+    backoff: Backoff
+    secret_paths: tuple[Path, ...]
+
+
+class Stop(NamedTuple):
+    """A job that its worker is to stop, and why."""
+
+    job_id: JobId
+    fence: Fence
+    reason: str
+
+
+async def queues_of(
+    connection: AsyncConnection[Any], worker_id: WorkerId, identity: str
+) -> list[str] | None:
+    """None if the worker has lost its lease, or is someone else's."""
+    params = {"worker_id": worker_id, "identity": identity}
+    row = await (await connection.execute(_STATEMENTS["own_worker"].sql, params)).fetchone()
+    return None if row is None else list(row[0])
+
+
+async def leased_job(connection: AsyncConnection[Any], lease: Lease) -> LeasedJob | None:
+    params = {"worker_id": lease.worker_id, "job_id": lease.job_id, "fence": lease.fence}
+    row = await (await connection.execute(_STATEMENTS["held_job"].sql, params)).fetchone()
+    if row is None:
+        return None
+    tenant_id, definition, payload, failures, max_attempts, limit_name, limit_key, ran = row[:8]
+    base, factor, cap, jitter, paths = row[8:]
+    return LeasedJob(
+        tenant_id=TenantId(tenant_id),
+        definition=definition,
+        payload=payload,
+        failures=failures,
+        max_attempts=max_attempts,
+        limit_name=limit_name,
+        limit_key=limit_key,
+        ran=ran,
+        backoff=Backoff() if base is None else Backoff(base, factor, cap, jitter),
+        secret_paths=read_paths(paths) if paths else (),
+    )
+
+
+async def to_stop(connection: AsyncConnection[Any], worker_id: WorkerId) -> list[Stop]:
+    cursor = await connection.execute(_STATEMENTS["to_stop"].sql, {"worker_id": worker_id})
+    return [Stop(JobId(row[0]), Fence(row[1]), row[2]) for row in await cursor.fetchall()]
+
+
+async def timeouts(
+    connection: AsyncConnection[Any], versions: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], timedelta]:
+    """How long jobs of versions of definitions may run."""
+    asked = sorted(set(versions))
+    params = {"keys": [key for key, _ in asked], "versions": [number for _, number in asked]}
+    cursor = await connection.execute(_STATEMENTS["timeouts"].sql, params)
+    return {(row[0], row[1]): timedelta(seconds=row[2]) for row in await cursor.fetchall()}
+
+
+async def free_place(connection: AsyncConnection[Any], job: LeasedJob) -> None:
+    params = {
+        "limit_name": job.limit_name,
+        "limit_key": job.limit_key,
+        "tenant_id": job.tenant_id,
+    }
+    await connection.execute(_STATEMENTS["free_place"].sql, params)

