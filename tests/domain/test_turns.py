@@ -317,3 +317,17 @@ def test_a_hundred_lanes_in_any_batch_all_get_the_same(places):
 
     had = {100 - len(jobs) for jobs in backlog.values()}
     assert max(had) - min(had) <= 1
+
+
+def test_what_was_given_back_unstarted_costs_a_lane_nothing():
+    turns = turns_of({A: 1, B: 2})
+    backlog = backlog_of({A: 100, B: 30})
+    taken = claim(turns, backlog, 60)
+    assert len(taken[B]) == 30
+
+    turns.returned({lane: len(jobs) for lane, jobs in taken.items()})
+    for lane, jobs in taken.items():
+        backlog[lane] = jobs + backlog[lane]
+
+    again = claim(turns, backlog, 45)
+    assert {lane: len(jobs) for lane, jobs in again.items()} == {A: 15, B: 30}

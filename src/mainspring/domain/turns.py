@@ -102,6 +102,12 @@ class Turns:
                 empty.append(lane)
         return empty
 
+    def returned(self, given: Mapping[Lane, int]) -> None:
+        """These jobs were given back unstarted: their lanes have work, and owe nothing for it."""
+        for lane, count in given.items():
+            self.turns[lane] = self.turns.get(lane, 0.0) - count * self._step(lane)
+            self.live.add(lane)
+
     def in_turn(self, waiting: Mapping[Lane, Sequence[T]]) -> list[T]:
         """All that waits in the order it starts: by priority, then by turn. What a lane holds
         was the last it gave, and keeps its order."""

@@ -281,6 +281,10 @@ class Claimer:
         if time.monotonic() - claimed_at < _STALE_AFTER:
             return []
         self.pace.stall()
+        for lane, jobs in by_lane(self.buffer).items():
+            first = min(job.id for job in jobs)
+            self._lanes.told(Waiting(lane, first))
+            self._turns.returned({lane: len(jobs)})
         return self.take_all()
 
     def take_all(self) -> list[Report]:
