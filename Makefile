@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help up test check fix bench bench-quick soak schema clean
+.PHONY: help up test check fix bench bench-quick soak client schema clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,9 @@ bench-quick: $(INSTALLED) ## Measure with small numbers, to see that the benchma
 
 soak: $(INSTALLED) ## Run the tests that take minutes.
 	@$(PY) -m pytest -m soak
+
+client: $(INSTALLED) ## Write the async client anew from the blocking one.
+	@$(PY) tools/write_async_client.py
 
 schema: $(INSTALLED) ## Write src/mainspring/sql/schema.sql anew from the migrations.
 	@$(PY) -m mainspring.db.dump

@@ -6,12 +6,15 @@ import typing as _typing
 __version__ = "0.1.0"
 
 __all__ = [
+    "ApiError",
     "Approval",
+    "AsyncClient",
     "Attempt",
     "AttemptStatus",
     "Backoff",
     "Cancel",
     "CatchUp",
+    "Client",
     "Context",
     "DefinitionState",
     "Dispatch",
@@ -57,7 +60,9 @@ __all__ = [
 
 _HOMES = {
     "app": ("Mainspring",),
+    "client": ("AsyncClient", "Client"),
     "domain.approvals": ("Approval", "Vote"),
+    "domain.client_errors": ("ApiError",),
     "domain.cron": ("DstFold", "DstGap"),
     "domain.definitions": ("DefinitionState",),
     "domain.errors": ("MainspringError",),
@@ -82,7 +87,9 @@ _HOMES = {
 
 if _typing.TYPE_CHECKING:
     from mainspring.app import Mainspring
+    from mainspring.client import AsyncClient, Client
     from mainspring.domain.approvals import Approval, Vote
+    from mainspring.domain.client_errors import ApiError
     from mainspring.domain.cron import DstFold, DstGap
     from mainspring.domain.definitions import DefinitionState
     from mainspring.domain.errors import MainspringError

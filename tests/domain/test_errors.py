@@ -5,13 +5,16 @@ import re
 
 import pytest
 
-from mainspring.domain import access_errors, errors
+from mainspring.domain import access_errors, client_errors, errors, secret_errors
 from mainspring.domain.database_errors import all_errors
 from mainspring.domain.errors import MainspringError, UnknownDefinition
 from mainspring.domain.types import EventId, JobId, JobState
 
 DRAWN = re.compile(r"^([│ ]*(?:[├└]── )?)([A-Z]\w+)", re.MULTILINE)
 SAMPLES = {
+    "status": 404,
+    "said": "job_not_found",
+    "detail": "there is no job 7",
     "worker_id": 7,
     "size": 2_000_000,
     "limit": 1_048_576,
@@ -67,7 +70,8 @@ def test_every_code_is_one_of_a_kind():
     codes = [kind.code for kind in all_errors()]
 
     assert len(codes) == len(set(codes)) > 20
-    assert access_errors.Forbidden.code in codes
+    for known in (access_errors.Forbidden, client_errors.ApiError, secret_errors.UnreadableSecret):
+        assert known.code in codes
     assert all(re.fullmatch(r"[a-z_]+", code) for code in codes)
 
 

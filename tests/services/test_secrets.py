@@ -13,9 +13,9 @@ from mainspring.domain.errors import (
     IdempotencyConflict,
     InvalidPayload,
     SettingsError,
-    UnreadableSecret,
 )
 from mainspring.domain.keys import read_keys
+from mainspring.domain.secret_errors import UnreadableSecret
 from mainspring.domain.types import TenantId
 from mainspring.services.secrets import KeyRing, Owner, generate_key
 from mainspring.settings import load

@@ -41,7 +41,9 @@ MainspringError
 │   └── PersonNotFound
 ├── Unauthenticated            nobody we know is asking; in access_errors
 ├── Forbidden                  the caller is known, and may not do this
-├── UnreadableSecret           an encrypted value, and no key that fits
+├── UnreadableSecret           an encrypted value, and no key that fits; in secret_errors
+├── ApiError                   the server refused what a client asked; in client_errors
+├── ServerUnreachable          no server answered a client; in client_errors
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
 └── DatabaseError              the database cannot be used as it is; in database_errors
@@ -351,22 +353,6 @@ class TriggerNotFound(NotFoundError):
         hint = f"; did you mean {suggestion!r}?" if suggestion else ""
         super().__init__(f"there is no trigger {name!r}{hint}")
         self.name, self.suggestion = name, suggestion
-
-
-class UnreadableSecret(MainspringError):
-    """An encrypted value cannot be read; without a `key_id` no key will ever fit."""
-
-    code = "unreadable_secret"
-
-    def __init__(self, field: str, key_id: str | None) -> None:
-        problem = (
-            "was changed, or moved from another field, definition or tenant"
-            if key_id is None
-            else f"is encrypted with the key {key_id}, which is none of this process's "
-            "MAINSPRING_ENCRYPTION_KEYS"
-        )
-        super().__init__(f"{field} {problem}")
-        self.field, self.key_id = field, key_id
 
 
 class TenantNotFound(NotFoundError):

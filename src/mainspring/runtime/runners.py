@@ -23,7 +23,7 @@ from typing import Any, assert_never
 
 from mainspring import telemetry
 from mainspring.domain.definitions import Handler
-from mainspring.domain.errors import InvalidPayload, LeaseLost, UnreadableSecret
+from mainspring.domain.errors import InvalidPayload, LeaseLost
 from mainspring.domain.jobs import Cancel, Fail
 from mainspring.domain.outcomes import (
     End,
@@ -36,6 +36,7 @@ from mainspring.domain.outcomes import (
     of_failure,
     of_stop,
 )
+from mainspring.domain.secret_errors import UnreadableSecret
 from mainspring.domain.secret_paths import SEAL
 from mainspring.domain.types import AttemptStatus, ExecutionMode, JobState
 from mainspring.runtime.context import Context, Facilities

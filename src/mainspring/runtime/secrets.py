@@ -12,9 +12,9 @@ from mainspring import telemetry
 from mainspring.db.calls import arun
 from mainspring.db.spares import AsyncSpares
 from mainspring.domain.definitions import Handler
-from mainspring.domain.errors import UnreadableSecret
 from mainspring.domain.outcomes import AttemptFailed
 from mainspring.domain.redaction import NO_SECRETS, Redactor
+from mainspring.domain.secret_errors import UnreadableSecret
 from mainspring.domain.secret_paths import Path, secrets_in
 from mainspring.runtime.held import HeldJob
 from mainspring.services.secrets import KeyRing, Owner

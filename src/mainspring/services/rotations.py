@@ -7,7 +7,8 @@ import orjson
 
 from mainspring.db.access import Database
 from mainspring.db.calls import Call
-from mainspring.domain.errors import SettingsError, UnreadableSecret
+from mainspring.domain.errors import SettingsError
+from mainspring.domain.secret_errors import UnreadableSecret
 from mainspring.services.secrets import KeyRing, Owner, key_ring
 from mainspring.store import secrets as store
 from mainspring.store.secrets import SealedJob, SealedSchedule

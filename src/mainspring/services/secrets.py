@@ -20,8 +20,9 @@ import orjson
 
 from mainspring.db.access import Database
 from mainspring.db.calls import Call
-from mainspring.domain.errors import InvalidPayload, SettingsError, UnreadableSecret
+from mainspring.domain.errors import InvalidPayload, SettingsError
 from mainspring.domain.keys import Key, read_keys, write_key
+from mainspring.domain.secret_errors import UnreadableSecret
 from mainspring.domain.secret_paths import (
     REDACTED,
     SEAL,

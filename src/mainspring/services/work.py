@@ -21,10 +21,11 @@ from mainspring.db.access import Database
 from mainspring.db.translate import translated
 from mainspring.domain.access import Caller
 from mainspring.domain.access_errors import WorkerGone
-from mainspring.domain.errors import InvalidPayload, LeaseLost, UnreadableSecret
+from mainspring.domain.errors import InvalidPayload, LeaseLost
 from mainspring.domain.jobs import Progress, ensure_queue, holds_nul
 from mainspring.domain.outcomes import End, Outcome, Requeue, Trials, clean, of_failure
 from mainspring.domain.redaction import Redactor
+from mainspring.domain.secret_errors import UnreadableSecret
 from mainspring.domain.secret_paths import secrets_in
 from mainspring.domain.types import (
     AttemptStatus,

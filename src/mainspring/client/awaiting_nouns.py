@@ -1,0 +1,389 @@
+"""The nouns of the async client, written by `tools/write_async_client.py`."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from mainspring.api.models.definitions import DefinitionModel, LimitModel
+from mainspring.api.models.events import EmittedModel, EventModel, RehearsedModel, TriggerModel
+from mainspring.api.models.flows import (
+    ApprovalModel,
+    CountModel,
+    FlowJobModel,
+    FlowModel,
+    StartedModel,
+)
+from mainspring.api.models.jobs import (
+    AttemptModel,
+    Attempts,
+    EnqueuedManyModel,
+    EnqueuedModel,
+    JobModel,
+    StateModel,
+    SummaryModel,
+)
+from mainspring.api.models.parts import Page
+from mainspring.api.models.schedules import (
+    FilledModel,
+    Filling,
+    FireModel,
+    Fires,
+    ScheduleModel,
+    SlotModel,
+    TriggeredModel,
+)
+from mainspring.api.models.streams import WatchedModel
+from mainspring.api.models.tenants import (
+    CreatedTokenModel,
+    LoginModel,
+    PersonModel,
+    TenantModel,
+    TokenModel,
+)
+from mainspring.client.asking import Ask, act, create, given, new_key
+
+if TYPE_CHECKING:
+    from mainspring.client.awaiting import AsyncClient
+
+
+class Noun:
+    """The things of one kind."""
+
+    def __init__(self, client: "AsyncClient") -> None:
+        self._client = client
+
+
+class Jobs(Noun):
+    """`client.jobs`."""
+
+    async def enqueue(
+        self,
+        definition: str,
+        payload: dict[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+        **options: Any,
+    ) -> EnqueuedModel:
+        """Enqueue a job. A key of its own makes it safe to send again when the answer is lost."""
+        body = {"definition": definition, "payload": payload or {}, **given(**options)}
+        headers = {"Idempotency-Key": idempotency_key or new_key()}
+        ask = Ask("POST", "/jobs", body=body, headers=headers, is_safe=True)
+        return await self._client.ask(ask, EnqueuedModel)
+
+    async def enqueue_many(
+        self, definition: str, payloads: Sequence[dict[str, Any]], **options: Any
+    ) -> EnqueuedManyModel:
+        """Enqueue jobs of one definition together: all or none."""
+        body = {"definition": definition, "payloads": list(payloads), **given(**options)}
+        return await self._client.ask(Ask("POST", "/jobs/bulk", body=body), EnqueuedManyModel)
+
+    def list(self, *, limit: int = 100, **filters: Any) -> AsyncIterator[JobModel]:
+        """All jobs that pass, the newest first; `limit` is the size of a page."""
+        ask = Ask("GET", "/jobs", {**filters, "limit": limit})
+        return self._client.pages(ask, Page[JobModel])
+
+    async def page(
+        self, *, limit: int = 50, cursor: str | None = None, **filters: Any
+    ) -> Page[JobModel]:
+        params = {**filters, "limit": limit, "cursor": cursor}
+        return await self._client.ask(Ask("GET", "/jobs", params), Page[JobModel])
+
+    async def get(self, job_id: int) -> JobModel:
+        return await self._client.ask(Ask("GET", f"/jobs/{job_id}"), JobModel)
+
+    async def attempts(self, job_id: int) -> Sequence[AttemptModel]:
+        """First to last."""
+        return (await self._client.ask(Ask("GET", f"/jobs/{job_id}/attempts"), Attempts)).items
+
+    async def cancel(self, job_id: int, reason: str = "") -> StateModel:
+        """Canceled at once, or running where it was asked to stop."""
+        return await self._client.ask(act(f"/jobs/{job_id}/cancel", {"reason": reason}), StateModel)
+
+    async def retry(self, job_id: int, payload: dict[str, Any] | None = None) -> StateModel:
+        """Put a failed, dead-lettered or canceled job back."""
+        body = given(payload=payload)
+        return await self._client.ask(Ask("POST", f"/jobs/{job_id}/retry", body=body), StateModel)
+
+    async def delete(self, job_id: int) -> None:
+        await self._client.do(Ask("DELETE", f"/jobs/{job_id}"))
+
+    async def summary(self) -> SummaryModel:
+        return await self._client.ask(Ask("GET", "/jobs/summary"), SummaryModel)
+
+    async def follow(self, job_id: int) -> AsyncIterator[WatchedModel]:
+        """The job, whenever it changes, until it has ended."""
+        async for name, data in self._client.stream(f"/jobs/{job_id}/stream"):
+            if name == "job":
+                yield WatchedModel.model_validate_json(data)
+
+
+class Definitions(Noun):
+    """`client.definitions`."""
+
+    def list(self, **filters: Any) -> AsyncIterator[DefinitionModel]:
+        return self._client.pages(Ask("GET", "/definitions", filters), Page[DefinitionModel])
+
+    async def get(self, key: str) -> DefinitionModel:
+        return await self._client.ask(Ask("GET", f"/definitions/{key}"), DefinitionModel)
+
+    async def create(self, key: str, kind: str, **fields: Any) -> DefinitionModel:
+        body = {"key": key, "kind": kind, **fields}
+        return await self._client.ask(create("/definitions", body), DefinitionModel)
+
+    async def update(self, key: str, **changes: Any) -> DefinitionModel:
+        return await self._client.ask(
+            Ask("PATCH", f"/definitions/{key}", body=changes), DefinitionModel
+        )
+
+    async def activate(self, key: str) -> DefinitionModel:
+        return await self._client.ask(act(f"/definitions/{key}/activate"), DefinitionModel)
+
+    async def deactivate(self, key: str) -> DefinitionModel:
+        return await self._client.ask(act(f"/definitions/{key}/deactivate"), DefinitionModel)
+
+
+class Limits(Noun):
+    """`client.limits`."""
+
+    def list(self) -> AsyncIterator[LimitModel]:
+        return self._client.pages(Ask("GET", "/limits"), Page[LimitModel])
+
+    async def get(self, name: str) -> LimitModel:
+        return await self._client.ask(Ask("GET", f"/limits/{name}"), LimitModel)
+
+    async def set(self, name: str, **fields: Any) -> LimitModel:
+        """What is left out is not limited."""
+        return await self._client.ask(
+            Ask("PUT", f"/limits/{name}", body=given(**fields)), LimitModel
+        )
+
+    async def remove(self, name: str) -> None:
+        await self._client.do(Ask("DELETE", f"/limits/{name}"))
+
+
+class Schedules(Noun):
+    """`client.schedules`."""
+
+    def list(self, **filters: Any) -> AsyncIterator[ScheduleModel]:
+        return self._client.pages(Ask("GET", "/schedules", filters), Page[ScheduleModel])
+
+    async def get(self, name: str) -> ScheduleModel:
+        return await self._client.ask(Ask("GET", f"/schedules/{name}"), ScheduleModel)
+
+    async def create(self, name: str, definition: str, **fields: Any) -> ScheduleModel:
+        body = {"name": name, "definition": definition, **given(**fields)}
+        return await self._client.ask(create("/schedules", body), ScheduleModel)
+
+    async def update(self, name: str, **changes: Any) -> ScheduleModel:
+        return await self._client.ask(
+            Ask("PATCH", f"/schedules/{name}", body=changes), ScheduleModel
+        )
+
+    async def delete(self, name: str) -> None:
+        await self._client.do(Ask("DELETE", f"/schedules/{name}"))
+
+    async def enable(self, name: str) -> ScheduleModel:
+        return await self._client.ask(act(f"/schedules/{name}/enable"), ScheduleModel)
+
+    async def disable(self, name: str, reason: str | None = None) -> ScheduleModel:
+        body = given(reason=reason)
+        return await self._client.ask(act(f"/schedules/{name}/disable", body), ScheduleModel)
+
+    async def pause(self, name: str, until: datetime | None = None) -> ScheduleModel:
+        body = given(until=until)
+        return await self._client.ask(act(f"/schedules/{name}/pause", body), ScheduleModel)
+
+    async def resume(self, name: str) -> ScheduleModel:
+        return await self._client.ask(act(f"/schedules/{name}/resume"), ScheduleModel)
+
+    async def trigger(self, name: str, *, force: bool = False, wait: float = 0) -> TriggeredModel:
+        """Fire it now."""
+        body = {"force": force, "wait": wait}
+        return await self._client.ask(
+            Ask("POST", f"/schedules/{name}/trigger", body=body), TriggeredModel
+        )
+
+    async def backfill(
+        self, name: str, start: datetime, end: datetime, **options: Any
+    ) -> Sequence[FilledModel]:
+        """Enqueue the past slots of a range that had no job."""
+        body = {"start": start, "end": end, **given(**options)}
+        return (await self._client.ask(act(f"/schedules/{name}/backfill", body), Filling)).items
+
+    def history(self, name: str, **filters: Any) -> AsyncIterator[SlotModel]:
+        """Its slots, the newest first."""
+        ask = Ask("GET", f"/schedules/{name}/history", filters)
+        return self._client.pages(ask, Page[SlotModel])
+
+    async def preview(
+        self, name: str, *, count: int = 10, after: datetime | None = None
+    ) -> Sequence[FireModel]:
+        """Its next slots."""
+        ask = Ask("GET", f"/schedules/{name}/preview", given(count=count, after=after))
+        return (await self._client.ask(ask, Fires)).items
+
+
+class Events(Noun):
+    """`client.events`."""
+
+    async def emit(
+        self,
+        name: str,
+        context: dict[str, Any] | None = None,
+        *,
+        correlation_id: str | None = None,
+    ) -> EmittedModel:
+        """Say that something happened."""
+        body = {"name": name, "context": context or {}, **given(correlation_id=correlation_id)}
+        return await self._client.ask(create("/events", body), EmittedModel)
+
+    def list(self, **filters: Any) -> AsyncIterator[EventModel]:
+        return self._client.pages(Ask("GET", "/events", filters), Page[EventModel])
+
+    async def get(self, event_id: int) -> EventModel:
+        return await self._client.ask(Ask("GET", f"/events/{event_id}"), EventModel)
+
+    async def replay(self, event_id: int, trigger: str | None = None) -> EventModel:
+        """Give it to its triggers once more, or to one of them."""
+        body = given(trigger=trigger)
+        return await self._client.ask(
+            Ask("POST", f"/events/{event_id}/replay", body=body), EventModel
+        )
+
+
+class Triggers(Noun):
+    """`client.triggers`."""
+
+    def list(self, **filters: Any) -> AsyncIterator[TriggerModel]:
+        return self._client.pages(Ask("GET", "/triggers", filters), Page[TriggerModel])
+
+    async def get(self, name: str) -> TriggerModel:
+        return await self._client.ask(Ask("GET", f"/triggers/{name}"), TriggerModel)
+
+    async def create(
+        self, name: str, *, event: str, definition: str, **fields: Any
+    ) -> TriggerModel:
+        body = {"name": name, "event": event, "definition": definition, **given(**fields)}
+        return await self._client.ask(create("/triggers", body), TriggerModel)
+
+    async def update(self, name: str, **changes: Any) -> TriggerModel:
+        return await self._client.ask(Ask("PATCH", f"/triggers/{name}", body=changes), TriggerModel)
+
+    async def delete(self, name: str) -> None:
+        await self._client.do(Ask("DELETE", f"/triggers/{name}"))
+
+    async def enable(self, name: str) -> TriggerModel:
+        return await self._client.ask(act(f"/triggers/{name}/enable"), TriggerModel)
+
+    async def disable(self, name: str) -> TriggerModel:
+        return await self._client.ask(act(f"/triggers/{name}/disable"), TriggerModel)
+
+    async def test(
+        self, name: str, context: dict[str, Any] | None = None, *, event: str | None = None
+    ) -> dict[str, Any]:
+        """The payload that such an event would make."""
+        body = {"context": context or {}, **given(event=event)}
+        return (await self._client.ask(act(f"/triggers/{name}/test", body), RehearsedModel)).payload
+
+
+class Flows(Noun):
+    """`client.flows`."""
+
+    async def start(self, name: str, steps: Sequence[Mapping[str, Any]]) -> StartedModel:
+        """Enqueue jobs that wait for each other: a step has a name, `step`, and others `after`."""
+        return await self._client.ask(
+            create("/flows", {"name": name, "steps": steps}), StartedModel
+        )
+
+    def list(self) -> AsyncIterator[FlowModel]:
+        return self._client.pages(Ask("GET", "/flows"), Page[FlowModel])
+
+    async def get(self, flow_id: int) -> FlowModel:
+        return await self._client.ask(Ask("GET", f"/flows/{flow_id}"), FlowModel)
+
+    def jobs(self, flow_id: int) -> AsyncIterator[FlowJobModel]:
+        return self._client.pages(Ask("GET", f"/flows/{flow_id}/jobs"), Page[FlowJobModel])
+
+    async def cancel(self, flow_id: int, reason: str = "") -> CountModel:
+        return await self._client.ask(
+            act(f"/flows/{flow_id}/cancel", {"reason": reason}), CountModel
+        )
+
+    async def retry(self, flow_id: int) -> CountModel:
+        return await self._client.ask(Ask("POST", f"/flows/{flow_id}/retry"), CountModel)
+
+
+class Approvals(Noun):
+    """`client.approvals`."""
+
+    async def list(self) -> AsyncIterator[ApprovalModel]:
+        """Jobs that await approval, the longest waiting first."""
+        return self._client.pages(Ask("GET", "/approvals"), Page[ApprovalModel])
+
+    async def get(self, job_id: int) -> ApprovalModel:
+        return await self._client.ask(Ask("GET", f"/approvals/{job_id}"), ApprovalModel)
+
+    async def approve(self, job_id: int, reason: str = "") -> StateModel:
+        return await self._client.ask(
+            act(f"/jobs/{job_id}/approve", {"reason": reason}), StateModel
+        )
+
+    async def reject(self, job_id: int, reason: str) -> StateModel:
+        return await self._client.ask(act(f"/jobs/{job_id}/reject", {"reason": reason}), StateModel)
+
+
+class Tenants(Noun):
+    """`client.tenants`."""
+
+    def list(self) -> AsyncIterator[TenantModel]:
+        return self._client.pages(Ask("GET", "/tenants"), Page[TenantModel])
+
+    async def get(self, name: str) -> TenantModel:
+        return await self._client.ask(Ask("GET", f"/tenants/{name}"), TenantModel)
+
+    async def create(self, name: str, **fields: Any) -> TenantModel:
+        return await self._client.ask(create("/tenants", {"name": name, **fields}), TenantModel)
+
+    async def update(self, name: str, **changes: Any) -> TenantModel:
+        return await self._client.ask(Ask("PATCH", f"/tenants/{name}", body=changes), TenantModel)
+
+
+class People(Noun):
+    """`client.people`."""
+
+    def list(self) -> AsyncIterator[PersonModel]:
+        return self._client.pages(Ask("GET", "/people"), Page[PersonModel])
+
+    async def get(self, name: str) -> PersonModel:
+        return await self._client.ask(Ask("GET", f"/people/{name}"), PersonModel)
+
+    async def create(self, name: str, role: str) -> PersonModel:
+        return await self._client.ask(create("/people", {"name": name, "role": role}), PersonModel)
+
+    async def change(self, name: str, **changes: Any) -> PersonModel:
+        return await self._client.ask(Ask("PATCH", f"/people/{name}", body=changes), PersonModel)
+
+    async def delete(self, name: str) -> None:
+        await self._client.do(Ask("DELETE", f"/people/{name}"))
+
+    async def open_login(self, name: str) -> LoginModel:
+        """A link with which the person logs in, once and soon."""
+        return await self._client.ask(Ask("POST", f"/people/{name}/login"), LoginModel)
+
+
+class Tokens(Noun):
+    """`client.tokens`."""
+
+    def list(self, *, ended: bool = False) -> AsyncIterator[TokenModel]:
+        return self._client.pages(Ask("GET", "/tokens", {"ended": ended}), Page[TokenModel])
+
+    async def get(self, name: str) -> TokenModel:
+        return await self._client.ask(Ask("GET", f"/tokens/{name}"), TokenModel)
+
+    async def create(self, name: str, role: str, **fields: Any) -> CreatedTokenModel:
+        """The only time its text is shown."""
+        body = {"name": name, "role": role, **given(**fields)}
+        return await self._client.ask(Ask("POST", "/tokens", body=body), CreatedTokenModel)
+
+    async def revoke(self, name: str) -> TokenModel:
+        return await self._client.ask(act(f"/tokens/{name}/revoke"), TokenModel)

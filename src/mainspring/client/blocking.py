@@ -1,0 +1,160 @@
+"""The blocking client; `tools/write_async_client.py` writes the async one from it."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, Self, TypeVar
+
+import httpx
+from pydantic import BaseModel
+
+from mainspring.api.models.parts import Page
+from mainspring.api.models.tenants import (
+    AuditModel,
+    CallerModel,
+    QueueModel,
+    Queues,
+    WorkerModel,
+    Workers,
+)
+from mainspring.client import asking
+from mainspring.client.asking import TRIES, Ask, EventReader, given
+from mainspring.client.nouns import (
+    Approvals,
+    Definitions,
+    Events,
+    Flows,
+    Jobs,
+    Limits,
+    People,
+    Schedules,
+    Tenants,
+    Tokens,
+    Triggers,
+)
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Client:
+    """The REST API of one server. `tenant` is whose things an operator means."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        tenant: str | None = None,
+        timeout: float = 30.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.url, self._tenant = url.rstrip("/"), tenant
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=timeout,
+            transport=transport,
+        )
+        self.jobs = Jobs(self)
+        self.definitions = Definitions(self)
+        self.limits = Limits(self)
+        self.schedules = Schedules(self)
+        self.events = Events(self)
+        self.triggers = Triggers(self)
+        self.flows = Flows(self)
+        self.approvals = Approvals(self)
+        self.tenants = Tenants(self)
+        self.people = People(self)
+        self.tokens = Tokens(self)
+
+    def me(self) -> CallerModel:
+        """Who the token is, and what it may do."""
+        return self.ask(Ask("GET", "/me"), CallerModel)
+
+    def workers(self) -> list[WorkerModel]:
+        return self.ask(Ask("GET", "/workers"), Workers).items
+
+    def queues(self) -> list[QueueModel]:
+        return self.ask(Ask("GET", "/queues"), Queues).items
+
+    def audit(
+        self, *, actor: str | None = None, noun: str | None = None, subject: str | None = None
+    ) -> Iterator[AuditModel]:
+        """What was changed, the newest first."""
+        ask = Ask("GET", "/audit", given(actor=actor, noun=noun, subject=subject))
+        return self.pages(ask, Page[AuditModel])
+
+    def ask(self, ask: Ask, model: type[Model]) -> Model:
+        """What the server answers; raises ApiError for what it refuses."""
+        return asking.read(self.send(ask), model)
+
+    def do(self, ask: Ask) -> None:
+        """The same where there is nothing to answer."""
+        asking.ensure_ok(self.send(ask))
+
+    def send(self, ask: Ask) -> httpx.Response:
+        """The answer, after some tries where trying again is safe."""
+        arguments = self._arguments(ask)
+        for number in range(TRIES):
+            response, trouble = None, None
+            try:
+                response = self._http.request(ask.method, ask.url, **arguments)
+            except httpx.TransportError as error:
+                trouble = error
+            pause = asking.pause_of(response, number) if ask.may_repeat else None
+            if pause is not None and number + 1 < TRIES:
+                time.sleep(pause)
+            elif response is not None:
+                return response
+            else:
+                break
+        raise asking.unreachable(self.url, trouble or OSError("no answer"))
+
+    def pages(self, ask: Ask, model: type[Page[Model]]) -> Iterator[Model]:
+        """Every item of a list, page by page as they are asked for."""
+        cursor = None
+        while True:
+            params = {**ask.params, **given(cursor=cursor)}
+            page = self.ask(Ask(ask.method, ask.path, params), model)
+            for item in page.items:  # noqa: UP028 - an async generator has no yield from
+                yield item
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def stream(self, path: str) -> Iterator[tuple[str, bytes]]:
+        """The events of a stream; one that breaks off is taken up again."""
+        reader, failures = EventReader(), 0
+        while True:
+            headers = given(**{"Last-Event-ID": reader.last_id})
+            arguments = self._arguments(Ask("GET", path, headers=headers))
+            try:
+                with self._http.stream("GET", f"{asking.PREFIX}{path}", **arguments) as answer:
+                    if not answer.is_success:
+                        answer.read()
+                        asking.ensure_ok(answer)
+                    for line in answer.iter_lines():
+                        for event in reader.feed(line):
+                            failures = 0
+                            yield event
+                            if event[0] == "end":
+                                return
+            except httpx.TransportError as error:
+                failures += 1
+                if failures > TRIES:
+                    raise asking.unreachable(self.url, error) from error
+            time.sleep(asking.pause_of(None, failures) or 0)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _arguments(self, ask: Ask) -> dict[str, Any]:
+        arguments = ask.arguments()
+        if self._tenant is not None:
+            arguments["params"] = {"tenant": self._tenant, **arguments["params"]}
+        return arguments

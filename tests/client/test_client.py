@@ -1,0 +1,170 @@
+"""The client: every noun, lists by iteration, jobs that are followed, and what is asked again."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import psycopg
+import pytest
+
+from mainspring import ApiError, AsyncClient, Client
+from mainspring.domain.client_errors import ServerUnreachable
+from mainspring.domain.types import JobState
+
+
+def test_a_job_is_enqueued_listed_canceled_retried_and_deleted(client: Client):
+    made = client.jobs.enqueue("work", {"n": 1}, delay=timedelta(hours=1), tags=["a"])
+
+    job = client.jobs.get(made.id)
+    assert (made.is_new, job.payload, job.tags) == (True, {"n": 1}, ["a"])
+    assert job.scheduled_for - job.created_at == timedelta(hours=1)
+    assert client.jobs.cancel(made.id, "no").state is JobState.CANCELED
+    assert client.jobs.retry(made.id, {"n": 2}).state is JobState.QUEUED
+    assert list(client.jobs.attempts(made.id)) == []
+    client.jobs.delete(made.id)
+    with pytest.raises(ApiError, match="there is no job") as refused:
+        client.jobs.get(made.id)
+    assert (refused.value.status, refused.value.said) == (404, "job_not_found")
+
+
+def test_a_list_goes_through_all_pages(client: Client):
+    ids = client.jobs.enqueue_many("work", [{"n": n} for n in range(25)]).ids
+
+    listed = [job.id for job in client.jobs.list(limit=10)]
+
+    assert listed == list(reversed(ids))
+    assert len(client.jobs.page(limit=10).items) == 10
+    assert [job.id for job in client.jobs.list(status=JobState.FAILED)] == []
+    assert client.jobs.summary().counts[JobState.QUEUED] == 25
+
+
+def test_a_job_is_followed_until_it_ends(client: Client, connection: psycopg.Connection):
+    made = client.jobs.enqueue("work")
+    seen = client.jobs.follow(made.id)
+    assert next(seen).job.state is JobState.QUEUED
+
+    timer = threading.Timer(0.1, lambda: client.jobs.cancel(made.id))
+    timer.start()
+
+    assert [told.job.state for told in seen] == [JobState.CANCELED]
+
+
+def test_every_noun_can_be_made_read_changed_and_removed(client: Client):
+    schedule = client.schedules.create(
+        "nightly", "work", cron="0 2 * * *", jitter=timedelta(minutes=1)
+    )
+    assert schedule.jitter == timedelta(minutes=1)
+    assert client.schedules.update("nightly", cron="0 3 * * *").cron == "0 3 * * *"
+    assert client.schedules.disable("nightly", "why").disabled_reason == "why"
+    assert client.schedules.enable("nightly").enabled
+    assert len(client.schedules.preview("nightly", count=3)) == 3
+    assert client.schedules.trigger("nightly").job_id is not None
+    assert len(list(client.schedules.history("nightly"))) == 1
+    now = datetime.now(UTC)
+    filled = client.schedules.backfill("nightly", now - timedelta(days=3), now, dry_run=True)
+    assert len(filled) == 3
+    client.schedules.delete("nightly")
+    assert list(client.schedules.list()) == []
+
+    trigger = client.triggers.create(
+        "on", event="a.*", definition="work", payload={"x": "{{event.x}}"}
+    )
+    assert trigger.is_enabled
+    assert client.triggers.test("on", {"x": 5}) == {"x": 5}
+    assert not client.triggers.disable("on").is_enabled
+    event = client.events.emit("a.b", {"x": 1})
+    assert client.events.get(event.id).name == "a.b"
+    client.triggers.delete("on")
+
+    flow = client.flows.start(
+        "two",
+        [{"step": "a", "definition": "work"}, {"step": "b", "definition": "work", "after": ["a"]}],
+    )
+    assert [job.step for job in client.flows.jobs(flow.id)] == ["a", "b"]
+    assert client.flows.cancel(flow.id).jobs == 2
+
+    assert client.limits.set("shared", concurrency=2).concurrency == 2
+    client.limits.remove("shared")
+    assert client.tenants.create("bell", weight=2).weight == 2
+    assert client.tenants.update("bell", weight=3).weight == 3
+    assert client.people.create("eve", "operator").name == "eve"
+    assert "/login?code=" in client.people.open_login("eve").url
+    client.people.delete("eve")
+    token = client.tokens.create("ci", "operator")
+    assert Client(client.url, token.token).me().actor == "ci"
+    assert client.tokens.revoke("ci").state == "revoked"
+    assert client.me().role == "operator"
+    assert client.workers() == []
+    assert [queue.name for queue in client.queues()] == ["default"]
+    assert next(client.audit(noun="token")).action == "revoke"
+
+
+def test_an_approval_is_given(client: Client):
+    made = client.jobs.enqueue("work", approvals_needed=1)
+
+    assert [each.job_id for each in client.approvals.list()] == [made.id]
+    assert client.approvals.approve(made.id, "fine").state is JobState.QUEUED
+
+
+async def test_the_async_client_does_the_same(server: tuple[str, str]):
+    async with AsyncClient(*server) as client:
+        made = await client.jobs.enqueue("work", {"n": 1})
+        assert [job.id async for job in client.jobs.list()] == [made.id]
+        states = []
+        async for told in client.jobs.follow(made.id):
+            states.append(told.job.state)
+            await client.jobs.cancel(made.id)
+        assert states == [JobState.QUEUED, JobState.CANCELED]
+        assert (await client.me()).role == "operator"
+
+
+class Flaky(httpx.BaseTransport):
+    """A server that does not answer at first."""
+
+    def __init__(self, failures: int, status: int | None = None) -> None:
+        self.failures, self.status = failures, status
+        self.asked: list[httpx.Request] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        if len(self.asked) <= self.failures:
+            if self.status is None:
+                raise httpx.ConnectError("refused")
+            return httpx.Response(self.status, headers={"Retry-After": "0"})
+        return httpx.Response(201, json={"id": "7", "is_new": True})
+
+
+@pytest.mark.parametrize("status", [None, 503, 429])
+def test_what_is_safe_is_asked_again_under_the_same_key(status: int | None):
+    transport = Flaky(2, status)
+    client = Client("http://server", "msk", transport=transport)
+
+    assert client.jobs.enqueue("work").id == 7
+    keys = {request.headers["idempotency-key"] for request in transport.asked}
+    assert (len(transport.asked), len(keys)) == (3, 1)
+
+
+def test_what_is_not_safe_is_asked_once():
+    transport = Flaky(1)
+    client = Client("http://server", "msk", transport=transport)
+
+    with pytest.raises(ServerUnreachable, match="cannot reach http://server"):
+        client.jobs.retry(7)
+    assert len(transport.asked) == 1
+
+
+def test_a_server_that_stays_away_is_given_up():
+    transport = Flaky(100)
+    client = Client("http://server", "msk", transport=transport)
+
+    with pytest.raises(ServerUnreachable):
+        client.jobs.get(7)
+    assert len(transport.asked) == 4
+
+
+def test_an_answer_that_is_not_ours_is_told_as_such():
+    transport = httpx.MockTransport(lambda _: httpx.Response(404, text="<html>"))
+    client = Client("http://server", "msk", transport=transport)
+
+    with pytest.raises(ApiError, match="not as Mainspring does"):
+        client.jobs.get(7)
