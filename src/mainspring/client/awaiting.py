@@ -121,7 +121,7 @@ class AsyncClient:
             if cursor is None:
                 return
 
-    async def stream(self, path: str) -> AsyncIterator[tuple[str, bytes]]:
+    async def listen(self, path: str) -> AsyncIterator[tuple[str, bytes]]:
         """The events of a stream; one that breaks off is taken up again."""
         reader, failures = EventReader(), 0
         while True:

@@ -112,7 +112,7 @@ class Jobs(Noun):
 
     async def follow(self, job_id: int) -> AsyncIterator[WatchedModel]:
         """The job, whenever it changes, until it has ended."""
-        async for name, data in self._client.stream(f"/jobs/{job_id}/stream"):
+        async for name, data in self._client.listen(f"/jobs/{job_id}/stream"):
             if name == "job":
                 yield WatchedModel.model_validate_json(data)
 

@@ -121,7 +121,7 @@ class Client:
             if cursor is None:
                 return
 
-    def stream(self, path: str) -> Iterator[tuple[str, bytes]]:
+    def listen(self, path: str) -> Iterator[tuple[str, bytes]]:
         """The events of a stream; one that breaks off is taken up again."""
         reader, failures = EventReader(), 0
         while True:

@@ -110,7 +110,7 @@ class Jobs(Noun):
 
     def follow(self, job_id: int) -> Iterator[WatchedModel]:
         """The job, whenever it changes, until it has ended."""
-        for name, data in self._client.stream(f"/jobs/{job_id}/stream"):
+        for name, data in self._client.listen(f"/jobs/{job_id}/stream"):
             if name == "job":
                 yield WatchedModel.model_validate_json(data)
 
