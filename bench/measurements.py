@@ -13,6 +13,8 @@ JOBS: Final = "jobs"
 SLOTS_PER_SECOND: Final = "slots/s"
 MILLISECONDS: Final = "ms"
 MEBIBYTES: Final = "MiB"
+SECONDS: Final = "s"
+REQUESTS_PER_SECOND: Final = "requests/s"
 _STEADY: Final = 1.5
 
 Figures = Mapping[tuple[str, str], float]

@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from bench.systems.driver import QUEUE
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _CLIENT_SECONDS: Final = 300
+_START_SECONDS: Final = 30
 
 
 Process = subprocess.Popen[bytes]
@@ -72,6 +75,46 @@ def scheduling(
     line = _scheduler_command(system, dsn, command, count=count)
     with _running(line, _environment(dsn, stamps=stamps)) as workers:
         yield workers
+
+
+@contextmanager
+def serving(system: System, dsn: str) -> Iterator[tuple[int, Workers]]:
+    """A server on a port; it answers when the block begins."""
+    port = _free_port()
+    if system.name == OURS:
+        line = [sys.executable, "-m", "mainspring", "server", "--port", str(port)]
+    else:
+        line = [sys.executable, "-m", "bench.systems.bare", "--dsn", dsn, "--port", str(port)]
+    environment = {**_environment(dsn), "MAINSPRING_REQUESTS_PER_MINUTE": "0"}
+    with _running(line, environment) as workers:
+        _wait_for_port(port, workers)
+        yield port, workers
+
+
+def token(dsn: str) -> str:
+    """A new token of an operator."""
+    line = [sys.executable, "-m", "mainspring", "tokens", "create", "bench", "--role", "operator"]
+    done = subprocess.run(line, env=_environment(dsn), capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def _wait_for_port(port: int, workers: Workers) -> None:
+    until = time.monotonic() + _START_SECONDS
+    while time.monotonic() < until:
+        workers.ensure_alive()
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise ProcessFailed(f"nobody listens on port {port}: {workers.output()}")
 
 
 @contextmanager

@@ -142,4 +142,21 @@ TARGETS: Final = (
     # A job costs 1.3 times the spawn at the most.
     Target("command_spawn", "of a bare loop", _to_raw("command_spawn"), 1 / 1.3),
     Target("memory", "MiB", _own("memory"), 150, is_ceiling=True),
+    Target("api_post", "of a bare route", _to_raw("api_post"), 0.5),
+    Target(
+        "api_list_million",
+        "of api_list_thousand",
+        _to_own("api_list_million", "api_list_thousand"),
+        3.0,
+        is_ceiling=True,
+    ),
+    Target(
+        "api_summary_million",
+        "of api_summary_thousand",
+        _to_own("api_summary_million", "api_summary_thousand"),
+        2.0,
+        is_ceiling=True,
+    ),
+    Target("api_streams_memory", "MiB", _own("api_streams_memory"), 200, is_ceiling=True),
+    Target("api_streams_heard", "s", _own("api_streams_heard"), 1.0, is_ceiling=True),
 )

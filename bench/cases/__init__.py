@@ -5,6 +5,7 @@ from typing import Final
 
 from bench.benches import Bench
 from bench.cases import (
+    api,
     commands,
     drain,
     enqueue,
@@ -41,13 +42,16 @@ CASES: Final[Mapping[str, Case]] = {
     "command_spawn": commands.spawn,
     "tick_million": schedules.tick,
     "memory": memory.measure,
+    "api_post": api.post,
+    "api_lists": api.lists,
+    "api_streams": api.streams,
 }
 ONLY_OURS: Final = frozenset(
     {
         *("drain_100_tenants", "drain_beside_limited", "drain_keys", "fair_share"),
-        *("memory", "tick_million"),
+        *("memory", "tick_million", "api_lists", "api_streams"),
     }
 )
-WITHOUT_RIVALS: Final = frozenset({"command_spawn"})
+WITHOUT_RIVALS: Final = frozenset({"api_post", "command_spawn"})
 SCHEDULED: Final = frozenset({"fire_due", "schedule_lateness", "tick_million"})
 QUICK: Final = ("single_enqueue", "bulk_enqueue", "fire_due", "drain_1", "latency")

@@ -10,7 +10,11 @@ from psycopg import errors, sql
 
 from mainspring import settings
 from mainspring.db.access import Database
+from mainspring.domain.jobs import EnqueueOptions
+from mainspring.domain.tokens import digest
+from mainspring.domain.types import TenantId
 from mainspring.services import tokens
+from mainspring.store.jobs import enqueue_as
 
 OF_TENANTS = """
 select c.relname, c.relkind::text from pg_class as c
@@ -251,3 +255,32 @@ def test_whoever_is_not_the_api_is_not_asked(walled: str, connection: psycopg.Co
     whose = {row[0] for row in connection.execute("select tenant_id from mainspring.job_status")}
 
     assert whose == {"default", "acme"}
+
+
+def test_whoever_enqueues_by_a_token_is_let_in_before_anything_is_written(
+    walled: str, connection: psycopg.Connection
+):
+    text = "msk_aaaaaaaa_" + "a" * 43
+    connection.execute(
+        "insert into mainspring.tokens (tenant_id, name, role, prefix, digest, created_by)"
+        " values ('default', 'ci', 'member', 'x', %s, 'test')",
+        (digest(text),),
+    )
+    asked = [
+        enqueue_as(digest(shown), "work", "{}", options=EnqueueOptions(tenant_id=TenantId(whose)))
+        for shown, whose in ((text, "default"), (text, "acme"), ("msk_other", "default"))
+    ]
+    before = connection.execute("select max(job_id) from mainspring.jobs").fetchone()
+
+    ((job_id, _),) = connection.execute(asked[0].sql, asked[0].params).fetchall()
+    states = []
+    for call in asked[1:]:
+        with pytest.raises(psycopg.Error) as refused:
+            connection.execute(call.sql, call.params)
+        states.append(refused.value.sqlstate)
+
+    assert states == ["MS081", "MS080"]
+    made = connection.execute(
+        "select job_id, created_by from mainspring.jobs where job_id > %s", before
+    ).fetchall()
+    assert made == [(job_id, "ci")]

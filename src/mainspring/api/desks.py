@@ -100,9 +100,14 @@ class Desk:
         """Whose jobs alone are meant, for a member."""
         return self.caller.actor if self.caller.role is Role.MEMBER else None
 
+    @property
+    def digest(self) -> bytes:
+        """By which the database knows the caller's token."""
+        return token_rules.digest(self.token)
+
     async def still_welcome(self) -> None:
         """Raise Unauthenticated once the token lets nobody in any more."""
-        await self.reception.caller_of(self.token, token_rules.digest(self.token))
+        await self.reception.caller_of(self.token, self.digest)
 
     @asynccontextmanager
     async def editing(self, noun: str, name: str) -> AsyncIterator[Database]:

@@ -31,6 +31,10 @@ class Acting(Database):
         self._shared = database
         self._enter = enter
 
+    async def arun_entering(self, call: Call) -> list[tuple[Any, ...]]:
+        """A statement that lets the caller in by itself, which saves a good part of the time."""
+        return await self._shared.arun(call)
+
     async def arun(self, call: Call, connection: object = None) -> list[tuple[Any, ...]]:
         if connection is not None:
             return await calls.arun(connection, call)

@@ -3,12 +3,14 @@
 from typing import Any
 
 from mainspring.db.access import Database
+from mainspring.db.acting import Acting
 from mainspring.domain.flows import Step
 from mainspring.domain.jobs import EnqueueOptions
 from mainspring.domain.types import JobId, TenantId
 from mainspring.services import flows, jobs
 from mainspring.services.schemas import SchemaBook
 from mainspring.services.secrets import seal_bulk, seal_request
+from mainspring.store import jobs as store
 
 
 class Submissions:
@@ -18,15 +20,23 @@ class Submissions:
         self._schemas = SchemaBook({})
 
     async def submit(
-        self, database: Database, key: str, payload: object, *, options: EnqueueOptions
+        self,
+        database: Acting,
+        key: str,
+        payload: object,
+        *,
+        options: EnqueueOptions,
+        digest: bytes,
     ) -> tuple[JobId, bool]:
-        """The job's id, and whether it is new."""
+        """The job's id, and whether it is new. The digest is that of the caller's token."""
         settings = database.settings
         request = jobs.plan_enqueue(key, payload, options, limit=settings.max_payload_bytes)
         await self._schemas.aensure(database, key, (payload,))
         if paths := self._schemas.secret_paths(key):
             request = seal_request(request, payload, paths, settings=settings)
-        return await jobs.aenqueue(database, request)
+        call = store.enqueue_as(digest, key, request.payload, options=options)
+        ((job_id, is_new),) = await database.arun_entering(call)
+        return job_id, is_new
 
     async def submit_many(
         self,

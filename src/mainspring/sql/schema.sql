@@ -1983,7 +1983,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.enter(digest bytea) RETURNS void
+CREATE FUNCTION mainspring.enter(digest bytea) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 declare
@@ -2001,6 +2001,7 @@ begin
                            case when shown.role = 'member' then shown.actor else '' end, true),
                 set_config('role', 'mainspring_app', true);
     end if;
+    return true;
 end
 $$;
 

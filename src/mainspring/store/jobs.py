@@ -57,21 +57,27 @@ def enqueue(definition: str, payload: str, options: EnqueueOptions = PLAIN) -> C
     """One job; the row is (job_id, is_new)."""
     if options is PLAIN:
         return Call(_ENQUEUE, {"definition": definition, "payload": payload})
-    return Call(
-        _ENQUEUE_WITH_OPTIONS,
-        {
-            "definition": definition,
-            "payload": payload,
-            "dedupe_key": options.dedupe_key,
-            "dedupe_by": options.dedupe_by,
-            "dedupe_window": options.dedupe_window,
-            "idempotency_key": options.idempotency_key,
-            "on_duplicate": options.on_duplicate,
-            "after": list(options.after) or None,
-            "on_parent_failure": options.on_parent_failure,
-            **common_options(options),
-        },
-    )
+    params = {"definition": definition, "payload": payload, **_all_options(options)}
+    return Call(_ENQUEUE_WITH_OPTIONS, params)
+
+
+def enqueue_as(digest: bytes, definition: str, payload: str, *, options: EnqueueOptions) -> Call:
+    """The same for the bearer of a token, on a connection of our own."""
+    params = {"definition": definition, "payload": payload, **_all_options(options)}
+    return Call(_STATEMENTS["enqueue_as"].sql, {**params, "digest": digest})
+
+
+def _all_options(options: EnqueueOptions) -> dict[str, Any]:
+    return {
+        "dedupe_key": options.dedupe_key,
+        "dedupe_by": options.dedupe_by,
+        "dedupe_window": options.dedupe_window,
+        "idempotency_key": options.idempotency_key,
+        "on_duplicate": options.on_duplicate,
+        "after": list(options.after) or None,
+        "on_parent_failure": options.on_parent_failure,
+        **common_options(options),
+    }
 
 
 def enqueue_many(

@@ -112,7 +112,7 @@ async def enqueue(
         **_tuples(facts), tenant_id=desk.tenant_id, idempotency_key=idempotency_key
     )
     job_id, is_new = await desk.reception.submissions.submit(
-        desk.database, definition, payload, options=options
+        desk.database, definition, payload, options=options, digest=desk.digest
     )
     made = EnqueuedModel.model_construct(id=job_id, is_new=is_new)
     return reply(made, 201 if is_new else 200, {"Location": f"{desk.request.url.path}/{job_id}"})

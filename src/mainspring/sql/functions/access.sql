@@ -4,9 +4,9 @@
 -- that run with the owner's rights, whom it does not concern, ask by themselves.
 
 -- Lets the bearer of a token in for the rest of the transaction. An operator has no tenant and stays
--- outside the wall.
+-- outside the wall. Says true, so that a statement can make the rest of itself wait for it.
 create or replace function mainspring.enter(digest bytea)
-returns void
+returns boolean
 language plpgsql
 as $$
 declare
@@ -24,6 +24,7 @@ begin
                            case when shown.role = 'member' then shown.actor else '' end, true),
                 set_config('role', 'mainspring_app', true);
     end if;
+    return true;
 end
 $$;
 
