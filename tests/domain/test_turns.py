@@ -155,6 +155,17 @@ def test_an_empty_lane_is_asked_for_its_share_before_the_others():
     assert turns.plan([A, B], 10, {}) == [(B, 5), (A, 10)]
 
 
+def test_a_claim_of_one_place_asks_every_lane_that_was_empty():
+    turns, backlog = turns_of({A: 1, B: 1, C: 1}), backlog_of({A: 100, B: 1, C: 1})
+    for _ in range(6):
+        claim(turns, backlog, 1)
+
+    backlog |= backlog_of({B: 5, C: 5})
+    started = [next(iter(claim(turns, backlog, 1))) for _ in range(15)]
+
+    assert {lane: started.count(lane) for lane in (A, B, C)} == {A: 5, B: 5, C: 5}
+
+
 def test_a_lane_that_gave_less_than_its_share_is_empty():
     turns = turns_of({A: 1, B: 1})
 

@@ -25,7 +25,8 @@ places there are. Lanes of a more urgent priority are emptied before any other i
 lanes share the places of a priority nobody knows beforehand how many jobs each has: if some give
 less than their share, another statement shares out what is left of the places. A lane alone in its
 priority may give all there is, in a single statement. Lanes that were found empty may have work
-again; each is asked for its share at the head of the others, who fill the places if there is none.
+again; each is asked for its share at the head of the others, who fill the places if there is none,
+and for one job at least as soon as it is its turn: a claim of a single place asks them all.
 """
 
 import heapq
@@ -132,8 +133,10 @@ class Turns:
         shares = self._share_out(live, places)
         if len(live) == len(lanes):
             return shares
-        asked = self._share_out(lanes, places)
-        return [visit for visit in asked if visit[0] not in self.live] + shares
+        asked = dict(self._share_out(lanes, places))
+        clock = min(self.turns[lane] for lane in live)
+        due = {lane: 1 for lane in lanes if lane not in asked and self.turns[lane] <= clock}
+        return [visit for visit in (asked | due).items() if visit[0] not in self.live] + shares
 
     def _share_out(self, lanes: Sequence[Lane], places: int) -> list[Visit]:
         """The lanes that get any of the places, and how many, the first turn first."""

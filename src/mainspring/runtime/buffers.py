@@ -101,6 +101,10 @@ class Buffer:
         self._lane = None
 
 
+def lane_of(job: HeldJob) -> Lane:
+    return Lane(*_key(job))
+
+
 def by_lane(jobs: Iterable[HeldJob]) -> dict[Lane, list[HeldJob]]:
     groups: dict[tuple[int, str, str], list[HeldJob]] = {}
     for job in jobs:

@@ -4,7 +4,8 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -15,7 +16,7 @@ from mainspring.domain.lanes import Lane, LaneBook, Waiting, read_news
 from mainspring.domain.pacing import Pace
 from mainspring.domain.turns import Turns, Visit
 from mainspring.domain.types import WorkerId
-from mainspring.runtime.buffers import Buffer, Claimed, by_lane
+from mainspring.runtime.buffers import Buffer, Claimed, by_lane, lane_of
 from mainspring.runtime.held import HeldJob
 from mainspring.store import attempts, workers
 from mainspring.store.attempts import Report
@@ -31,7 +32,8 @@ _LONGEST_HOLD = 0.25
 
 
 class Claimer:
-    """Claims for one worker; `room` says how many jobs could start at once right now."""
+    """Claims for one worker; `room` says how many jobs could start at once right now, `away` which
+    are out of the buffer for a moment and will be added again."""
 
     def __init__(
         self,
@@ -41,6 +43,7 @@ class Claimer:
         poll_seconds: float,
         prefetch: int,
         room: Callable[[], int],
+        away: Callable[[], Sequence[HeldJob]],
         on_claimed: Callable[[], None],
         on_wants_wake: Callable[[], None],
     ) -> None:
@@ -52,7 +55,7 @@ class Claimer:
         self._connection = connection
         self._queues = queues
         self._poll_seconds = poll_seconds
-        self._room = room
+        self._room, self._away = room, away
         self._on_claimed = on_claimed
         self._on_wants_wake = on_wants_wake
         self._lanes = LaneBook()
@@ -77,7 +80,7 @@ class Claimer:
         news = read_news(message)
         if news is None or news.lane.queue not in self._queues or self.is_paused:
             return
-        held = self.buffer.held()
+        held = self._held()
         self._lanes.told(news)
         self._turns.told(news.lane, news.weight, held)
         self._told.add(news.lane)
@@ -91,9 +94,10 @@ class Claimer:
         self._has_room.set()
 
     def add(self, jobs: Sequence[HeldJob]) -> None:
-        """Take back jobs that were out of the buffer for a moment."""
+        """Take back jobs that were away."""
         self.buffer.put(by_lane(jobs))
         self._on_claimed()
+        self.made_room()
 
     async def run(self) -> None:
         while True:
@@ -117,10 +121,17 @@ class Claimer:
         if self.is_paused:
             return 0
         ahead = self.pace.ahead()
-        free = max(self._room(), 0)
+        free = max(self._room() - len(self._away()), 0)
         if len(self.buffer) > ahead // 2 and len(self.buffer) >= free:
             return 0
         return max(0, min(_LARGEST_BATCH, free + ahead - len(self.buffer)))
+
+    def _held(self) -> Mapping[Lane, int]:
+        """How many jobs of each lane wait to start, those that are away among them."""
+        away = self._away()
+        if not away:
+            return self.buffer.held()
+        return Counter(self.buffer.held()) + Counter(map(lane_of, away))
 
     async def _claim(self, wanted: int) -> int:
         """A busy worker looks below its marks first, so that old work is not passed over; an
@@ -149,7 +160,7 @@ class Claimer:
         found = await self._connection.run(discover)
         now = time.monotonic()
         self._lanes.swept(found, now=now, cost=now - started)
-        held = self.buffer.held()
+        held = self._held()
         self._turns.swept(found, held)
         self._turns.forget(self._lanes.marks, held)
         self._has_swept = True
@@ -173,7 +184,7 @@ class Claimer:
         left = set(self._lanes.marks if lanes is None else lanes)
         claimed = 0
         while left and claimed < wanted:
-            visits = self._turns.plan(left, wanted - claimed, self.buffer.held())
+            visits = self._turns.plan(left, wanted - claimed, self._held())
             count, empty = await self._visit(visits, wanted - claimed)
             claimed += count
             left.difference_update(empty)

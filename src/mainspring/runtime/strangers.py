@@ -23,33 +23,30 @@ class Strangers:
     ) -> None:
         self._connection, self._stored = connection, stored
         self._on_known, self._on_unknown = on_known, on_unknown
-        self._waiting: list[HeldJob] = []
+        self.waiting: list[HeldJob] = []
         self._arrival = asyncio.Event()
 
     def add(self, job: HeldJob) -> None:
         if self._stored.has_met(job):
             self._on_unknown(job)
             return
-        self._waiting.append(job)
+        self.waiting.append(job)
         self._arrival.set()
 
     async def run(self) -> None:
         while True:
             await self._arrival.wait()
             self._arrival.clear()
-            versions = {(job.definition, job.version) for job in self._waiting}
+            versions = {(job.definition, job.version) for job in self.waiting}
             await self._connection.run(partial(self._stored.load, versions=versions))
             self._sort()
 
-    def job_ids(self) -> set[int]:
-        return {job.id for job in self._waiting}
-
     def take_all(self) -> list[Report]:
-        taken, self._waiting = self._waiting, []
+        taken, self.waiting = self.waiting, []
         return [job.report for job in taken]
 
     def _sort(self) -> None:
-        arrived, self._waiting = self._waiting, []
+        arrived, self.waiting = self.waiting, []
         known = []
         for job in arrived:
             if self._stored.get(job) is not None:

@@ -90,14 +90,14 @@ class Worker:
         self.sync_source = SyncSpares(self._url, size=_POOL_SIZE, use_pooler=use_pooler)
         known = {**self._handlers, **housekeeping.handlers(self, settings)}
         self._claims = self._dedicated("claim", on_reconnect=self._return_unheard)
-        self._finishes = self._dedicated("finish")
-        self._chores = self._dedicated("chores")
+        self._finishes, self._chores = self._dedicated("finish"), self._dedicated("chores")
         self._claimer = Claimer(
             self._claims,
             queues=self._facts.queues,
             poll_seconds=settings.poll_seconds,
             prefetch=settings.prefetch,
             room=self._room,
+            away=lambda: self._strangers.waiting,
             on_claimed=self._claimed,
             on_wants_wake=self._rests,
         )
@@ -327,6 +327,7 @@ class Worker:
             self._reporter.end(job, End(JobState.FAILED, AttemptStatus.FAILED, note, failed=1))
         else:
             self._unknown.append(job.report)
+        self._claimer.made_room()
 
     async def _tend_buffer(self) -> None:
         """Hand back what waits too long behind slow jobs, and what no handler here knows."""
@@ -351,10 +352,9 @@ class Worker:
         await self._chores.run(hand_back)
 
     async def _return_unheard(self, connection: AsyncConnection[Any]) -> None:
-        known = {job.id for job in self._claimer.buffer} | set(self._runners.running)
-        known |= {report.job_id for report in self._unknown} | self._strangers.job_ids()
-        known |= self._reporter.job_ids()
-        await hand_back_unknown(connection, self.worker_id, known)
+        held = (*self._claimer.buffer, *self._strangers.waiting, *self._runners.running.values())
+        known = {*(job.id for job in held), *(report.job_id for report in self._unknown)}
+        await hand_back_unknown(connection, self.worker_id, known | self._reporter.job_ids())
 
     # Messages
 
