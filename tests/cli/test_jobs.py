@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from examples import hello
 from mainspring.testing import bind, drain_sync
@@ -49,18 +50,18 @@ def test_enqueue_waits_for_the_result_only_as_long_as_it_is_told(command):
 
 
 def test_list_filters_and_speaks_json(each_command):
-    _, _, found, running, older = each_command(
+    _, _, found, running, newest = each_command(
         ["enqueue", "hello", ADA, "--queue", "a"],
         ["enqueue", "hello", ADA, "--queue", "b"],
         ["jobs", "list", "--queue", "b", "--json"],
         ["jobs", "list", "--state", "running"],
-        ["jobs", "list", "--before", "2", "--json"],
+        ["jobs", "list", "--limit", "1", "--output", "yaml"],
     )
 
     (job,) = json.loads(found.stdout)
     assert (job["id"], job["queue"], job["payload"]) == ("2", "b", {"name": "Ada"})
     assert running.stdout == "No jobs.\n"
-    assert [job["id"] for job in json.loads(older.stdout)] == ["1"]
+    assert [job["id"] for job in yaml.safe_load(newest.stdout)] == ["2"]
 
 
 def test_show_tells_the_job_and_its_attempts(each_command, finished):

@@ -163,7 +163,8 @@ def _become(request: dict[str, Any], streams: Sequence[int]) -> None:
 
 
 def _main() -> None:
-    import mainspring.cli.main  # noqa: F401
+    import mainspring.cli.main
+    import mainspring.serving  # noqa: F401
 
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         gc.freeze()

@@ -10,8 +10,15 @@ from rich.text import Text
 
 from mainspring.app import Mainspring
 from mainspring.cli import output
-from mainspring.cli.jobs import run
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, JobNumber, Tenant, make_settings
+from mainspring.cli.options import (
+    AsJson,
+    DatabaseUrl,
+    DataDir,
+    JobNumber,
+    Tenant,
+    make_settings,
+    run,
+)
 from mainspring.domain.approvals import Approval
 from mainspring.domain.types import JobState
 

@@ -11,8 +11,7 @@ from rich.table import Table
 
 from mainspring.app import Mainspring
 from mainspring.cli import output
-from mainspring.cli.jobs import run
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings, run
 from mainspring.cli.schedule_options import read_duration
 from mainspring.domain.definitions import Definition, DefinitionState
 from mainspring.domain.errors import InvalidOption

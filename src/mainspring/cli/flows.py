@@ -9,8 +9,7 @@ from rich.text import Text
 
 from mainspring.app import Mainspring
 from mainspring.cli import output
-from mainspring.cli.jobs import run
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, Tenant, make_settings
+from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, Tenant, make_settings, run
 from mainspring.domain.flows import FlowJob, FlowSummary
 
 flows = typer.Typer(help="See and steer jobs that wait for each other.", no_args_is_help=True)

@@ -1,32 +1,32 @@
 """`mainspring jobs ...` and `mainspring enqueue`."""
 
 import sys
-from collections.abc import Coroutine
-from datetime import timedelta
-from typing import Annotated, Any, TypeVar
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, Any
 
 import orjson
 import typer
 
-from mainspring.app import Mainspring
-from mainspring.cli import output
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, JobNumber, Tenant, make_settings
-from mainspring.domain.errors import InvalidOption, InvalidPayload
-from mainspring.domain.types import JobState
-
-T = TypeVar("T")
+from mainspring.cli.job_output import job_view, jobs_table
+from mainspring.cli.options import JobNumber, Limit, Sure
+from mainspring.cli.output import Out, confirm, console
+from mainspring.cli.reaching import example, reaching
+from mainspring.cli.watching import wait_for, watch_job, watch_jobs
+from mainspring.client import Client
+from mainspring.domain.errors import InvalidPayload
+from mainspring.domain.types import JobId, JobSource, JobState
 
 jobs = typer.Typer(help="See and steer jobs.", no_args_is_help=True)
 
-
-def run(app: Mainspring, coroutine: Coroutine[Any, Any, T]) -> T:
-    try:
-        return app.blocking(coroutine)
-    finally:
-        app.close()
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it as it changes.")]
+Reason = Annotated[str, typer.Option(help="Kept with the job.")]
 
 
+@reaching
 def enqueue(
+    client: Client,
+    out: Out,
     key: Annotated[str, typer.Argument(help="The definition's key.")],
     payload: Annotated[str, typer.Argument(help="The payload, a JSON object; - reads it.")] = "{}",
     queue: Annotated[str | None, typer.Option(help="Another queue than the definition's.")] = None,
@@ -42,6 +42,7 @@ def enqueue(
     approvals_needed: Annotated[
         int | None, typer.Option("--approvals", help="How many have to approve it first.")
     ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A word to find it by; repeatable.")] = None,
     after: Annotated[
         list[int] | None, typer.Option(help="A job it waits for; may be repeated.")
     ] = None,
@@ -49,148 +50,115 @@ def enqueue(
         str, typer.Option(help="cancel, continue or wait, when one of those fails.")
     ] = "cancel",
     wait: Annotated[
-        float | None, typer.Option(help="Wait this many seconds for the result.")
+        float | None, typer.Option(min=0, help="Wait this many seconds for the result.")
     ] = None,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Enqueue a job."""
-    options: dict[str, Any] = {
-        "tenant_id": tenant,
-        "queue": queue,
-        "priority": priority,
-        "delay": None if delay is None else timedelta(seconds=delay),
-        "dedupe_key": dedupe_key,
-        "idempotency_key": idempotency_key,
-        "limit_key": limit_key,
-        "approvals_needed": approvals_needed,
-        "after": after or (),
-        "on_parent_failure": on_parent_failure,
-    }
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    chosen = parse_payload(payload)
-    run(app, _enqueue(app, key, payload=chosen, options=options, wait=wait, as_json=as_json))
-
-
-async def _enqueue(
-    app: Mainspring,
-    key: str,
-    *,
-    payload: Any,
-    options: dict[str, Any],
-    wait: float | None,
-    as_json: bool,
-) -> None:
-    handle = await app.aenqueue(key, payload, **options)
-    if wait is not None:
-        result = await handle.aresult(wait)
-        output.print_json(result)
-    elif as_json:
-        output.print_json({"id": str(handle.id), "is_new": handle.is_new})
+    made = client.jobs.enqueue(
+        key,
+        parse_payload(payload),
+        idempotency_key=idempotency_key,
+        queue=queue,
+        priority=priority,
+        delay=delay,
+        dedupe_key=dedupe_key,
+        limit_key=limit_key,
+        approvals_needed=approvals_needed,
+        tags=tag,
+        after=[str(job_id) for job_id in after or ()],
+        on_parent_failure=on_parent_failure,
+    )
+    if wait is None:
+        out.say(made, f"job {made.id}{'' if made.is_new else ' was there before'}")
     else:
-        output.console.print(f"job {handle.id}{'' if handle.is_new else ' was there before'}")
+        result = wait_for(client, JobId(made.id), wait)
+        Out.chosen(out.format, as_json=out.is_for_people).show(result, console.print)
 
 
-@jobs.command("list")
+@jobs.command("list", epilog=example("mainspring jobs list --state failed --limit 50"))
+@reaching
 def list_jobs(
-    state: Annotated[str | None, typer.Option(help="Only jobs in this state.")] = None,
+    client: Client,
+    out: Out,
+    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
     queue: Annotated[str | None, typer.Option(help="Only jobs of this queue.")] = None,
     definition: Annotated[str | None, typer.Option(help="Only jobs of this definition.")] = None,
-    before: Annotated[int | None, typer.Option(help="Only jobs older than this id.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at the most.")] = 20,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    source: Annotated[JobSource | None, typer.Option(help="Only jobs from there.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only jobs with this tag.")] = None,
+    error: Annotated[str | None, typer.Option(help="Only jobs whose error has this in it.")] = None,
+    created_after: Annotated[datetime | None, typer.Option(help="UTC.")] = None,
+    created_before: Annotated[datetime | None, typer.Option(help="UTC.")] = None,
+    limit: Limit = 20,
+    watch: Watch = False,
 ) -> None:
     """Jobs, the newest first."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    found = run(
-        app,
-        app.ajobs(
-            tenant_id=tenant,
-            state=parse_state(state),
-            queue=queue,
-            definition=definition,
-            before=before,
-            limit=limit,
-        ),
-    )
-    if as_json:
-        output.print_json([output.job_facts(job) for job in found])
-    else:
-        output.print_jobs(found)
+    filters: dict[str, Any] = {
+        "status": state,
+        "queue": queue,
+        "definition": definition,
+        "source": source,
+        "tag": tag,
+        "error": error,
+        "created_after": utc(created_after),
+        "created_before": utc(created_before),
+    }
+    if watch:
+        watch_jobs(client, limit=limit, **filters)
+        return
+    found = client.jobs.list(limit=min(limit, 200), **filters)
+    out.rows(list(islice(found, limit)), jobs_table, nothing="No jobs.")
 
 
-@jobs.command()
-def show(
-    job_id: JobNumber,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@jobs.command("show", epilog=example("mainspring jobs show 7", "mainspring jobs show 7 --watch"))
+@reaching
+def show(client: Client, out: Out, job_id: JobNumber, watch: Watch = False) -> None:
     """One job with its attempts."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-
-    async def read() -> tuple[Any, Any]:
-        job = await app.ajob(job_id, tenant_id=tenant)
-        return job, await app.aattempts(job_id, tenant_id=tenant)
-
-    job, attempts = run(app, read())
-    if as_json:
-        facts = [output.attempt_facts(attempt) for attempt in attempts]
-        output.print_json({**output.job_facts(job), "attempts": facts})
+    if watch:
+        watch_job(client, JobId(job_id))
+        return
+    job, attempts = client.jobs.get(job_id), client.jobs.attempts(job_id)
+    if out.is_for_people:
+        console.print(job_view(job, attempts))
     else:
-        output.print_job(job, attempts)
+        facts = [attempt.model_dump(mode="json") for attempt in attempts]
+        out.show({**job.model_dump(mode="json"), "attempts": facts}, console.print)
 
 
-@jobs.command()
+@jobs.command("cancel", epilog=example("mainspring jobs cancel 7 --reason 'wrong file'"))
+@reaching
 def cancel(
-    job_id: JobNumber,
-    reason: Annotated[str, typer.Option(help="Kept with the job.")] = "canceled by request",
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    client: Client, out: Out, job_id: JobNumber, reason: Reason = "canceled by request"
 ) -> None:
     """Cancel a queued job; ask a running one to stop."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    state = run(app, app.acancel(job_id, reason, tenant_id=tenant))
-    is_asked = state is JobState.RUNNING
-    output.console.print(f"job {job_id} {'was asked to stop' if is_asked else 'is canceled'}")
+    told = client.jobs.cancel(job_id, reason)
+    is_asked = told.state is JobState.RUNNING
+    out.say(told, f"job {job_id} {'was asked to stop' if is_asked else 'is canceled'}")
 
 
-@jobs.command()
+@jobs.command("retry", epilog=example("""mainspring jobs retry 7 --payload '{"user_id": 8}'"""))
+@reaching
 def retry(
+    client: Client,
+    out: Out,
     job_id: JobNumber,
     payload: Annotated[str | None, typer.Option(help="Another payload; - reads it.")] = None,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Put a failed, dead-lettered or canceled job back to queued."""
     edited = None if payload is None else parse_payload(payload)
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    run(app, app.aretry(job_id, edited, tenant_id=tenant))
-    output.console.print(f"job {job_id} is queued")
+    out.say(client.jobs.retry(job_id, edited), f"job {job_id} is queued")
 
 
-@jobs.command()
-def delete(
-    job_id: JobNumber,
-    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@jobs.command("delete", epilog=example("mainspring jobs delete 7 --yes"))
+@reaching
+def delete(client: Client, out: Out, job_id: JobNumber, is_sure: Sure = False) -> None:
     """Remove a job that is not running, with its attempts."""
-    if not is_sure:
-        typer.confirm(f"Remove job {job_id} and its attempts?", abort=True)
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    run(app, app.adelete(job_id, tenant_id=tenant))
-    output.console.print(f"job {job_id} is removed")
+    confirm(f"Remove job {job_id} and its attempts?", is_sure=is_sure)
+    client.jobs.delete(job_id)
+    out.say({"id": str(job_id), "deleted": True}, f"job {job_id} is removed")
+
+
+def utc(at: datetime | None) -> str | None:
+    return None if at is None else f"{at.isoformat()}Z"
 
 
 def parse_payload(text: str) -> Any:
@@ -202,13 +170,3 @@ def parse_payload(text: str) -> Any:
             f"the payload is not JSON ({error}); in a shell write it in single quotes, "
             "such as '{\"user_id\": 7}'"
         ) from error
-
-
-def parse_state(text: str | None) -> JobState | None:
-    if text is None:
-        return None
-    try:
-        return JobState(text)
-    except ValueError:
-        known = ", ".join(JobState)
-        raise InvalidOption("--state", f"must be one of {known}, not {text!r}") from None

@@ -6,6 +6,7 @@ setting or the database is wrong, and the message says how.
 
 import asyncio
 import sys
+from http import HTTPStatus
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from mainspring import __version__
 from mainspring.cli import jobs as job_commands
+from mainspring.cli import login as login_commands
 from mainspring.cli import output
 from mainspring.cli import schedules as schedule_commands
 from mainspring.cli import tokens as token_commands
@@ -24,12 +26,14 @@ from mainspring.cli.events import events
 from mainspring.cli.flows import flows
 from mainspring.cli.limits import limits
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.reaching import example
 from mainspring.cli.secrets import secrets
 from mainspring.cli.tenants import tenants
 from mainspring.cli.triggers import triggers
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
 from mainspring.db.access import Database
+from mainspring.domain.client_errors import ApiError
 from mainspring.domain.database_errors import SchemaMissing, SchemaOutdated
 from mainspring.domain.errors import (
     ConflictError,
@@ -40,6 +44,7 @@ from mainspring.domain.errors import (
 )
 
 _NOT_DONE = (ConflictError, JobUnsuccessful, NotFoundError, ResultTimeout)
+_NOT_DONE_STATUS = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
 
 app = typer.Typer(
     name="mainspring",
@@ -52,8 +57,18 @@ app.command()(worker_commands.up)
 app.command()(worker_commands.worker)
 app.command()(worker_commands.scheduler)
 app.command("server")(worker_commands.serve)
+app.command(
+    epilog=example(
+        "mainspring login https://jobs.example.com --name production",
+        "mainspring login 'http://127.0.0.1:8080/login?code=...'",
+    )
+)(login_commands.login)
+app.command(epilog=example("mainspring logout production"))(login_commands.logout)
+app.add_typer(login_commands.profiles, name="profiles")
 app.command("login-link")(token_commands.login_link)
-app.command()(job_commands.enqueue)
+app.command(epilog=example("""mainspring enqueue hello '{"name": "Ada"}' --wait 10"""))(
+    job_commands.enqueue
+)
 app.add_typer(job_commands.jobs, name="jobs")
 app.add_typer(schedule_commands.schedules, name="schedules")
 app.add_typer(definitions, name="definitions")
@@ -117,4 +132,11 @@ def main() -> None:
         app()
     except MainspringError as error:
         output.errors.print(Text.assemble(("error: ", "red"), str(error)), soft_wrap=True)
-        sys.exit(1 if isinstance(error, _NOT_DONE) else 2)
+        sys.exit(1 if is_not_done(error) else 2)
+
+
+def is_not_done(error: MainspringError) -> bool:
+    """Whether the command was sound, and could not be done all the same."""
+    if isinstance(error, ApiError):
+        return error.status in _NOT_DONE_STATUS
+    return isinstance(error, _NOT_DONE)

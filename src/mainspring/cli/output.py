@@ -1,17 +1,22 @@
-"""How things look on a terminal, and as JSON for programs."""
+"""How things look on a terminal, and as JSON or YAML for programs."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
 
 import orjson
+import typer
+import yaml
+from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.domain.jobs import Attempt, Job
 from mainspring.domain.types import JobState
+
+T = TypeVar("T")
 
 STATE_STYLES = {
     JobState.AWAITING_APPROVAL: "yellow",
@@ -28,99 +33,124 @@ console = Console()
 errors = Console(stderr=True)
 
 
+class Format(StrEnum):
+    """How a command prints what it was asked for."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+OutputFormat = Annotated[
+    Format, typer.Option("--output", "-o", help="How to print: for people, or for programs.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """Prints for people or for programs, as the command was asked to."""
+
+    format: Format
+
+    @classmethod
+    def chosen(cls, chosen: Format, *, as_json: bool) -> "Out":
+        return cls(Format.JSON if as_json else chosen)
+
+    @property
+    def is_for_people(self) -> bool:
+        return self.format is Format.TABLE
+
+    def show(self, value: T, show: Callable[[T], None]) -> None:
+        """Call `show` for people; for programs print the value."""
+        if self.is_for_people:
+            show(value)
+        elif self.format is Format.JSON:
+            print_json(value)
+        else:
+            print_yaml(value)
+
+    def say(self, value: object, sentence: str) -> None:
+        """A sentence for people; for programs the value."""
+        self.show(value, lambda _: say(sentence))
+
+    def rows(
+        self, items: Sequence[T], table: Callable[[Sequence[T]], Table], *, nothing: str
+    ) -> None:
+        """A table for people, or the words for where there is nothing; for programs a list."""
+
+        def show(found: Sequence[T]) -> None:
+            console.print(table(found) if found else nothing, highlight=False)
+
+        self.show(items, show)
+
+
+def say(sentence: str) -> None:
+    console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
 def print_json(value: Any) -> None:
-    text = orjson.dumps(value, default=_as_text, option=orjson.OPT_INDENT_2).decode()
+    text = orjson.dumps(plain(value), default=str, option=orjson.OPT_INDENT_2).decode()
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def job_facts(job: Job) -> dict[str, Any]:
-    # 64-bit ids as text: JavaScript cannot hold them as numbers.
-    return {**asdict(job), "id": str(job.id)}
+def print_yaml(value: Any) -> None:
+    # Through JSON, so that both say the same.
+    facts = orjson.loads(orjson.dumps(plain(value), default=str))
+    text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=1000)
+    console.print(text.rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
 
 
-def attempt_facts(attempt: Attempt) -> dict[str, Any]:
-    return {**asdict(attempt), "job_id": str(attempt.job_id)}
+def plain(value: Any) -> Any:
+    """What the client gave, as the server had said it."""
+    match value:
+        case BaseModel():
+            return value.model_dump(mode="json")
+        case dict():
+            return {key: plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+    return value
 
 
-def print_jobs(jobs: Sequence[Job]) -> None:
-    if not jobs:
-        console.print("No jobs.")
-        return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("ID", "STATE", "DEFINITION", "QUEUE", "TRY", "CREATED", "TOOK", "NOTE"):
-        table.add_column(name, overflow="ellipsis", no_wrap=name != "NOTE")
-    for job in jobs:
-        table.add_row(
-            str(job.id),
-            state_text(job),
-            job.definition,
-            job.queue,
-            f"{job.attempt}",
-            ago(job.created_at),
-            took(job.started_at, job.finished_at),
-            Text(note(job), overflow="ellipsis", no_wrap=True),
-        )
-    console.print(table)
+def table(*columns: str, wrap: str | None = None) -> Table:
+    """A table without lines; `wrap` is the column that may be cut off."""
+    made = Table(box=None, pad_edge=False, header_style="dim")
+    for name in columns:
+        made.add_column(name, overflow="ellipsis", no_wrap=name != wrap)
+    return made
 
 
-def print_job(job: Job, attempts: Sequence[Attempt]) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for name, value in _facts_of(job):
-        table.add_row(name, value)
-    console.print(table)
-    for attempt in attempts:
-        line = f"attempt {attempt.number}: {attempt.status}, worker {attempt.worker}, "
-        line += f"{ago(attempt.started_at)}, {took(attempt.started_at, attempt.finished_at) or '-'}"
-        console.print(Text(line, style="dim"))
-        if attempt.late_report:
-            console.print(Text(f"  reported {attempt.late_report} too late; refused"))
-        for text in (attempt.stdout_tail, attempt.stderr_tail, attempt.error):
-            if text:
-                console.print(Text("  " + text.rstrip("\n").replace("\n", "\n  ")))
+def facts_table(facts: Iterable[tuple[str, Text | str]]) -> Table:
+    """Names and what belongs to them, one below the other."""
+    made = Table(box=None, show_header=False, pad_edge=False)
+    made.add_column(style="dim")
+    made.add_column(overflow="fold")
+    for name, value in facts:
+        made.add_row(name, value)
+    return made
 
 
-def _facts_of(job: Job) -> list[tuple[str, Text | str]]:
-    facts: list[tuple[str, Text | str]] = [
-        ("job", str(job.id)),
-        ("state", state_text(job)),
-        ("definition", job.definition),
-        ("queue", f"{job.queue} (priority {job.priority})"),
-        ("payload", Text(orjson.dumps(job.payload).decode())),
-        ("created", f"{job.created_at:%Y-%m-%d %H:%M:%S %Z} ({ago(job.created_at)})"),
-    ]
-    if job.waits_for:
-        facts.append(("due", f"{job.scheduled_for:%Y-%m-%d %H:%M:%S %Z}"))
-    if job.progress:
-        facts.append(("progress", Text(str(job.progress))))
-    if job.result is not None:
-        facts.append(("result", Text(orjson.dumps(job.result).decode())))
-    if job.last_error and job.state is not JobState.SUCCEEDED:
-        facts.append(("error", Text(job.last_error.partition("\n")[0])))
-    return facts
+def confirm(question: str, *, is_sure: bool) -> None:
+    """Ask before something is destroyed, unless that was said already."""
+    if not is_sure:
+        typer.confirm(question, abort=True, err=True)
 
 
-def state_text(job: Job) -> Text:
-    text = Text(str(job.state), style=STATE_STYLES[job.state])
-    if job.waits_for:
-        text.append(f" (waits for {job.waits_for})", style="dim")
-    elif job.cancel_requested_at and not job.is_final:
-        text.append(" (asked to stop)", style="dim")
-    return text
+Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def note(job: Job) -> str:
-    if job.progress is not None and job.state is JobState.RUNNING:
-        total = f"/{job.progress.total:g}" if job.progress.total else ""
-        return f"{job.progress.current:g}{total} {job.progress.message or ''}".strip()
-    if job.last_error and job.state is not JobState.SUCCEEDED:
-        return job.last_error.partition("\n")[0]
-    return ""
+def instant(at: datetime | None) -> str:
+    """An instant and how long ago it was, or how far away it is."""
+    return "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S %Z} ({relative(at)})"
 
 
-def ago(instant: datetime) -> str:
-    elapsed = datetime.now(UTC) - instant
+def relative(at: datetime) -> str:
+    return ago(at) if at <= datetime.now(UTC) else f"in {span(at - datetime.now(UTC))}"
+
+
+def ago(at: datetime) -> str:
+    elapsed = datetime.now(UTC) - at
     if elapsed < timedelta(seconds=1):
         return "now"
     return f"{span(elapsed)} ago"
@@ -142,7 +172,3 @@ def span(elapsed: timedelta) -> str:
         if seconds >= 2 * size or unit == "min":
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def _as_text(value: object) -> str:
-    return str(value)

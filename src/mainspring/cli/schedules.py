@@ -9,8 +9,7 @@ import typer
 from mainspring.app import Mainspring
 from mainspring.cli import output
 from mainspring.cli import schedule_output as looks
-from mainspring.cli.jobs import run
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, Tenant, make_settings
+from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, Tenant, make_settings, run
 from mainspring.cli.schedule_options import read_fields, read_instant, with_fields
 from mainspring.domain.cron import find_zone
 from mainspring.domain.errors import InvalidOption

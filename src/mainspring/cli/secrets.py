@@ -7,8 +7,7 @@ import typer
 
 from mainspring.app import Mainspring
 from mainspring.cli import output
-from mainspring.cli.jobs import run
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings, run
 from mainspring.services.rotations import Rotation
 from mainspring.services.secrets import generate_key as make_key
 

@@ -8,8 +8,7 @@ from rich.table import Table
 
 from mainspring.app import Mainspring
 from mainspring.cli import output
-from mainspring.cli.jobs import run
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings, run
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.tenants import TenantState
 

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from mainspring.app import Mainspring
 from mainspring.cli import output
-from mainspring.cli.jobs import run
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings, run
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.tokens import Person, Token, TokenState
 

@@ -12,8 +12,8 @@ from rich.text import Text
 from mainspring.app import Mainspring
 from mainspring.cli import output
 from mainspring.cli.events import read_context
-from mainspring.cli.jobs import parse_payload, run
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, Tenant, make_settings
+from mainspring.cli.jobs import parse_payload
+from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, Tenant, make_settings, run
 from mainspring.cli.schedule_options import read_duration
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.triggers import TriggerState, UnknownPaths

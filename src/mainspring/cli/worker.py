@@ -5,6 +5,9 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +17,7 @@ from mainspring import __version__, telemetry
 from mainspring.app import Mainspring
 from mainspring.cli import output
 from mainspring.cli.loading import load_app
+from mainspring.cli.login import local_profile
 from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate
 from mainspring.db.pool import display_url
@@ -23,7 +27,10 @@ from mainspring.domain.types import DEFAULT_QUEUE
 from mainspring.runtime import process, supervisor
 from mainspring.runtime.worker import Worker
 from mainspring.services import housekeeping
+from mainspring.services.tokens import log_out, open_console
 from mainspring.telemetry import LogFormat
+
+_PROFILE_LIFE = timedelta(days=365)
 
 if TYPE_CHECKING:
     from mainspring.api.server import Server
@@ -110,8 +117,9 @@ def up(
         asyncio.run(migrate.migrate(app.database.url))
         _print_started(app, app_reference)
         asyncio.run(_print_server(app, server))
-        output.console.print("Ctrl-C stops it.")
-        _run(app, _chosen_queues(app, None), with_scheduler=True, server=server)
+        with _profile(app, server):
+            output.console.print("Ctrl-C stops it.")
+            _run(app, _chosen_queues(app, None), with_scheduler=True, server=server)
     finally:
         app.close()
 
@@ -162,6 +170,19 @@ async def _print_server(app: Mainspring, server: "Server") -> None:
     if code is not None:
         line("  login     once, as the operator that was just made:", highlight=False)
         line(f"            {server.url}/login?code={code}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _profile(app: Mainspring, server: "Server") -> Iterator[None]:
+    """Let commands find the server by themselves while it runs."""
+    token = app.blocking(open_console(app.database, life=_PROFILE_LIFE))
+    try:
+        with local_profile(server.url, token) as is_used:
+            if not is_used:
+                output.say("  commands  go elsewhere by default; here with --profile local")
+            yield
+    finally:
+        app.blocking(log_out(app.database, token))
 
 
 def _run(

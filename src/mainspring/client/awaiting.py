@@ -1,7 +1,7 @@
 """The async client, written by `tools/write_async_client.py` from the blocking one."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self, TypeVar
 
 import httpx
@@ -121,12 +121,14 @@ class AsyncClient:
             if cursor is None:
                 return
 
-    async def listen(self, path: str) -> AsyncIterator[tuple[str, bytes]]:
+    async def listen(
+        self, path: str, params: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[tuple[str, bytes]]:
         """The events of a stream; one that breaks off is taken up again."""
         reader, failures = EventReader(), 0
         while True:
             headers = given(**{"Last-Event-ID": reader.last_id})
-            arguments = self._arguments(Ask("GET", path, headers=headers))
+            arguments = self._arguments(Ask("GET", path, params or {}, headers=headers))
             try:
                 async with self._http.stream(
                     "GET", f"{asking.PREFIX}{path}", **arguments

@@ -110,6 +110,12 @@ class Jobs(Noun):
     async def summary(self) -> SummaryModel:
         return await self._client.ask(Ask("GET", "/jobs/summary"), SummaryModel)
 
+    async def watch(self, *, limit: int = 50, **filters: Any) -> AsyncIterator[Page[JobModel]]:
+        """The first page of a list, whenever it changes."""
+        async for name, data in self._client.listen("/jobs/stream", {**filters, "limit": limit}):
+            if name == "jobs":
+                yield Page[JobModel].model_validate_json(data)
+
     async def follow(self, job_id: int) -> AsyncIterator[WatchedModel]:
         """The job, whenever it changes, until it has ended."""
         async for name, data in self._client.listen(f"/jobs/{job_id}/stream"):

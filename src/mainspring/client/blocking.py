@@ -1,7 +1,7 @@
 """The blocking client; `tools/write_async_client.py` writes the async one from it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeVar
 
 import httpx
@@ -121,12 +121,14 @@ class Client:
             if cursor is None:
                 return
 
-    def listen(self, path: str) -> Iterator[tuple[str, bytes]]:
+    def listen(
+        self, path: str, params: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[str, bytes]]:
         """The events of a stream; one that breaks off is taken up again."""
         reader, failures = EventReader(), 0
         while True:
             headers = given(**{"Last-Event-ID": reader.last_id})
-            arguments = self._arguments(Ask("GET", path, headers=headers))
+            arguments = self._arguments(Ask("GET", path, params or {}, headers=headers))
             try:
                 with self._http.stream("GET", f"{asking.PREFIX}{path}", **arguments) as answer:
                     if not answer.is_success:

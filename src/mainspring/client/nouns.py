@@ -108,6 +108,12 @@ class Jobs(Noun):
     def summary(self) -> SummaryModel:
         return self._client.ask(Ask("GET", "/jobs/summary"), SummaryModel)
 
+    def watch(self, *, limit: int = 50, **filters: Any) -> Iterator[Page[JobModel]]:
+        """The first page of a list, whenever it changes."""
+        for name, data in self._client.listen("/jobs/stream", {**filters, "limit": limit}):
+            if name == "jobs":
+                yield Page[JobModel].model_validate_json(data)
+
     def follow(self, job_id: int) -> Iterator[WatchedModel]:
         """The job, whenever it changes, until it has ended."""
         for name, data in self._client.listen(f"/jobs/{job_id}/stream"):

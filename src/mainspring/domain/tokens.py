@@ -18,6 +18,7 @@ from mainspring.domain.types import TenantId
 LONGEST_LIFE: Final = timedelta(days=3660)
 LOGIN_LIFE: Final = timedelta(minutes=15)
 SESSION_LIFE: Final = timedelta(days=7)
+CONSOLE_LIFE: Final = timedelta(days=1)
 BYTES: Final = 6 + 32
 # No colon: "trigger:" and a name says that no person or program did something.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,99}")

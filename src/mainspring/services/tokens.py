@@ -133,6 +133,13 @@ async def log_in(database: Database, login: str) -> Session:
     return Session(text, rows[0][0])
 
 
+async def open_console(database: Database, life: timedelta = rules.CONSOLE_LIFE) -> str:
+    """A text that lets a command in that has the database's own credentials; `log_out` ends it."""
+    text = _spell()
+    await database.arun(store.open_console(rules.prefix(text), rules.digest(text), life=life))
+    return text
+
+
 async def log_out(database: Database, text: str) -> None:
     await database.arun(store.end_session(rules.digest(text)))
 

@@ -368,7 +368,7 @@ declare
     was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
     is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
 begin
-    if was = is_now or coalesce(is_now, was) ->> 'kind' in ('session', 'login') then
+    if was = is_now or coalesce(is_now, was) ->> 'kind' in ('session', 'login', 'console') then
         return null;
     end if;
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
@@ -4755,9 +4755,9 @@ CREATE TABLE mainspring.tokens (
     scopes text[],
     created_by text NOT NULL,
     CONSTRAINT tokens_digest_check CHECK ((octet_length(digest) = 32)),
-    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text]))),
+    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text, 'console'::text]))),
     CONSTRAINT tokens_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT tokens_of_people CHECK (((kind = 'token'::text) OR (person IS NOT NULL))),
+    CONSTRAINT tokens_of_people CHECK (((kind = ANY (ARRAY['token'::text, 'console'::text])) OR (person IS NOT NULL))),
     CONSTRAINT tokens_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
     CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text, 'worker'::text]))),
     CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0))

@@ -89,6 +89,12 @@ def use_login(login: bytes, prefix: str, digest: bytes, *, life: timedelta) -> C
     return Call(_STATEMENTS["use_login"].sql, params)
 
 
+def open_console(prefix: str, digest: bytes, *, life: timedelta) -> Call:
+    """One row."""
+    params = {"prefix": prefix, "digest": digest, "life": life}
+    return Call(_STATEMENTS["open_console"].sql, params)
+
+
 def end_session(digest: bytes) -> Call:
     return Call(_STATEMENTS["end_session"].sql, {"digest": digest})
 

@@ -91,10 +91,19 @@ returning person;
 
 -- name: end_session
 -- scope: system
--- Ends a session at once.
-delete from mainspring.tokens where digest = %(digest)s and kind = 'session' returning token_id;
+-- Ends a session or a console at once.
+delete from mainspring.tokens
+ where digest = %(digest)s and kind in ('session', 'console') returning token_id;
+
+-- name: open_console
+-- scope: system
+-- Lets in whoever has the database's own credentials, as an operator of the database user's name.
+insert into mainspring.tokens (kind, name, prefix, digest, role, expires_at, created_by)
+values ('console', mainspring.actor(), %(prefix)s, %(digest)s, 'operator',
+        now() + %(life)s::interval, mainspring.actor())
+returning token_id;
 
 -- name: prune_tokens
 -- scope: system
--- Removes sessions and logins that have ended.
+-- Removes sessions, consoles and logins that have ended.
 delete from mainspring.tokens where kind <> 'token' and expires_at <= now();

@@ -1,0 +1,110 @@
+"""How jobs and their attempts look on a terminal."""
+
+from collections.abc import Sequence
+
+import orjson
+from rich.console import Group
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from mainspring.api.models.jobs import AttemptModel, JobModel
+from mainspring.cli.output import STATE_STYLES, ago, facts_table, instant, table, took
+from mainspring.domain.types import JobState
+
+_BAR_WIDTH = 20
+
+
+def jobs_table(jobs: Sequence[JobModel]) -> Table:
+    # Only an operator sees more than one tenant's.
+    has_tenants = len({job.tenant for job in jobs}) > 1
+    names = ["ID", "STATE", "DEFINITION", "QUEUE", "TRY", "CREATED", "TOOK", "NOTE"]
+    made = table(*names[:2], *(["TENANT"] if has_tenants else []), *names[2:], wrap="NOTE")
+    for job in jobs:
+        made.add_row(
+            str(job.id),
+            state_text(job),
+            *([job.tenant] if has_tenants else []),
+            job.definition,
+            job.queue,
+            str(job.attempt),
+            ago(job.created_at),
+            took(job.started_at, job.finished_at),
+            _note(job),
+        )
+    return made
+
+
+def job_view(job: JobModel, attempts: Sequence[AttemptModel]) -> Group:
+    parts: list[Table | Text] = [facts_table(_facts(job))]
+    for attempt in attempts:
+        parts += _attempt_lines(attempt)
+    return Group(*parts)
+
+
+def state_text(job: JobModel) -> Text:
+    text = Text(str(job.state), style=STATE_STYLES[job.state])
+    if job.waits_for:
+        text.append(f" (waits for {job.waits_for})", style="dim")
+    elif job.cancel_requested_at and job.finished_at is None:
+        text.append(" (asked to stop)", style="dim")
+    return text
+
+
+def progress_bar(job: JobModel) -> ProgressBar | Text:
+    """How far a running job says it is."""
+    told = job.progress
+    if told is None or not told.total:
+        return Text(progress_text(job))
+    return ProgressBar(total=told.total, completed=told.current, width=_BAR_WIDTH)
+
+
+def progress_text(job: JobModel) -> str:
+    if job.progress is None:
+        return ""
+    total = f"/{job.progress.total:g}" if job.progress.total else ""
+    return f"{job.progress.current:g}{total} {job.progress.message or ''}".strip()
+
+
+def _note(job: JobModel) -> Text:
+    said = ""
+    if job.state is JobState.RUNNING:
+        said = progress_text(job)
+    elif job.last_error and job.state is not JobState.SUCCEEDED:
+        said = job.last_error.partition("\n")[0]
+    return Text(said, overflow="ellipsis", no_wrap=True)
+
+
+def _facts(job: JobModel) -> list[tuple[str, Text | str]]:
+    facts: list[tuple[str, Text | str]] = [
+        ("job", str(job.id)),
+        ("state", state_text(job)),
+        ("definition", job.definition),
+        ("tenant", job.tenant),
+        ("queue", f"{job.queue} (priority {job.priority})"),
+        ("payload", Text(orjson.dumps(job.payload).decode())),
+        ("created", instant(job.created_at) + (f" by {job.created_by}" if job.created_by else "")),
+    ]
+    if job.waits_for:
+        facts.append(("due", instant(job.scheduled_for)))
+    if job.progress:
+        facts.append(("progress", Text(progress_text(job))))
+    if job.result is not None:
+        facts.append(("result", Text(orjson.dumps(job.result).decode())))
+    if job.last_error and job.state is not JobState.SUCCEEDED:
+        facts.append(("error", Text(job.last_error.partition("\n")[0])))
+    return facts
+
+
+def _attempt_lines(attempt: AttemptModel) -> list[Text]:
+    line = f"attempt {attempt.number}: {attempt.status}, worker {attempt.worker}, "
+    line += f"{ago(attempt.started_at)}, {took(attempt.started_at, attempt.finished_at) or '-'}"
+    lines = [Text(line, style="dim")]
+    if attempt.late_report:
+        lines.append(Text(f"  reported {attempt.late_report} too late; refused"))
+    printed = (attempt.stdout_tail, attempt.stderr_tail, attempt.error)
+    return lines + [_indented(text) for text in printed if text]
+
+
+def _indented(text: str) -> Text:
+    return Text("  " + text.rstrip("\n").replace("\n", "\n  "))

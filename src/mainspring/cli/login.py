@@ -1,0 +1,162 @@
+"""`mainspring login`, `logout` and `profiles ...`: the servers that commands talk to."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Annotated
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import typer
+from rich.table import Table
+
+from mainspring.cli.output import AsJson, Format, Out, OutputFormat, errors, table
+from mainspring.cli.profiles import LOCAL, Profile, load_profiles
+from mainspring.cli.reaching import example
+from mainspring.client import Client
+from mainspring.client.asking import unreachable
+from mainspring.domain.access_errors import Unauthenticated
+from mainspring.domain.errors import InvalidOption, SettingsError
+
+profiles = typer.Typer(help="See and choose the servers you logged in to.", no_args_is_help=True)
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def login(
+    server: Annotated[str, typer.Argument(help="Address of the server, or a login link.")],
+    name: Annotated[
+        str | None, typer.Option(help="What to call it; the name of its machine by default.")
+    ] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Whose things an operator means by default.")
+    ] = None,
+    output_format: OutputFormat = Format.TABLE,
+    as_json: AsJson = False,
+) -> None:
+    """Log in to a server, for the commands that follow. Asks for a token, or reads it from standard
+    input; a login link needs none."""
+    out = Out.chosen(output_format, as_json=as_json)
+    address = _address(server)
+    known_as = _profile_name(name or urlsplit(address).hostname or "")
+    code = parse_qs(urlsplit(server).query).get("code")
+    token = _session(address, code[0]) if code else _ask_token()
+    with Client(address, token, tenant=tenant) as client:
+        me = client.me()
+    load_profiles().put(Profile(known_as, address, token, tenant), is_current=True)
+    where = f" in {me.tenant}" if me.tenant else ""
+    facts = {"profile": known_as, "server": address, "name": me.actor, "role": me.role}
+    out.say(facts, f"logged in to {address} as {me.actor}, {me.role}{where} (profile {known_as})")
+
+
+def logout(
+    name: Annotated[str | None, typer.Argument(help="Which; the current one by default.")] = None,
+) -> None:
+    """Forget a server and its token. The token itself still works until it is revoked."""
+    known = load_profiles()
+    chosen = name or known.current
+    if chosen is None:
+        raise InvalidOption("logout", "has nothing to forget; you are not logged in anywhere")
+    removed = known.remove(chosen)
+    Out(Format.TABLE).say(None, f"forgot {removed.server} (profile {removed.name})")
+
+
+@profiles.command("list", epilog=example("mainspring profiles list"))
+def list_profiles(output_format: OutputFormat = Format.TABLE, as_json: AsJson = False) -> None:
+    """The servers you logged in to; the marked one is used by default."""
+    known = load_profiles()
+    chosen = known.chosen(None)
+    out = Out.chosen(output_format, as_json=as_json)
+    live = [profile for profile in known.known.values() if profile.is_live]
+
+    def drawn(found: Sequence[Profile]) -> Table:
+        made = table("", "NAME", "SERVER", "TENANT")
+        for each in found:
+            made.add_row("*" if each == chosen else "", each.name, each.server, each.tenant or "")
+        return made
+
+    if out.is_for_people:
+        out.rows(live, drawn, nothing="None; log in with `mainspring login`.")
+        return
+    facts = [
+        {"name": each.name, "server": each.server, "tenant": each.tenant, "is_used": each == chosen}
+        for each in live
+    ]
+    out.show(facts, lambda _: None)
+
+
+@profiles.command("use", epilog=example("mainspring profiles use production"))
+def use_profile(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
+    """Let the commands that follow talk to this server."""
+    profile = load_profiles().use(name)
+    Out(Format.TABLE).say(None, f"commands now go to {profile.server}")
+
+
+def _address(server: str) -> str:
+    """The server without what a login link has beyond it."""
+    parts = urlsplit(server if "://" in server else f"http://{server}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidOption("server", f"must be like https://jobs.example.com, not {server!r}")
+    path = parts.path.rstrip("/").removesuffix("/login")
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def _profile_name(name: str) -> str:
+    if name == LOCAL:
+        raise InvalidOption("--name", f"{LOCAL} is what `mainspring up` calls its own server")
+    if not _NAME.fullmatch(name):
+        raise InvalidOption("--name", "is letters, digits, dots, dashes and underscores")
+    return name
+
+
+def _ask_token() -> str:
+    if sys.stdin.isatty():
+        text: str = typer.prompt("Token", hide_input=True)
+    else:
+        text = sys.stdin.readline()
+    if not text.strip():
+        raise InvalidOption("login", "needs a token; make one with `mainspring tokens create`")
+    return text.strip()
+
+
+def _session(address: str, code: str) -> str:
+    """Trade a login link for a session, as a browser does."""
+    origin = "{0.scheme}://{0.netloc}".format(urlsplit(address))
+    try:
+        answer = httpx.post(f"{address}/login", data={"code": code}, headers={"Origin": origin})
+    except httpx.HTTPError as error:
+        raise unreachable(address, error) from error
+    token = answer.cookies.get("mainspring_session")
+    if token is None:
+        raise Unauthenticated(
+            "the login link is unknown, was used before, or is too old; ask for another"
+        )
+    return token
+
+
+@contextmanager
+def local_profile(server: str, token: str) -> Iterator[bool]:
+    """What `mainspring up` leaves while it runs; whether commands use it by themselves."""
+    try:
+        known = load_profiles()
+        known.put(Profile(LOCAL, server, token, pid=os.getpid()), is_current=False)
+    except SettingsError as error:
+        errors.print(f"warning: {error}; commands have to be told where the server is")
+        yield False
+        return
+    try:
+        chosen = known.chosen(None)
+        yield chosen is not None and chosen.name == LOCAL
+    finally:
+        _take_away()
+
+
+def _take_away() -> None:
+    """Remove what we left, unless another `mainspring up` has put its own there."""
+    with suppress(SettingsError):  # Who dies with it has nobody to tell; it says it is not live.
+        known = load_profiles()
+        left = known.known.get(LOCAL)
+        if left is not None and left.pid == os.getpid():
+            known.remove(LOCAL)

@@ -1,0 +1,94 @@
+"""Live views: a job, a list of jobs, and waiting for a result."""
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from mainspring.api.models.jobs import JobModel
+from mainspring.api.models.streams import WatchedModel
+from mainspring.cli import output
+from mainspring.cli.job_output import job_view, jobs_table, progress_bar
+from mainspring.client import Client
+from mainspring.domain.errors import JobUnsuccessful, ResultTimeout
+from mainspring.domain.types import JobId, JobState
+
+_FRAMES_PER_SECOND = 8
+
+
+def watch_jobs(client: Client, *, limit: int, **filters: Any) -> None:
+    """The list as it changes, until Ctrl-C."""
+
+    def look(show: Callable[[RenderableType], None]) -> None:
+        for page in client.jobs.watch(limit=min(limit, 100), **filters):
+            show(jobs_table(page.items) if page.items else Text("No jobs."))
+
+    _live(look)
+
+
+def watch_job(client: Client, job_id: JobId) -> None:
+    """A job as it changes, until it has ended or Ctrl-C; raises if it ended without success."""
+    last: JobModel | None = None
+
+    def look(show: Callable[[RenderableType], None]) -> None:
+        nonlocal last
+        for watched in client.jobs.follow(job_id):
+            last = watched.job
+            show(_view(watched))
+
+    _live(look)
+    if last is not None and last.finished_at is not None:
+        output.console.print(job_view(last, client.jobs.attempts(job_id)))
+        _ensure_succeeded(last)
+
+
+def wait_for(client: Client, job_id: JobId, seconds: float) -> Any:
+    """The result of a job; raises where it has none, or not in time."""
+    ended: queue.Queue[JobModel | Exception] = queue.Queue()
+
+    def follow() -> None:
+        try:
+            *_, last = client.jobs.follow(job_id)
+            ended.put(last.job)
+        except Exception as error:  # noqa: BLE001 - told to whoever waits
+            ended.put(error)
+
+    threading.Thread(target=follow, daemon=True).start()
+    try:
+        job = ended.get(timeout=seconds)
+    except queue.Empty:
+        raise ResultTimeout(job_id, client.jobs.get(job_id).state) from None
+    if isinstance(job, Exception):
+        raise job
+    _ensure_succeeded(job)
+    return job.result
+
+
+def _ensure_succeeded(job: JobModel) -> None:
+    if job.state is not JobState.SUCCEEDED:
+        raise JobUnsuccessful(JobId(job.id), job.state, job.last_error)
+
+
+def _view(watched: WatchedModel) -> RenderableType:
+    parts: list[RenderableType] = [job_view(watched.job, [])]
+    if watched.job.progress is not None and watched.job.state is JobState.RUNNING:
+        parts.append(progress_bar(watched.job))
+    for text in watched.output.model_dump().values() if watched.output else ():
+        if text:
+            parts.append(Text(text.rstrip("\n")))
+    return Group(*parts)
+
+
+def _live(look: Callable[[Callable[[RenderableType], None]], None]) -> None:
+    """On a terminal the view is drawn anew; elsewhere every change is printed."""
+    if not output.console.is_terminal:
+        look(output.console.print)
+        return
+    with Live(
+        console=output.console, refresh_per_second=_FRAMES_PER_SECOND, transient=True
+    ) as live:
+        look(live.update)
