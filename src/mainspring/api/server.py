@@ -59,10 +59,13 @@ class Server:
 def listen(host: str, port: int) -> socket.socket:
     """A socket on the port; 0 takes any that is free."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # With the protocol, since event loops turn Nagle's algorithm off only where they see it.
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+        )[0]
     except OSError as error:
         raise SettingsError(f"setting host: {host!r} is no address of this machine") from error
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(family, kind, protocol)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(address)
