@@ -54,10 +54,12 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(worker_commands.up)
-app.command()(worker_commands.worker)
-app.command()(worker_commands.scheduler)
-app.command("server")(worker_commands.serve)
+app.command(epilog=example("mainspring up --app jobs:app"))(worker_commands.up)
+app.command(epilog=example("mainspring worker --app jobs:app --queues mail,default --processes 2"))(
+    worker_commands.worker
+)
+app.command(epilog=example("mainspring scheduler --app jobs:app"))(worker_commands.scheduler)
+app.command("server", epilog=example("mainspring server --port 8080"))(worker_commands.serve)
 app.command(
     epilog=example(
         "mainspring login https://jobs.example.com --name production",
@@ -89,7 +91,7 @@ app.add_typer(token_commands.tokens, name="tokens")
 app.add_typer(cron, name="cron")
 
 
-@app.command()
+@app.command(epilog=example("mainspring migrate", "mainspring migrate --check"))
 def migrate(
     is_check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit 1 if something is to do.")
@@ -125,7 +127,7 @@ async def _check(url: str) -> None:
         await migrations.check(connection)
 
 
-@app.command()
+@app.command(epilog=example("mainspring version"))
 def version() -> None:
     """Print the version."""
     output.console.print(__version__, highlight=False)
@@ -134,7 +136,7 @@ def version() -> None:
 def main() -> None:
     """Run the command line; every error of ours is one sentence, never a traceback."""
     try:
-        app()
+        app(prog_name="mainspring")
     except MainspringError as error:
         output.errors.print(Text.assemble(("error: ", "red"), str(error)), soft_wrap=True)
         sys.exit(1 if is_not_done(error) else 2)

@@ -65,7 +65,11 @@ class Jobs(Noun):
         **options: Any,
     ) -> EnqueuedModel:
         """Enqueue a job. A key of its own makes it safe to send again when the answer is lost."""
-        body = {"definition": definition, "payload": payload or {}, **given(**options)}
+        body = {
+            "definition": definition,
+            "payload": {} if payload is None else payload,
+            **given(**options),
+        }
         headers = {"Idempotency-Key": idempotency_key or new_key()}
         ask = Ask("POST", "/jobs", body=body, headers=headers, is_safe=True)
         return await self._client.ask(ask, EnqueuedModel)
