@@ -14,6 +14,7 @@ from mainspring.api.routes import (
     events,
     flows,
     jobs,
+    operations,
     schedules,
     streams,
     tenants,
@@ -57,6 +58,7 @@ def create_app(database: Database, *, version: str) -> FastAPI:
         # Before the jobs: /jobs/stream is no job's id.
         streams.router,
         jobs.router,
+        operations.router,
         definitions.router,
         definitions.limit_router,
         schedules.router,

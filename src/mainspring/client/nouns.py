@@ -22,6 +22,7 @@ from mainspring.api.models.jobs import (
     StateModel,
     SummaryModel,
 )
+from mainspring.api.models.operations import BulkModel
 from mainspring.api.models.parts import Page
 from mainspring.api.models.schedules import (
     FilledModel,
@@ -40,7 +41,7 @@ from mainspring.api.models.tenants import (
     TenantModel,
     TokenModel,
 )
-from mainspring.client.asking import Ask, act, create, given, new_key
+from mainspring.client.asking import Ask, act, create, given, new_key, operation
 
 if TYPE_CHECKING:
     from mainspring.client.blocking import Client
@@ -79,7 +80,7 @@ class Jobs(Noun):
     ) -> EnqueuedManyModel:
         """Enqueue jobs of one definition together: all or none."""
         body = {"definition": definition, "payloads": list(payloads), **given(**options)}
-        return self._client.ask(Ask("POST", "/jobs/bulk", body=body), EnqueuedManyModel)
+        return self._client.ask(Ask("POST", "/jobs/many", body=body), EnqueuedManyModel)
 
     def list(self, *, limit: int = 100, **filters: Any) -> Iterator[JobModel]:
         """All jobs that pass, the newest first; `limit` is the size of a page."""
@@ -108,6 +109,10 @@ class Jobs(Noun):
 
     def delete(self, job_id: int) -> None:
         self._client.do(Ask("DELETE", f"/jobs/{job_id}"))
+
+    def bulk(self, action: str, *, dry_run: bool = False, **said: Any) -> BulkModel:
+        """Cancel, retry or delete all jobs that pass the filters; a dry run counts them."""
+        return self._client.ask(operation(action, said, dry_run=dry_run), BulkModel)
 
     def summary(self) -> SummaryModel:
         return self._client.ask(Ask("GET", "/jobs/summary"), SummaryModel)
