@@ -353,6 +353,25 @@ async def test_nobody_forges_an_operation(api: Api, connection: psycopg.Connecti
     assert states(connection, "mainspring.bulk") == {}
 
 
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.MEMBER])
+async def test_what_is_built_in_is_for_operators(
+    api: Api, connection: psycopg.Connection, role: Role
+):
+    connection.execute("insert into mainspring.definitions (key) values (%s)", [BUILT_IN])
+    many = {"definition": BUILT_IN, "payloads": [{}]}
+    answers = [
+        await api.post("/jobs", {"definition": BUILT_IN}, role=role),
+        await api.post("/jobs/many", many, role=role),
+    ]
+
+    for answer in answers:
+        assert answer.status_code == 422
+        assert "is built in, and for operators only" in answer.json()["detail"]
+    assert states(connection, BUILT_IN) == {}
+    allowed = await api.post("/jobs", {"definition": BUILT_IN}, role=Role.OPERATOR)
+    assert allowed.status_code == 201
+
+
 async def test_an_operation_is_retried_as_it_was_and_with_no_other_payload(
     api: Api, connection: psycopg.Connection
 ):

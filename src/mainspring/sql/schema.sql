@@ -1965,7 +1965,7 @@ end
 $$;
 
 CREATE FUNCTION mainspring.ensure_open(definition text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 begin
     if mainspring.is_closed(definition) then
@@ -2314,8 +2314,8 @@ end
 $$;
 
 CREATE FUNCTION mainspring.is_closed(definition text) RETURNS boolean
-    LANGUAGE sql IMMUTABLE
-    RETURN COALESCE((definition = 'mainspring.bulk'::text), false);
+    LANGUAGE sql STABLE
+    RETURN COALESCE(((definition = 'mainspring.bulk'::text) OR ((definition ~~ 'mainspring.%'::text) AND (current_setting('role'::text) = 'mainspring_app'::text))), false);
 
 CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -2840,7 +2840,7 @@ begin
         new.limit_name := null;
     end if;
     new.is_plain := new.limit_name is null and new.approvals_needed = 0
-                    and not mainspring.is_closed(new.key)
+                    and new.key not like 'mainspring.%'
                     and not exists (select from mainspring.tenants as t
                                      where t.tenant_id = 'default' and t.max_running is not null);
     if tg_op = 'UPDATE' and new is not distinct from old then
@@ -4513,7 +4513,7 @@ $$;
 
 CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
     LANGUAGE sql IMMUTABLE
-    RETURN ((definition || ' cannot be enqueued, scheduled or given another payload; ask for a bulk '::text) || 'operation: POST /api/v1/jobs/bulk'::text);
+    RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; ask for a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) ELSE ' is built in, and for operators only'::text END);
 
 CREATE FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) RETURNS TABLE(job_id bigint, reason text)
     LANGUAGE plpgsql STABLE

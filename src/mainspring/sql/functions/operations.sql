@@ -10,21 +10,25 @@
 -- these jobs: the definition is closed to every enqueue, and its jobs are known by their origin, which
 -- no enqueue can give.
 
+-- And what is built in works on all tenants' rows, so nobody who has a tenant asks for it.
 create or replace function mainspring.is_closed(definition text)
 returns boolean
-language sql immutable
-return coalesce(definition = 'mainspring.bulk', false);
+language sql stable
+return coalesce(definition = 'mainspring.bulk' or (definition like 'mainspring.%'
+                and current_setting('role') = 'mainspring_app'), false);
 
 create or replace function mainspring.why_closed(definition text)
 returns text
 language sql immutable
-return definition || ' cannot be enqueued, scheduled or given another payload; ask for a bulk '
-       || 'operation: POST /api/v1/jobs/bulk';
+return definition || case when definition = 'mainspring.bulk'
+    then ' cannot be enqueued, scheduled or given another payload; ask for a bulk operation: '
+         || 'POST /api/v1/jobs/bulk'
+    else ' is built in, and for operators only' end;
 
 -- Refuses a definition whose jobs only Mainspring itself makes.
 create or replace function mainspring.ensure_open(definition text)
 returns void
-language plpgsql immutable
+language plpgsql stable
 as $$
 begin
     if mainspring.is_closed(definition) then
@@ -318,3 +322,6 @@ begin
     end;
 end
 $$;
+
+-- Those that were stored before it mattered.
+update mainspring.definitions set is_plain = false where key like 'mainspring.%' and is_plain;
