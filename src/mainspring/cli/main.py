@@ -21,6 +21,7 @@ from mainspring.cli import tokens as token_commands
 from mainspring.cli import worker as worker_commands
 from mainspring.cli.approvals import approvals
 from mainspring.cli.completion import completion
+from mainspring.cli.config import config
 from mainspring.cli.cron import cron
 from mainspring.cli.definitions import definitions
 from mainspring.cli.events import events
@@ -89,6 +90,7 @@ app.add_typer(tenants, name="tenants")
 app.add_typer(token_commands.people, name="people")
 app.add_typer(token_commands.tokens, name="tokens")
 app.add_typer(cron, name="cron")
+app.add_typer(config, name="config")
 
 
 @app.callback()
