@@ -21,12 +21,13 @@ from mainspring.cli import tokens as token_commands
 from mainspring.cli import worker as worker_commands
 from mainspring.cli.approvals import approvals
 from mainspring.cli.completion import completion
+from mainspring.cli.config import config
 from mainspring.cli.cron import cron
 from mainspring.cli.definitions import definitions
 from mainspring.cli.events import events
 from mainspring.cli.flows import flows
 from mainspring.cli.limits import limits
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, make_settings
 from mainspring.cli.reaching import example
 from mainspring.cli.secrets import secrets
 from mainspring.cli.tenants import tenants
@@ -89,6 +90,12 @@ app.add_typer(tenants, name="tenants")
 app.add_typer(token_commands.people, name="people")
 app.add_typer(token_commands.tokens, name="tokens")
 app.add_typer(cron, name="cron")
+app.add_typer(config, name="config")
+
+
+@app.callback()
+def take_config(config_file: ConfigFile = None) -> None:
+    """What every command takes; the option itself says which file is read."""
 
 
 @app.command(epilog=example("mainspring migrate", "mainspring migrate --check"))
