@@ -198,18 +198,20 @@ async def approve(
 ) -> Response:
     """Approve a job that awaits it; it still does while more have to approve."""
     reason = why.reason if why else ""
-    state = await approvals.approve(
-        desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=None
-    )
+    async with own(desk):
+        state = await approvals.approve(
+            desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=None
+        )
     return reply(StateModel.model_construct(id=job_id, state=state))
 
 
 @router.post("/{job_id:int}/reject", response_model=StateModel)
 async def reject(desk: Decider, job_id: Number, why: Annotated[Rejection, Body()]) -> Response:
     """Reject a job that awaits approval; it is canceled."""
-    await approvals.reject(
-        desk.database, desk.tenant_id, JobId(job_id), reason=why.reason, actor=None
-    )
+    async with own(desk):
+        await approvals.reject(
+            desk.database, desk.tenant_id, JobId(job_id), reason=why.reason, actor=None
+        )
     return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))
 
 

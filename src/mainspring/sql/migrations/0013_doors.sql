@@ -1,0 +1,1 @@
+-- Who may decide on a job is asked by functions and views, which are laid anew after a migration.
