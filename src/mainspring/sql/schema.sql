@@ -5525,6 +5525,8 @@ CREATE INDEX approvals_expiry ON mainspring.approvals USING btree (expires_at) W
 
 CREATE INDEX approvals_open ON mainspring.approvals USING btree (tenant_id, job_id) WHERE (decided_at IS NULL);
 
+CREATE INDEX approvals_open_everywhere ON mainspring.approvals USING btree (job_id) WHERE (decided_at IS NULL);
+
 CREATE INDEX attempts_job ON ONLY mainspring.attempts USING btree (job_id);
 
 CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING btree (job_id);
@@ -5579,6 +5581,10 @@ CREATE INDEX jobs_history_job ON ONLY mainspring.jobs_history USING btree (job_i
 
 CREATE INDEX jobs_history_default_job_id_idx ON mainspring.jobs_history_default USING btree (job_id);
 
+CREATE INDEX jobs_history_unsuccessful_everywhere ON ONLY mainspring.jobs_history USING btree (state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
+
+CREATE INDEX jobs_history_default_state_job_id_idx ON mainspring.jobs_history_default USING btree (state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
+
 CREATE INDEX jobs_history_tenant ON ONLY mainspring.jobs_history USING btree (tenant_id, job_id);
 
 CREATE INDEX jobs_history_default_tenant_id_job_id_idx ON mainspring.jobs_history_default USING btree (tenant_id, job_id);
@@ -5626,6 +5632,8 @@ ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default
 ALTER INDEX mainspring.jobs_history_creator ATTACH PARTITION mainspring.jobs_history_default_created_by_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history_default_job_id_idx;
+
+ALTER INDEX mainspring.jobs_history_unsuccessful_everywhere ATTACH PARTITION mainspring.jobs_history_default_state_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_tenant ATTACH PARTITION mainspring.jobs_history_default_tenant_id_job_id_idx;
 

@@ -93,7 +93,7 @@ async def list_jobs(
     before = read_cursor(cursor, int)
     found, following = await jobs.list_jobs(
         desk.database,
-        desk.tenant_id,
+        desk.listed_tenant,
         filters.of(desk),
         before=None if before is None else JobId(before),
         limit=limit,
@@ -135,7 +135,7 @@ async def enqueue_many(desk: Writer, jobs: Annotated[NewJobs, Body()]) -> Respon
 async def get_summary(desk: Reader) -> Response:
     """How many jobs are in which state."""
     summary = await desk.reception.summaries.get(
-        desk.database, desk.tenant_id, created_by=desk.creator
+        desk.database, desk.listed_tenant, created_by=desk.creator
     )
     return reply(SummaryModel.of(summary))
 

@@ -237,7 +237,7 @@ async def list_workers(desk: WorkerReader) -> Response:
 @router.get("/queues", tags=["jobs"], response_model=Queues)
 async def list_queues(desk: JobReader) -> Response:
     """The queues that hold live jobs."""
-    found = await job_services.queue_counts(desk.database, desk.tenant_id)
+    found = await job_services.queue_counts(desk.database, desk.listed_tenant)
     return reply(Queues.model_construct(items=[QueueModel.of(row) for row in found]))
 
 

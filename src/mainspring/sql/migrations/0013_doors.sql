@@ -1,1 +1,8 @@
--- Who may decide on a job is asked by functions and views, which are laid anew after a migration.
+-- Lists over all tenants, for operators. Who may decide on a job is asked by functions and views, which
+-- are laid anew after a migration.
+
+-- Serves list_unsuccessful_jobs_everywhere.
+create index jobs_history_unsuccessful_everywhere on mainspring.jobs_history (state, job_id)
+    where state <> 'succeeded';
+-- Serves open_approvals_everywhere.
+create index approvals_open_everywhere on mainspring.approvals (job_id) where decided_at is null;
