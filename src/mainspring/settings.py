@@ -2,13 +2,23 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from mainspring.domain.errors import SettingsError
 from mainspring.domain.keys import read_keys
 from mainspring.domain.redaction import redact_patterns
+
+_OWN = ("127.0.0.1", "::1", "localhost")
 
 
 class Settings(BaseSettings):
@@ -113,6 +123,25 @@ class Settings(BaseSettings):
         le=10_000_000,
         description="requests that one caller may make of one server process; 0 is any number",
     )
+    public_url: str | None = Field(
+        default=None,
+        description="where people reach the server, if a proxy stands in front of it",
+    )
+    oidc_issuer: str | None = Field(
+        default=None, description="the OpenID Connect provider through which people log in"
+    )
+    oidc_client_id: str | None = Field(
+        default=None, description="as whom the provider knows this server"
+    )
+    oidc_client_secret: SecretStr = Field(
+        default=SecretStr(""), description="the secret that the provider gave this server"
+    )
+    oidc_claim: str = Field(
+        default="email",
+        min_length=1,
+        max_length=100,
+        description="what the provider says of a person that is the person's name here",
+    )
     use_pooler: bool = Field(
         default=False, description="the URL leads to a pooler in transaction mode"
     )
@@ -122,6 +151,21 @@ class Settings(BaseSettings):
     def _ensure_keys(cls, keys: SecretStr) -> SecretStr:
         read_keys(keys.get_secret_value())
         return keys
+
+    @field_validator("public_url", "oidc_issuer")
+    @classmethod
+    def _ensure_address(cls, url: str | None, info: ValidationInfo) -> str | None:
+        if url is not None:
+            host = _host(url)
+            if info.field_name == "oidc_issuer" and url.startswith("http:") and host not in _OWN:
+                raise ValueError("must begin with https:, or whoever listens logs in as anyone")
+        return url
+
+    @model_validator(mode="after")
+    def _ensure_client(self) -> "Settings":
+        if self.oidc_issuer is not None and not self.oidc_client_id:
+            raise SettingsError("setting oidc_client_id: must be given where oidc_issuer is")
+        return self
 
     @property
     def command_paths(self) -> tuple[Path, ...]:
@@ -134,6 +178,15 @@ class Settings(BaseSettings):
     @property
     def prunable_columns(self) -> tuple[str, ...]:
         return _listed(self.prune_tables)
+
+
+def _host(url: str) -> str:
+    """The host of an address that people and programs can be sent to."""
+    parts = urlsplit(url)
+    is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
+    if not parts.hostname or parts.scheme not in ("http", "https") or not is_plain:
+        raise ValueError("must be an address such as https://jobs.example.com")
+    return parts.hostname
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from fastapi import Query, Request
 
 from mainspring.api.errors import Refused
+from mainspring.api.oidc import Provider
 from mainspring.api.replies import tag_of
 from mainspring.api.streams import Hub
 from mainspring.db.access import Database
@@ -46,6 +47,7 @@ class Reception:
         self.hub = hub
         self.submissions = Submissions()
         self.summaries = SummaryBook()
+        self.provider = Provider(database.settings) if database.settings.oidc_issuer else None
         self._known: dict[bytes, tuple[float, Caller]] = {}
         self._opening = asyncio.Lock()
         self._is_open = False

@@ -5113,6 +5113,12 @@ CREATE VIEW mainspring.limit_status AS
     updated_at
    FROM mainspring.limits known;
 
+CREATE TABLE mainspring.login_keys (
+    digest bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT login_keys_digest_check CHECK ((octet_length(digest) = 32))
+);
+
 CREATE TABLE mainspring.migrations (
     number integer NOT NULL,
     name text NOT NULL,
@@ -5470,6 +5476,9 @@ ALTER TABLE ONLY mainspring.jobs
 ALTER TABLE ONLY mainspring.limits
     ADD CONSTRAINT limits_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY mainspring.login_keys
+    ADD CONSTRAINT login_keys_pkey PRIMARY KEY (digest);
+
 ALTER TABLE ONLY mainspring.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (number);
 
@@ -5604,6 +5613,8 @@ CREATE INDEX jobs_schedule ON mainspring.jobs USING btree (schedule_id, slot_at)
 CREATE INDEX jobs_turn ON mainspring.jobs USING btree (schedule_id) WHERE (waits_for = 'turn'::mainspring.waits_for);
 
 CREATE INDEX jobs_unhandled ON mainspring.jobs USING btree (definition) WHERE (waits_for = 'handler'::mainspring.waits_for);
+
+CREATE INDEX login_keys_expiry ON mainspring.login_keys USING btree (expires_at);
 
 CREATE INDEX outputs_age ON mainspring.outputs USING btree (updated_at);
 

@@ -25,6 +25,7 @@ from mainspring.api.models.tenants import (
     WorkerModel,
     Workers,
 )
+from mainspring.api.pages import address_of
 from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.db.access import Database
@@ -169,7 +170,7 @@ async def open_login(desk: PeopleWriter, name: Named, request: Request) -> Respo
     person = await people.get(desk.database, name, desk.own_tenant)
     ensure_may_grant(desk.caller, person.role)
     text = await tokens.open_login(desk.database, name)
-    base = str(request.base_url).rstrip("/")
+    base = address_of(request, desk.settings)
     return reply(LoginModel.model_construct(url=f"{base}/login?code={text}"), 201)
 
 

@@ -1,4 +1,4 @@
--- Lists over all tenants, for operators. Who may decide on a job is asked by functions and views, which
+-- Lists over all tenants, for operators; logins through a provider. Who may decide on a job is asked by functions and views, which
 -- are laid anew after a migration.
 
 -- Serves list_unsuccessful_jobs_everywhere.
@@ -6,3 +6,11 @@ create index jobs_history_unsuccessful_everywhere on mainspring.jobs_history (st
     where state <> 'succeeded';
 -- Serves open_approvals_everywhere.
 create index approvals_open_everywhere on mainspring.approvals (job_id) where decided_at is null;
+
+-- Logins through a provider that were begun; each is ended once.
+create table mainspring.login_keys (
+    digest bytea primary key check (octet_length(digest) = 32),
+    expires_at timestamptz not null
+);
+-- Serves prune_login_keys.
+create index login_keys_expiry on mainspring.login_keys (expires_at);
