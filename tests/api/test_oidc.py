@@ -11,6 +11,7 @@ import pytest
 from mainspring import settings
 from mainspring.domain.errors import SettingsError
 from mainspring.services import people
+from mainspring.store import tokens as token_store
 from tests.support.api import BASE, Api, serving
 from tests.support.oidc import CLIENT, OTHER_KEY, SECRET, Provider, provider
 
@@ -152,6 +153,19 @@ async def test_a_login_that_was_begun_elsewhere_is_refused(
         assert answer.status_code == 401
         assert "was not begun in this browser" in answer.text
     assert not await is_in(site)
+
+
+async def test_logins_that_nobody_ends_are_forgotten(
+    site: Api, aconnection: psycopg.AsyncConnection
+):
+    await depart(site)
+    await aconnection.execute("update mainspring.login_keys set expires_at = now()")
+    await depart(site)
+
+    await token_store.prune(aconnection)
+
+    left = await (await aconnection.execute("select from mainspring.login_keys")).fetchall()
+    assert len(left) == 1
 
 
 async def test_another_provider_cannot_answer(site: Api, known: Provider):
