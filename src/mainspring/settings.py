@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -34,9 +35,13 @@ SEPARATORS = {
     "prune_tables": ",",
 }
 # Shown to nobody as they are.
-SECRETS = frozenset({"database_url", "condition_database_url", "encryption_keys"})
+SECRETS = frozenset(
+    {"database_url", "condition_database_url", "encryption_keys", "oidc_client_secret"}
+)
 _LONGEST_SHOWN = 80
 _OTHER_KIND = PydanticCustomError("other_kind", "another kind of value")
+
+_OWN = ("127.0.0.1", "::1", "localhost")
 
 
 class Settings(BaseModel):
@@ -139,6 +144,25 @@ class Settings(BaseModel):
         le=10_000_000,
         description="requests that one caller may make of one server process; 0 is any number",
     )
+    public_url: str | None = Field(
+        default=None,
+        description="where people reach the server, if a proxy stands in front of it",
+    )
+    oidc_issuer: str | None = Field(
+        default=None, description="the OpenID Connect provider through which people log in"
+    )
+    oidc_client_id: str | None = Field(
+        default=None, description="as whom the provider knows this server"
+    )
+    oidc_client_secret: SecretStr = Field(
+        default=SecretStr(""), description="the secret that the provider gave this server"
+    )
+    oidc_claim: str = Field(
+        default="email",
+        min_length=1,
+        max_length=100,
+        description="what the provider says of a person that is the person's name here",
+    )
     use_pooler: bool = Field(
         default=False, description="the URL leads to a pooler in transaction mode"
     )
@@ -156,7 +180,9 @@ class Settings(BaseModel):
             raise ValueError("it holds a NUL character")
         return value
 
-    @field_validator("database_url", "condition_database_url")
+    @field_validator(
+        "database_url", "condition_database_url", "public_url", "oidc_issuer", "oidc_client_id"
+    )
     @classmethod
     def _none_if_empty(cls, url: str | None) -> str | None:
         return url or None
@@ -166,6 +192,15 @@ class Settings(BaseModel):
     def _ensure_keys(cls, keys: SecretStr) -> SecretStr:
         read_keys(keys.get_secret_value())
         return keys
+
+    @field_validator("public_url", "oidc_issuer")
+    @classmethod
+    def _ensure_address(cls, url: str | None, info: ValidationInfo) -> str | None:
+        if url is not None:
+            host = _host(url)
+            if info.field_name == "oidc_issuer" and url.startswith("http:") and host not in _OWN:
+                raise ValueError("must begin with https:, or whoever listens logs in as anyone")
+        return url
 
     @property
     def command_paths(self) -> tuple[Path, ...]:
@@ -184,6 +219,15 @@ def _joined(parts: list[Any] | tuple[Any, ...], separator: str) -> str:
     if not all(isinstance(part, str) and separator not in part for part in parts):
         raise _OTHER_KIND
     return separator.join(parts)
+
+
+def _host(url: str) -> str:
+    """The host of an address that people and programs can be sent to."""
+    parts = urlsplit(url)
+    is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
+    if not parts.hostname or parts.scheme not in ("http", "https") or not is_plain:
+        raise ValueError("must be an address such as https://jobs.example.com")
+    return parts.hostname
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +253,14 @@ class Sources:
         """What is wrong with what wins, and with the file."""
         yield from self._unknown()
         yield from self._wrong(self.winners())
+        yield from self._incomplete()
 
     def all_problems(self) -> Iterator[Finding]:
         """Also those of values that something else overrides."""
         yield from self._unknown()
         for origin, values in self.layers.items():
             yield from self._wrong(rules.winners({origin: values}))
+        yield from self._incomplete()
 
     def usable(self) -> Settings:
         """Without what is wrong, so that the rest can be looked at."""
@@ -237,6 +283,13 @@ class Sources:
                 name = str(each["loc"][0])
                 said = f"{_complaint(name, each)}; it is set {self._where(name, values[name])}"
                 yield rules.error(said, name)
+
+    def _incomplete(self) -> Iterator[Finding]:
+        """Settings that need another."""
+        has = {name for name, found in self.winners().items() if found.value}
+        if "oidc_issuer" in has and "oidc_client_id" not in has:
+            said = "setting oidc_client_id: must be given where oidc_issuer is"
+            yield rules.error(said, "oidc_client_id")
 
     def _where(self, name: str, found: Found) -> str:
         match found.origin:

@@ -116,6 +116,17 @@ async def test_a_login_link_gives_one_session_once(api: Api):
     assert (await api.client.get("/api/v1/me")).json()["actor"] == "ann"
 
 
+async def test_a_browser_may_log_in_over_plain_http(api: Api):
+    """There it sends Origin alone, and its site's own name only if the policy lets it."""
+    code = await tokens.open_login(api.database, "ann")
+    page = await api.client.get(f"/login?code={code}")
+
+    entered = await api.client.post("/login", data={"code": code}, headers={"Origin": BASE})
+
+    assert page.headers["referrer-policy"] == "same-origin"
+    assert entered.status_code == 303
+
+
 async def logged_in(api: Api) -> httpx.AsyncClient:
     code = await tokens.open_login(api.database, "ann")
     await api.client.post("/login", data={"code": code}, headers=SAME_SITE)
@@ -163,6 +174,7 @@ async def test_every_answer_is_safe_to_show(api: Api):
         headers = (await api.client.get(path)).headers
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"
+        assert headers["referrer-policy"] == "same-origin"
         assert headers["cache-control"] == "no-store"
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "access-control-allow-origin" not in headers

@@ -1,10 +1,15 @@
 """The API inside an app of someone else's."""
 
+import re
+from pathlib import Path
+
 import httpx
 import psycopg
 from fastapi import FastAPI
 
 from mainspring import Mainspring
+from tests.support.schedules import gunicorn
+from tests.support.waiting import wait_until
 
 
 async def test_the_api_works_where_it_is_mounted(database_url: str, connection: psycopg.Connection):
@@ -26,3 +31,35 @@ async def test_the_api_works_where_it_is_mounted(database_url: str, connection: 
     assert made.headers["location"] == f"/mainspring/api/v1/jobs/{made.json()['id']}"
     assert wrong.headers["allow"] == "GET, POST"
     assert 'href="/mainspring/api/v1/openapi.json"' in front.text
+
+
+def test_four_processes_serve_it_and_stop_while_someone_watches(
+    database_url: str, connection: psycopg.Connection, tmp_path: Path
+):
+    connection.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
+    with Mainspring(database_url) as jobs:
+        new = jobs.tokens.create("ci", "admin", tenant_id="default")
+    headers = {"Authorization": f"Bearer {new.text}"}
+    with gunicorn(database_url, "tests.support.mounted:site", workers=4, folder=tmp_path) as site:
+        base = f"{site.address}/mainspring/api/v1"
+
+        made: list[tuple[str, str]] = []
+
+        def others_answer() -> bool:
+            """Each job comes over a connection of its own."""
+            answer = httpx.post(f"{base}/jobs", json={"definition": "work"}, headers=headers)
+            made.append((answer.json()["id"], answer.headers["x-process"]))
+            return len({process for _, process in made}) > 1
+
+        wait_until(others_answer, what="a second process answers")
+        listed = httpx.get(f"{base}/jobs", params={"limit": 1000}, headers=headers).json()["items"]
+        with httpx.stream("GET", f"{base}/jobs/{made[0][0]}/stream", headers=headers) as answer:
+            lines = answer.iter_lines()
+            told = next(line for line in lines if line.startswith("data:"))
+            exit_code = site.stop(within=5)
+            assert not any(lines)
+
+    assert {job["id"] for job in listed} == {job_id for job_id, _ in made}
+    assert '"state":"queued"' in told
+    assert exit_code == 0
+    assert not re.search(r"(?i)\[(error|warning|critical) *\]|traceback", site.log), site.log

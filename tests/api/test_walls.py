@@ -29,8 +29,8 @@ WALL: dict[tuple[str, str], set[Role]] = {
     ("GET", "/jobs/{job_id}/attempts"): OAMV,
     ("POST", "/jobs/{job_id}/cancel"): OAM,
     ("POST", "/jobs/{job_id}/retry"): OAM,
-    ("POST", "/jobs/{job_id}/approve"): OA,
-    ("POST", "/jobs/{job_id}/reject"): OA,
+    ("POST", "/jobs/{job_id}/approve"): OAM,
+    ("POST", "/jobs/{job_id}/reject"): OAM,
     ("GET", "/queues"): OAMV,
     ("GET", "/definitions"): ALL,
     ("POST", "/definitions"): O,
@@ -206,10 +206,95 @@ async def test_what_another_tenant_has_is_not_there(
         assert (asked.status_code, asked.json()["code"]) == (404, "tenant_not_found")
 
 
+LISTS = ("/jobs", "/flows", "/events", "/schedules", "/triggers", "/approvals", "/queues")
+
+
+async def test_an_operator_lists_what_all_tenants_have(api: Api):
+    for tenant in ("default", "acme"):
+        await furnish(api, tenant)
+
+    for path in (*LISTS, "/people", "/tokens", "/audit"):
+        found = (await api.get(path, params={"tenant": "*"})).json()["items"]
+        assert {each["tenant"] for each in found} - {None} == {"default", "acme"}, path
+        for role in WALL["GET", path] - {Role.OPERATOR}:
+            answer = await api.get(path, params={"tenant": "*"}, role=role)
+            assert (answer.status_code, answer.json()["code"]) == (404, "tenant_not_found")
+
+
+async def pages(api: Api, path: str, **asked: str) -> list[object]:
+    """All items of a list, one to a page."""
+    items: list[object] = []
+    cursor: dict[str, str] = {}
+    for _ in range(20):
+        answer = (await api.get(path, params={"limit": "1", **asked, **cursor})).json()
+        items += answer["items"]
+        if answer["next_cursor"] is None:
+            return items
+        cursor = {"cursor": answer["next_cursor"]}
+    raise AssertionError(f"{path} goes round in circles")
+
+
+async def test_the_pages_of_all_tenants_hold_everything_once(api: Api):
+    for tenant in ("default", "acme", "default"):
+        await furnish(api, tenant)
+
+    for path in LISTS:
+        if path != "/queues":
+            whole = (await api.get(path, params={"tenant": "*"})).json()["items"]
+            assert len(whole) > 1
+            assert await pages(api, path, tenant="*") == whole, path
+            own = [each for each in whole if each["tenant"] == "acme"]
+            assert await pages(api, path, tenant="acme") == own, path
+
+
+async def test_a_state_a_creator_and_a_summary_of_all_tenants(api: Api):
+    jobs = {tenant: (await furnish(api, tenant))["job_id"] for tenant in ("default", "acme")}
+    for tenant, job_id in jobs.items():
+        await api.post(f"/jobs/{job_id}/cancel", params={"tenant": tenant})
+    everywhere = {"tenant": "*"}
+
+    canceled = await api.get("/jobs", params={**everywhere, "status": "canceled"})
+    created = await api.get("/jobs", params={**everywhere, "created_by": "operator"})
+    summary = (await api.get("/jobs/summary", params=everywhere)).json()
+
+    assert {job["id"] for job in canceled.json()["items"]} == set(jobs.values())
+    assert {job["tenant"] for job in created.json()["items"]} == {"default", "acme"}
+    assert (summary["counts"]["canceled"], summary["counts"]["queued"]) == (2, 2)
+
+
+async def test_what_is_one_thing_is_of_one_tenant(api: Api):
+    ids = {"job_id": "7", "flow_id": "7", "event_id": "7"}
+    for method, path in OF_TENANT:
+        if path.startswith(("/people", "/tokens")):
+            continue  # Their names are the same in all tenants.
+        answer = await api.ask(
+            method, filled(path, ids), params={"tenant": "*"}, json=BODIES.get((method, path), {})
+        )
+        assert answer.status_code == 422, (method, path, answer.text)
+        assert "name one tenant" in answer.json()["detail"]
+
+
+async def test_nothing_is_created_in_all_tenants(api: Api):
+    bodies: dict[str, object] = {
+        "/jobs": {"definition": "work"},
+        "/jobs/bulk": {"definition": "work", "payloads": [{}]},
+        "/flows": {"name": "two", "steps": [{"step": "a", "definition": "work"}]},
+        "/events": {"name": "thing.happened"},
+        "/schedules": {"name": "nightly", "definition": "work", "cron": "0 2 * * *"},
+        "/triggers": {"name": "on-thing", "event": "thing.*", "definition": "work"},
+        "/people": {"name": "bob", "role": "viewer"},
+        "/tokens": {"name": "bobs", "role": "viewer"},
+    }
+    for path, body in bodies.items():
+        answer = await api.post(path, body, params={"tenant": "*"})
+        assert answer.status_code == 422, (path, answer.text)
+        assert "name one tenant" in answer.json()["detail"], answer.text
+
+
 async def test_lists_hold_nothing_of_another_tenant(api: Api):
     await furnish(api, "acme")
 
-    for path in ("/jobs", "/flows", "/events", "/schedules", "/triggers", "/approvals", "/queues"):
+    for path in LISTS:
         assert (await api.get(path, role=Role.ADMIN)).json()["items"] == []
     audited = (await api.get("/audit", role=Role.ADMIN)).json()["items"]
     assert {entry["tenant"] for entry in audited} == {"default"}

@@ -174,6 +174,10 @@ ON_HISTORY: dict[str, tuple[dict[str, Any], int]] = {
     "jobs.list_created_jobs_edge": ({**LISTED, "created_by": "ann"}, 0),
     "jobs.list_unsuccessful_jobs": ({**LISTED, "state": "failed"}, 0),
     "jobs.list_unsuccessful_jobs_edge": ({**LISTED, "state": "failed"}, 0),
+    "jobs.list_jobs_everywhere": (LISTED, 50),
+    "jobs.list_jobs_everywhere_edge": ({**LISTED, "most": 100}, 1),
+    "jobs.list_unsuccessful_jobs_everywhere": ({**LISTED, "state": "failed"}, 0),
+    "jobs.list_unsuccessful_jobs_everywhere_edge": ({**LISTED, "state": "failed"}, 0),
     "attempts.record_late_reports": (
         {"job_ids": [-1, -2], "fences": [1, 2], "statuses": ["failed"] * 2},
         1,

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from tests.support.calls import call, enqueue
-from tests.support.rows import insert_definition, job, refused
+from tests.support.rows import insert, insert_definition, job, refused
 
 
 @pytest.fixture
@@ -76,6 +76,30 @@ def test_someone_who_is_not_asked_may_not_decide(asked):
         call(asked, "approve", job_id)
     with refused(asked, "MS032", "eve may not decide", **facts):
         call(asked, "reject", job_id, "no")
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "may"),
+    [
+        ("eve", {"role": "member", "tenant_id": "default"}, True),
+        ("eve", {"role": "admin", "tenant_id": "default"}, False),
+        ("eve", {"role": "member", "tenant_id": "acme"}, False),
+        ("eve", {"role": "member", "tenant_id": "default", "disabled_at": "2026-01-01"}, False),
+        ("role:member", {"role": "member", "tenant_id": "default"}, False),
+    ],
+)
+def test_a_role_is_that_of_a_person_in_the_tenant(asked, name, columns, may):
+    insert(asked, "people", name="eve", created_by="test", **columns)
+    insert_definition(asked, "shared", approvals_needed=1, approvers=["role:member"])
+    job_id = enqueue(asked, "shared")
+    act_as(asked, name)
+
+    if may:
+        assert call(asked, "approve", job_id) == ["queued"]
+    else:
+        facts = {"job_id": job_id, "actor": name, "approvers": ["role:member"]}
+        with refused(asked, "MS032", "; role:member may", **facts):
+            call(asked, "approve", job_id)
 
 
 def test_one_who_may_approve_may_change_their_mind(asked):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -243,12 +244,12 @@ def scheduler_processes(url: str, folder: Path) -> Iterator[StartScheduler]:
 
 
 class Gunicorn:
-    """An ASGI app under gunicorn, on a socket in the folder of its log."""
+    """An ASGI app under gunicorn, on any free port."""
 
     def __init__(self, url: str, app: str, *, workers: int, folder: Path) -> None:
-        self._log = folder / "gunicorn.log"
+        self._workers, self._log = workers, folder / "gunicorn.log"
         command = [sys.executable, "-m", "gunicorn", "-w", str(workers), app]
-        command += ["-k", "uvicorn.workers.UvicornWorker", "-b", f"unix:{folder / 'site.sock'}"]
+        command += ["-k", "uvicorn.workers.UvicornWorker", "-b", "127.0.0.1:0"]
         with self._log.open("wb") as stream:
             self._master = subprocess.Popen(
                 command,
@@ -264,10 +265,26 @@ class Gunicorn:
     def log(self) -> str:
         return self._log.read_text()
 
-    def stop(self) -> int:
+    @property
+    def address(self) -> str:
+        """Once all of its workers have started."""
+
+        def listening() -> re.Match[str] | None:
+            assert self._master.poll() is None, self.log
+            is_ready = self.log.count("Application startup complete") == self._workers
+            return re.search(r"Listening at: (\S+)", self.log) if is_ready else None
+
+        found = wait_until(listening, 60, "gunicorn has started")
+        assert found is not None
+        return found[1]
+
+    def stop(self, within: float = 20) -> int:
         """SIGTERM, then the exit code."""
         self._master.terminate()
-        return self._master.wait(20)
+        try:
+            return self._master.wait(within)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {within:g} s:\n{self.log}") from None
 
     def end(self) -> None:
         if self._master.poll() is None:

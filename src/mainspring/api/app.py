@@ -14,6 +14,7 @@ from mainspring.api.routes import (
     events,
     flows,
     jobs,
+    oidc,
     operations,
     schedules,
     streams,
@@ -71,6 +72,7 @@ def create_app(database: Database, *, version: str) -> FastAPI:
     ):
         app.include_router(router, prefix=PREFIX, responses=refusals)
     app.include_router(entrance.router)
+    app.include_router(oidc.router)
     errors.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     app.add_middleware(

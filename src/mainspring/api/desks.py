@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from fastapi import Query, Request
 
 from mainspring.api.errors import Refused
+from mainspring.api.oidc import Provider
 from mainspring.api.replies import tag_of
 from mainspring.api.streams import Hub
 from mainspring.db.access import Database
@@ -23,7 +24,7 @@ from mainspring.db.acting import Acting
 from mainspring.domain import tokens as token_rules
 from mainspring.domain.access import WRITE, Caller, Role, ensure_allowed
 from mainspring.domain.access_errors import Unauthenticated
-from mainspring.domain.errors import TenantNotFound
+from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services import edits, housekeeping, tokens
 from mainspring.services.submissions import Submissions
@@ -32,6 +33,7 @@ from mainspring.settings import Settings
 from mainspring.store import tokens as token_store
 
 SESSION_COOKIE = "mainspring_session"
+EVERYWHERE = "*"
 _FRESH_SECONDS = 5.0
 _MOST_REMEMBERED = 10_000
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -45,6 +47,7 @@ class Reception:
         self.hub = hub
         self.submissions = Submissions()
         self.summaries = SummaryBook()
+        self.provider = Provider(database.settings) if database.settings.oidc_issuer else None
         self._known: dict[bytes, tuple[float, Caller]] = {}
         self._opening = asyncio.Lock()
         self._is_open = self._is_furnished = False
@@ -87,7 +90,8 @@ class Desk:
 
     reception: Reception
     caller: Caller
-    tenant_id: TenantId
+    listed_tenant: TenantId | None
+    """The tenant that lists are of; None for an operator who asked for all of them."""
     database: Acting
     request: Request
     token: str
@@ -97,11 +101,19 @@ class Desk:
         return self.reception.settings
 
     @property
+    def tenant_id(self) -> TenantId:
+        """The one tenant that is meant."""
+        if self.listed_tenant is None:
+            raise InvalidOption("tenant", f"can be {EVERYWHERE} for lists alone; name one tenant")
+        return self.listed_tenant
+
+    @property
     def own_tenant(self) -> TenantId | None:
-        """The tenant that lists are of; None for an operator who asked for none."""
+        """The tenant that people and the like are looked for in; None for an operator who asked for
+        none."""
         if self.caller.tenant_id is None and "tenant" not in self.request.query_params:
             return None
-        return self.tenant_id
+        return self.listed_tenant
 
     @property
     def creator(self) -> str | None:
@@ -152,7 +164,8 @@ class Needs:
             Query(
                 min_length=1,
                 max_length=200,
-                description="Whose; an operator chooses, for everyone else it is their own.",
+                description="Whose; an operator chooses, and may list with * what all have; for "
+                "everyone else it is their own.",
             ),
         ] = None,
     ) -> Desk:
@@ -167,8 +180,10 @@ class Needs:
         return Desk(reception, caller, _tenant(caller, tenant), database, request, text)
 
 
-def _tenant(caller: Caller, asked: str | None) -> TenantId:
+def _tenant(caller: Caller, asked: str | None) -> TenantId | None:
     if caller.tenant_id is None:
+        if asked == EVERYWHERE:
+            return None
         return TenantId(asked) if asked is not None else DEFAULT_TENANT
     if asked is not None and asked != caller.tenant_id:
         raise TenantNotFound(asked)

@@ -20,6 +20,7 @@ from mainspring.domain.errors import (
     ConflictError,
     InputError,
     MainspringError,
+    NotAnApprover,
     NotFoundError,
     PayloadTooLarge,
 )
@@ -30,6 +31,7 @@ PROBLEM = "application/problem+json"
 _STATUSES: tuple[tuple[type[MainspringError], HTTPStatus], ...] = (
     (Unauthenticated, HTTPStatus.UNAUTHORIZED),
     (Forbidden, HTTPStatus.FORBIDDEN),
+    (NotAnApprover, HTTPStatus.FORBIDDEN),
     (NotFoundError, HTTPStatus.NOT_FOUND),
     (PayloadTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (ConflictError, HTTPStatus.CONFLICT),

@@ -17,6 +17,7 @@ Item = TypeVar("Item", bound=BaseModel)
 Row = TypeVar("Row")
 
 JSON = "application/json"
+_STRANGE_CURSOR = "is none of ours; take next_cursor of the page before"
 
 
 def reply(
@@ -61,7 +62,23 @@ def read_cursor(text: str | None, kind: type[Row]) -> Row | None:
         value = None
     if type(value) is kind and _could_be_ours(value):
         return value
-    raise InvalidOption("cursor", "is none of ours; take next_cursor of the page before")
+    raise InvalidOption("cursor", _STRANGE_CURSOR)
+
+
+def place(name: str, tenant_id: str) -> list[str]:
+    """Where a list by name goes on, in which tenants may have the same names."""
+    return [name, tenant_id]
+
+
+def read_place(text: str | None) -> tuple[str | None, str | None]:
+    """The name and the tenant that a list by name goes on after."""
+    match read_cursor(text, list):
+        case None:
+            return None, None
+        case [str(name), str(tenant_id)] if "\x00" not in name + tenant_id:
+            return name, tenant_id
+        case _:
+            raise InvalidOption("cursor", _STRANGE_CURSOR)
 
 
 def _could_be_ours(value: object) -> bool:

@@ -6,14 +6,20 @@
 
 A stream costs memory, not a connection. It tells whole states, so one that was interrupted has lost
 nothing: it goes on with the present state, unless Last-Event-ID says that it is known.
+
+A web server that is told to stop waits for its answers to end, and tells the apps in it only after
+that. So the hub hears the signal itself, and passes it on.
 """
 
 import asyncio
 import hashlib
+import signal
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 
 import psycopg
 from fastapi import Response
@@ -32,6 +38,7 @@ _JOBS_EVERY = 0.5
 _LISTS_EVERY = 1.0
 _HEARTBEAT = 15.0
 _TROUBLE = (MainspringError, psycopg.Error, OSError)
+_STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(eq=False, slots=True)
@@ -116,17 +123,21 @@ class Hub:
     def close(self) -> None:
         """End all streams, so that the server can stop."""
         self._is_closed = True
+        self._shut_all()
+
+    def _shut_all(self) -> None:
         for topic in (*self._jobs.values(), *(topic for topic, _ in self._lists.values())):
             topic.shut()
 
     async def _run(self) -> None:
         """As long as anyone watches."""
-        while (self._jobs or self._lists) and not self._is_closed:
-            try:
-                await self._pass()
-            except _TROUBLE as error:
-                telemetry.event("streams_paused", error=str(error).partition("\n")[0])
-            await asyncio.sleep(_JOBS_EVERY)
+        with _hearing_stops(self._shut_all):
+            while (self._jobs or self._lists) and not self._is_closed:
+                try:
+                    await self._pass()
+                except _TROUBLE as error:
+                    telemetry.event("streams_paused", error=str(error).partition("\n")[0])
+                await asyncio.sleep(_JOBS_EVERY)
 
     async def _pass(self) -> None:
         if self._versions:
@@ -148,6 +159,33 @@ class Hub:
         else:
             tag = f"{job_id}.{watched.version}.{watched.job.state}"
             topic.tell(tag, self._make_frame(watched), is_over=watched.job.is_final)
+
+
+@contextmanager
+def _hearing_stops(stop: Callable[[], None]) -> Iterator[None]:
+    """Call it in the event loop on a signal to stop, before whoever else waits for that signal."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    others = {number: signal.getsignal(number) for number in _STOPS}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop)
+        other = others[signal.Signals(number)]
+        if callable(other):
+            other(number, frame)
+
+    # Where nobody waits for a signal it ends the process, which is as good.
+    heard = [number for number in _STOPS if callable(others[number])]
+    for number in heard:
+        signal.signal(number, hear)
+    try:
+        yield
+    finally:
+        for number in heard:
+            if signal.getsignal(number) is hear:
+                signal.signal(number, others[number])
 
 
 def stream(frames: AsyncIterator[bytes]) -> Response:

@@ -159,14 +159,18 @@ def delete_person(name: Name, database_url: DatabaseUrl = None, data_dir: DataDi
 
 def login_link(
     name: Annotated[str, typer.Argument(help="Who is to log in.")] = "operator",
-    server: Annotated[str, typer.Option(help="Where the server is.")] = "http://127.0.0.1:8080",
+    server: Annotated[
+        str | None,
+        typer.Option(help="Where the server is.", show_default="public_url, or this machine"),
+    ] = None,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
 ) -> None:
     """Print a link with which a person logs in, once and within a quarter of an hour."""
     app = Mainspring(settings=make_settings(database_url, data_dir))
     code = run(app, app.people.aopen_login(name))
-    link = f"{server.rstrip('/')}/login?code={code}"
+    base = server or app.settings.public_url or "http://127.0.0.1:8080"
+    link = f"{base.rstrip('/')}/login?code={code}"
     output.console.print(link, highlight=False, soft_wrap=True)
 
 

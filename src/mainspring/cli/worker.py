@@ -184,7 +184,8 @@ async def _print_server(app: Mainspring, server: "Server") -> None:
     line(f"  server    {server.url}", highlight=False, soft_wrap=True)
     if code is not None:
         line("  login     once, as the operator that was just made:", highlight=False)
-        line(f"            {server.url}/login?code={code}", highlight=False, soft_wrap=True)
+        base = (app.settings.public_url or server.url).rstrip("/")
+        line(f"            {base}/login?code={code}", highlight=False, soft_wrap=True)
 
 
 @contextmanager

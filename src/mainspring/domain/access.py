@@ -2,7 +2,7 @@
 
 operator  all tenants, and what belongs to none: definitions, limits, tenants, workers
 admin     everything of one tenant
-member    enqueues, and sees and steers what it has enqueued itself
+member    enqueues, and sees and steers what it has enqueued itself; approves where it is asked to
 viewer    sees what is in one tenant
 worker    claims the jobs of one tenant, and reports what came of them
 """
@@ -40,7 +40,7 @@ _OPERATORS = frozenset((Role.OPERATOR,))
 
 # Who may read, and who may write.
 _RIGHTS: Final[Mapping[str, tuple[frozenset[Role], frozenset[Role]]]] = {
-    "approvals": (_PEOPLE, _ADMINS),
+    "approvals": (_PEOPLE, _DOERS),
     "audit": (_ADMINS, frozenset()),
     "definitions": (_EVERYONE, _OPERATORS),
     "events": (_PEOPLE, _DOERS),

@@ -1,9 +1,22 @@
-"""Approvals: what a job that awaits one asks for, and who has said what."""
+"""Approvals: what a job that awaits one asks for, and who has said what.
 
+An approver is the name of a person or of a token, or a role of the API such as `role:member`.
+"""
+
+import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
+from mainspring.domain.access import Role
+from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import JobId, JobState, Payload, TenantId
+
+_OF_ROLE: Final = "role:"
+_DECIDING: Final = tuple(
+    f"{_OF_ROLE}{role.value}" for role in (Role.OPERATOR, Role.ADMIN, Role.MEMBER)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +50,16 @@ class Approval:
         """How many more have to approve."""
         given = sum(vote.is_approval for vote in self.votes)
         return max(0, self.needed - given)
+
+
+def ensure_approvers(approvers: Sequence[str]) -> None:
+    """Refuse what nobody could ever be."""
+    if isinstance(approvers, str) or not all(isinstance(name, str) and name for name in approvers):
+        raise InvalidOption("approvers", "must be a list of names")
+    for name in approvers:
+        if name.startswith(_OF_ROLE) and name not in _DECIDING:
+            close = difflib.get_close_matches(name, _DECIDING, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise InvalidOption(
+                "approvers", f"may name the roles {', '.join(_DECIDING)}, not {name}{hint}"
+            )

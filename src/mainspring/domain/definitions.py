@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from mainspring.domain.approvals import ensure_approvers
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.jobs import ATTEMPTS, ensure_approvals, ensure_priority, ensure_queue
 from mainspring.domain.limits import Limit, Rate, ensure_limit_by, ensure_limit_name
@@ -144,8 +145,7 @@ def _ensure_approval(definition: Definition) -> None:
     expiry, approvers = definition.approval_expiry, definition.approvers
     if expiry is not None and not (isinstance(expiry, timedelta) and expiry > timedelta(0)):
         raise InvalidOption("approval_expiry", "must be a timedelta of more than zero")
-    if isinstance(approvers, str) or not all(isinstance(name, str) and name for name in approvers):
-        raise InvalidOption("approvers", "must be a list of names")
+    ensure_approvers(approvers)
     if (expiry or approvers) and not definition.approvals_needed:
         raise InvalidOption("approvals_needed", "must be 1 or more where approvers or expiry are")
 

@@ -27,8 +27,9 @@ async def reject(
 
 
 async def list_open(
-    database: Database, tenant_id: TenantId, *, after: JobId | None, limit: int
+    database: Database, tenant_id: TenantId | None, *, after: JobId | None, limit: int
 ) -> list[Approval]:
+    """The longest waiting first; of all tenants if none is given."""
     call = store.open_approvals(tenant_id, after=after, limit=limit)
     return [store.read(row) for row in await database.arun(call)]
 

@@ -47,7 +47,7 @@ async def get(database: Database, tenant_id: TenantId, event_id: EventId) -> Eve
 
 async def list_events(
     database: Database,
-    tenant_id: TenantId,
+    tenant_id: TenantId | None,
     *,
     name: str | None = None,
     handled: bool | None = None,
@@ -55,7 +55,7 @@ async def list_events(
     before: EventId | None = None,
     limit: int = 50,
 ) -> list[Event]:
-    """Newest first; the name may be a pattern."""
+    """Newest first, of all tenants if none is given; the name may be a pattern."""
     if name is not None:
         _ensure_filter(name)
     call = store.list_events(

@@ -56,8 +56,9 @@ async def get(database: Database, tenant_id: TenantId, flow_id: int) -> FlowSumm
 
 
 async def list_flows(
-    database: Database, tenant_id: TenantId, *, before: int | None, limit: int
+    database: Database, tenant_id: TenantId | None, *, before: int | None, limit: int
 ) -> list[FlowSummary]:
+    """Newest first; of all tenants if none is given."""
     rows = await database.arun(store.list_flows(tenant_id, before=before, limit=limit))
     return [store.read_summary(row) for row in rows]
 

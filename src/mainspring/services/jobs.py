@@ -209,14 +209,14 @@ async def get(database: Database, job_id: JobId, tenant_id: TenantId = DEFAULT_T
 
 async def list_jobs(
     database: Database,
-    tenant_id: TenantId,
+    tenant_id: TenantId | None,
     asked: JobFilter,
     *,
     before: JobId | None = None,
     limit: int = 50,
 ) -> tuple[list[Job], JobId | None]:
     """Newest first, and the id to go on before, if there may be more: a page may be short, or
-    empty, where few of very many jobs pass."""
+    empty, where few of very many jobs pass. Of all tenants if none is given."""
     async with _reading(database) as connection:
         return await store.list_jobs(connection, tenant_id, asked, before=before, limit=limit)
 
@@ -229,9 +229,9 @@ async def attempts(
 
 
 async def queue_counts(
-    database: Database, tenant_id: TenantId = DEFAULT_TENANT
+    database: Database, tenant_id: TenantId | None = DEFAULT_TENANT
 ) -> list[Mapping[str, Any]]:
-    """Ready, waiting, running and held jobs by queue."""
+    """Ready, waiting, running and held jobs by queue, of all tenants if none is given."""
     async with _reading(database) as connection:
         return await store.queue_counts(connection, tenant_id)
 

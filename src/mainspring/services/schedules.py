@@ -315,6 +315,12 @@ async def list_schedules(scope: Scope, **filters: Any) -> list[ScheduleState]:
         return await store.list_schedules(connection, scope.tenant_id, **filters)
 
 
+async def list_everywhere(database: Database, **filters: Any) -> list[ScheduleState]:
+    """Those of all tenants."""
+    async with _reading(database) as connection:
+        return await store.list_schedules(connection, None, **filters)
+
+
 async def history(
     scope: Scope, name: str, *, before: datetime | None, outcome: str | None, limit: int
 ) -> list[Slot]:

@@ -16,9 +16,10 @@ _MOST_KEPT = 1000
 
 
 async def summarize(
-    database: Database, tenant_id: TenantId, *, created_by: str | None = None
+    database: Database, tenant_id: TenantId | None, *, created_by: str | None = None
 ) -> Summary:
-    """Live jobs are counted; of ended ones the tallies are read, however many there are."""
+    """Live jobs are counted; of ended ones the tallies are read, however many there are. Of all
+    tenants if none is given."""
     today = datetime.now(UTC).date()
     live = await database.arun(store.live_counts(tenant_id, created_by))
     ended = [] if created_by else await database.arun(store.ended_counts(tenant_id))
@@ -42,11 +43,11 @@ class SummaryBook:
     """Figures of a moment ago: however many ask, a tenant's are taken once a second."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str | None], tuple[float, Summary]] = {}
-        self._asked: dict[tuple[str, str | None], asyncio.Lock] = {}
+        self._known: dict[tuple[str | None, str | None], tuple[float, Summary]] = {}
+        self._asked: dict[tuple[str | None, str | None], asyncio.Lock] = {}
 
     async def get(
-        self, database: Database, tenant_id: TenantId, *, created_by: str | None = None
+        self, database: Database, tenant_id: TenantId | None, *, created_by: str | None = None
     ) -> Summary:
         key = (tenant_id, created_by)
         async with self._asked.setdefault(key, asyncio.Lock()):

@@ -140,6 +140,16 @@ async def open_console(database: Database, life: timedelta = rules.CONSOLE_LIFE)
     return text
 
 
+async def keep_key(database: Database, digest: bytes) -> None:
+    """Note that a login through a provider was begun."""
+    await database.arun(store.keep_key(digest, life=rules.LOGIN_LIFE))
+
+
+async def use_key(database: Database, digest: bytes) -> bool:
+    """Whether it was begun here, a short while ago, and not ended before."""
+    return bool(await database.arun(store.use_key(digest)))
+
+
 async def log_out(database: Database, text: str) -> None:
     await database.arun(store.end_session(rules.digest(text)))
 

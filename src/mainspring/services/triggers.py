@@ -128,17 +128,24 @@ async def get(database: Database, tenant_id: TenantId, name: str) -> TriggerStat
 
 async def list_triggers(
     database: Database,
-    tenant_id: TenantId,
+    tenant_id: TenantId | None,
     *,
     after: str | None = None,
+    after_tenant: str | None = None,
     enabled: bool | None = None,
     event: str | None = None,
     definition: str | None = None,
     limit: int = 100,
 ) -> list[TriggerState]:
-    """By name; with an event, only those that match it."""
+    """By name, of all tenants if none is given; with an event, only those that match it."""
     call = store.list_triggers(
-        tenant_id, after=after, enabled=enabled, event=event, definition=definition, limit=limit
+        tenant_id,
+        after=after,
+        after_tenant=after_tenant,
+        enabled=enabled,
+        event=event,
+        definition=definition,
+        limit=limit,
     )
     return [store.read_state(text) for (text,) in await database.arun(call)]
 

@@ -52,8 +52,7 @@ CREATE FUNCTION mainspring.actor() RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
 begin
-    if pg_has_role(session_user, (select nspowner from pg_catalog.pg_namespace
-                                   where nspname = 'mainspring'), 'MEMBER') then
+    if mainspring.is_program() then
         return coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user);
     end if;
     return session_user;
@@ -287,6 +286,23 @@ end
 $$;
 
 COMMENT ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant text) IS 'Approves a job as who is calling; says awaiting_approval while more have to.';
+
+CREATE FUNCTION mainspring.approver_names(tenant text) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    shown text := nullif(current_setting('mainspring.approver', true), '');
+    who text := mainspring.actor();
+begin
+    if mainspring.is_program() and shown is not null then
+        return shown::text[];
+    end if;
+    return array(select who where who not like 'role:%')
+        || array(select 'role:' || person.role from mainspring.people as person
+                  where mainspring.is_program() and person.name = who and person.disabled_at is null
+                    and coalesce(person.tenant_id, tenant) = tenant);
+end
+$$;
 
 CREATE TABLE mainspring.definitions (
     key text NOT NULL COLLATE pg_catalog."C",
@@ -2030,7 +2046,8 @@ begin
         perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
     end if;
     perform set_config('mainspring.actor', shown.actor, true),
-            set_config('mainspring.creator', shown.actor, true);
+            set_config('mainspring.creator', shown.actor, true),
+            set_config('mainspring.approver', shown.approver::text, true);
     if shown.role <> 'operator' then
         perform set_config('mainspring.tenant', shown.tenant_id, true),
                 set_config('mainspring.member',
@@ -2313,6 +2330,24 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.is_approver(approvers text[], tenant text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if approvers is null then
+        return current_setting('role') <> 'mainspring_app'
+            or coalesce(current_setting('mainspring.member', true), '') = '';
+    end if;
+    return approvers && mainspring.approver_names(tenant)
+        or exists (select from unnest(approvers) as approver
+                     join pg_catalog.pg_roles as role on role.rolname = approver
+                    where mainspring.actor() = session_user
+                      and pg_has_role(session_user, role.oid, 'MEMBER')
+                      and not (select rolsuper from pg_catalog.pg_roles
+                                where rolname = session_user));
+end
+$$;
+
 CREATE FUNCTION mainspring.is_closed(definition text) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN COALESCE(((definition = 'mainspring.bulk'::text) OR ((definition ~~ 'mainspring.%'::text) AND (current_setting('role'::text) = 'mainspring_app'::text))), false);
@@ -2343,6 +2378,10 @@ CREATE TABLE mainspring.tenants (
 CREATE FUNCTION mainspring.is_plain(schedule mainspring.schedules) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN ((num_nonnulls((schedule).launcher, (schedule).condition_sql, (schedule).gauge_sql) = 0) AND (NOT (schedule).is_templated) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = (is_plain.schedule).tenant_id) AND (t.max_running IS NOT NULL))))));
+
+CREATE FUNCTION mainspring.is_program() RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN pg_has_role(SESSION_USER, (SELECT pg_namespace.nspowner FROM pg_namespace WHERE (pg_namespace.nspname = 'mainspring'::name)), 'MEMBER'::text);
 
 CREATE FUNCTION mainspring.is_visible(tenant text) RETURNS boolean
     LANGUAGE sql STABLE
@@ -2477,30 +2516,27 @@ CREATE FUNCTION mainspring.lock_approval(job_id bigint, tenant text, target text
 #variable_conflict use_column
 declare
     asked mainspring.approvals;
-    job_state mainspring.job_state;
+    found_job record;
+    may_decide boolean;
 begin
     select * into asked from mainspring.approvals as a
      where a.job_id = lock_approval.job_id and a.tenant_id = tenant for update;
-    select job.state into job_state from mainspring.job_status as job
+    may_decide := asked.job_id is not null and mainspring.is_approver(asked.approvers, tenant);
+    select job.state, job.created_by into found_job from mainspring.unwalled_jobs as job
      where job.job_id = lock_approval.job_id and job.tenant_id = tenant;
-    if job_state is null then
+    if found_job.state is null or not (may_decide or mainspring.is_own(found_job.created_by)) then
         perform mainspring.refuse('MS030',
             'there is no job ' || coalesce(lock_approval.job_id::text, 'null'),
             jsonb_build_object('job_id', lock_approval.job_id));
     end if;
-    if asked.job_id is null or job_state <> 'awaiting_approval' or asked.decided_at is not null
-       or asked.expires_at <= now() then
-        perform mainspring.refuse('MS031', 'job ' || lock_approval.job_id || ' is ' || job_state
-            || '; it cannot become ' || target, jsonb_build_object(
-            'job_id', lock_approval.job_id, 'state', job_state, 'target', target));
+    if asked.job_id is null or found_job.state <> 'awaiting_approval'
+       or asked.decided_at is not null or asked.expires_at <= now() then
+        perform mainspring.refuse('MS031', 'job ' || lock_approval.job_id || ' is '
+            || found_job.state || '; it cannot become ' || target, jsonb_build_object(
+            'job_id', lock_approval.job_id, 'state', found_job.state, 'target', target));
     end if;
-    if asked.approvers is not null and mainspring.actor() <> all (asked.approvers)
-       and not exists (select from unnest(asked.approvers) as approver
-                        join pg_catalog.pg_roles as role on role.rolname = approver
-                       where mainspring.actor() = session_user
-                         and pg_has_role(session_user, role.oid, 'MEMBER')
-                         and not (select rolsuper from pg_catalog.pg_roles
-                                   where rolname = session_user)) then
+    if not may_decide then
+        asked.approvers := coalesce(asked.approvers, array['role:admin', 'role:operator']);
         perform mainspring.refuse('MS032', mainspring.actor() || ' may not decide on job '
             || lock_approval.job_id || '; ' || array_to_string(asked.approvers, ', ') || ' may',
             jsonb_build_object('job_id', lock_approval.job_id, 'actor', mainspring.actor(),
@@ -2699,7 +2735,7 @@ begin
         select format('grant select on mainspring.%I to mainspring_app', view.relname) as said
           from pg_catalog.pg_class as view
          where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
-           and view.relname <> 'bearers'
+           and view.relname not in ('bearers', 'unwalled_jobs')
            and not has_table_privilege('mainspring_app', view.oid, 'select')
         union all
         select format('grant %s on mainspring.%I to mainspring_app', asked.rights, asked.name)
@@ -4763,6 +4799,149 @@ CREATE TABLE mainspring.jobs_history (
 )
 PARTITION BY RANGE (finished_at);
 
+CREATE VIEW mainspring.unwalled_jobs AS
+ SELECT job.job_id,
+    job.tenant_id,
+    job.definition,
+    job.queue,
+    job.state,
+    job.waits_for,
+    job.priority,
+        CASE
+            WHEN (job.definition IN ( SELECT definition_versions.key
+               FROM mainspring.definition_versions
+              WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
+               FROM (mainspring.definition_versions kept
+                 LEFT JOIN mainspring.definitions defined USING (key)),
+                LATERAL jsonb_array_elements(kept.secret_paths) path(value)
+              WHERE ((kept.key = job.definition) AND ((kept.version = job.definition_version) OR (kept.version = defined.version)))))
+            ELSE job.payload
+        END AS payload,
+    job.created_at,
+    job.scheduled_for,
+    job.started_at,
+    job.finished_at,
+    job.deadline_at,
+    job.cancel_requested_at,
+    job.attempt,
+    job.failures,
+    job.losses,
+    job.max_attempts,
+    job.dedupe_key,
+    job.correlation_id,
+    job.tags,
+    job.progress,
+        CASE
+            WHEN ((job.checkpoint IS NOT NULL) AND (job.definition IN ( SELECT definition_versions.key
+               FROM mainspring.definition_versions
+              WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
+            ELSE job.checkpoint
+        END AS checkpoint,
+    job.result,
+    job.last_error,
+    job.worker_id,
+    job.schedule_id,
+    job.slot_at,
+    job.origin,
+    job.definition_version,
+    job.created_by,
+    mainspring.source_of(job.schedule_id, job.created_by) AS source
+   FROM mainspring.jobs job
+UNION ALL
+ SELECT job.job_id,
+    job.tenant_id,
+    job.definition,
+    job.queue,
+    job.state,
+    job.waits_for,
+    job.priority,
+        CASE
+            WHEN (job.definition IN ( SELECT definition_versions.key
+               FROM mainspring.definition_versions
+              WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
+               FROM (mainspring.definition_versions kept
+                 LEFT JOIN mainspring.definitions defined USING (key)),
+                LATERAL jsonb_array_elements(kept.secret_paths) path(value)
+              WHERE ((kept.key = job.definition) AND ((kept.version = job.definition_version) OR (kept.version = defined.version)))))
+            ELSE job.payload
+        END AS payload,
+    job.created_at,
+    job.scheduled_for,
+    job.started_at,
+    job.finished_at,
+    job.deadline_at,
+    job.cancel_requested_at,
+    job.attempt,
+    job.failures,
+    job.losses,
+    job.max_attempts,
+    job.dedupe_key,
+    job.correlation_id,
+    job.tags,
+    job.progress,
+        CASE
+            WHEN ((job.checkpoint IS NOT NULL) AND (job.definition IN ( SELECT definition_versions.key
+               FROM mainspring.definition_versions
+              WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
+            ELSE job.checkpoint
+        END AS checkpoint,
+    job.result,
+    job.last_error,
+    job.worker_id,
+    job.schedule_id,
+    job.slot_at,
+    job.origin,
+    job.definition_version,
+    job.created_by,
+    mainspring.source_of(job.schedule_id, job.created_by) AS source
+   FROM mainspring.jobs_history job;
+
+CREATE TABLE mainspring.votes (
+    job_id bigint NOT NULL,
+    actor text NOT NULL,
+    is_approval boolean NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    voted_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT votes_actor_check CHECK ((actor <> ''::text))
+);
+
+CREATE VIEW mainspring.approval_status AS
+ SELECT approval.job_id,
+    approval.tenant_id,
+    job.definition,
+    job.payload,
+    job.state,
+    approval.needed,
+    approval.approvers,
+    approval.requested_at,
+    approval.expires_at,
+    approval.decision,
+    approval.decided_at,
+    ( SELECT count(*) AS count
+           FROM mainspring.votes vote
+          WHERE ((vote.job_id = approval.job_id) AND vote.is_approval)) AS approvals,
+    ( SELECT COALESCE(jsonb_agg(jsonb_build_object('actor', vote.actor, 'is_approval', vote.is_approval, 'reason', vote.reason, 'voted_at', vote.voted_at) ORDER BY vote.voted_at), '[]'::jsonb) AS "coalesce"
+           FROM mainspring.votes vote
+          WHERE (vote.job_id = approval.job_id)) AS votes
+   FROM (mainspring.approvals approval
+     JOIN mainspring.unwalled_jobs job USING (job_id))
+  WHERE (mainspring.is_visible(approval.tenant_id) AND (mainspring.is_own(job.created_by) OR (approval.approvers && (NULLIF(current_setting('mainspring.approver'::text, true), ''::text))::text[])));
+
+CREATE TABLE mainspring.attempts (
+    job_id bigint NOT NULL,
+    fence bigint NOT NULL,
+    worker_id bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone DEFAULT now() NOT NULL,
+    late_report_at timestamp with time zone,
+    number integer NOT NULL,
+    status mainspring.attempt_outcome NOT NULL,
+    late_report mainspring.attempt_outcome,
+    error text,
+    CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
+)
+PARTITION BY RANGE (finished_at);
+
 CREATE VIEW mainspring.job_status AS
  SELECT job_id,
     tenant_id,
@@ -4796,147 +4975,8 @@ CREATE VIEW mainspring.job_status AS
     definition_version,
     created_by,
     source
-   FROM ( SELECT job_1.job_id,
-            job_1.tenant_id,
-            job_1.definition,
-            job_1.queue,
-            job_1.state,
-            job_1.waits_for,
-            job_1.priority,
-                CASE
-                    WHEN (job_1.definition IN ( SELECT definition_versions.key
-                       FROM mainspring.definition_versions
-                      WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job_1.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
-                       FROM (mainspring.definition_versions kept
-                         LEFT JOIN mainspring.definitions defined USING (key)),
-                        LATERAL jsonb_array_elements(kept.secret_paths) path(value)
-                      WHERE ((kept.key = job_1.definition) AND ((kept.version = job_1.definition_version) OR (kept.version = defined.version)))))
-                    ELSE job_1.payload
-                END AS payload,
-            job_1.created_at,
-            job_1.scheduled_for,
-            job_1.started_at,
-            job_1.finished_at,
-            job_1.deadline_at,
-            job_1.cancel_requested_at,
-            job_1.attempt,
-            job_1.failures,
-            job_1.losses,
-            job_1.max_attempts,
-            job_1.dedupe_key,
-            job_1.correlation_id,
-            job_1.tags,
-            job_1.progress,
-                CASE
-                    WHEN ((job_1.checkpoint IS NOT NULL) AND (job_1.definition IN ( SELECT definition_versions.key
-                       FROM mainspring.definition_versions
-                      WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
-                    ELSE job_1.checkpoint
-                END AS checkpoint,
-            job_1.result,
-            job_1.last_error,
-            job_1.worker_id,
-            job_1.schedule_id,
-            job_1.slot_at,
-            job_1.origin,
-            job_1.definition_version,
-            job_1.created_by,
-            mainspring.source_of(job_1.schedule_id, job_1.created_by) AS source
-           FROM mainspring.jobs job_1
-        UNION ALL
-         SELECT job_1.job_id,
-            job_1.tenant_id,
-            job_1.definition,
-            job_1.queue,
-            job_1.state,
-            job_1.waits_for,
-            job_1.priority,
-                CASE
-                    WHEN (job_1.definition IN ( SELECT definition_versions.key
-                       FROM mainspring.definition_versions
-                      WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job_1.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
-                       FROM (mainspring.definition_versions kept
-                         LEFT JOIN mainspring.definitions defined USING (key)),
-                        LATERAL jsonb_array_elements(kept.secret_paths) path(value)
-                      WHERE ((kept.key = job_1.definition) AND ((kept.version = job_1.definition_version) OR (kept.version = defined.version)))))
-                    ELSE job_1.payload
-                END AS payload,
-            job_1.created_at,
-            job_1.scheduled_for,
-            job_1.started_at,
-            job_1.finished_at,
-            job_1.deadline_at,
-            job_1.cancel_requested_at,
-            job_1.attempt,
-            job_1.failures,
-            job_1.losses,
-            job_1.max_attempts,
-            job_1.dedupe_key,
-            job_1.correlation_id,
-            job_1.tags,
-            job_1.progress,
-                CASE
-                    WHEN ((job_1.checkpoint IS NOT NULL) AND (job_1.definition IN ( SELECT definition_versions.key
-                       FROM mainspring.definition_versions
-                      WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
-                    ELSE job_1.checkpoint
-                END AS checkpoint,
-            job_1.result,
-            job_1.last_error,
-            job_1.worker_id,
-            job_1.schedule_id,
-            job_1.slot_at,
-            job_1.origin,
-            job_1.definition_version,
-            job_1.created_by,
-            mainspring.source_of(job_1.schedule_id, job_1.created_by) AS source
-           FROM mainspring.jobs_history job_1) job
+   FROM mainspring.unwalled_jobs
   WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by));
-
-CREATE TABLE mainspring.votes (
-    job_id bigint NOT NULL,
-    actor text NOT NULL,
-    is_approval boolean NOT NULL,
-    reason text DEFAULT ''::text NOT NULL,
-    voted_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT votes_actor_check CHECK ((actor <> ''::text))
-);
-
-CREATE VIEW mainspring.approval_status AS
- SELECT approval.job_id,
-    approval.tenant_id,
-    job.definition,
-    job.payload,
-    job.state,
-    approval.needed,
-    approval.approvers,
-    approval.requested_at,
-    approval.expires_at,
-    approval.decision,
-    approval.decided_at,
-    ( SELECT count(*) AS count
-           FROM mainspring.votes vote
-          WHERE ((vote.job_id = approval.job_id) AND vote.is_approval)) AS approvals,
-    ( SELECT COALESCE(jsonb_agg(jsonb_build_object('actor', vote.actor, 'is_approval', vote.is_approval, 'reason', vote.reason, 'voted_at', vote.voted_at) ORDER BY vote.voted_at), '[]'::jsonb) AS "coalesce"
-           FROM mainspring.votes vote
-          WHERE (vote.job_id = approval.job_id)) AS votes
-   FROM (mainspring.approvals approval
-     JOIN mainspring.job_status job USING (job_id));
-
-CREATE TABLE mainspring.attempts (
-    job_id bigint NOT NULL,
-    fence bigint NOT NULL,
-    worker_id bigint NOT NULL,
-    started_at timestamp with time zone NOT NULL,
-    finished_at timestamp with time zone DEFAULT now() NOT NULL,
-    late_report_at timestamp with time zone,
-    number integer NOT NULL,
-    status mainspring.attempt_outcome NOT NULL,
-    late_report mainspring.attempt_outcome,
-    error text,
-    CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
-)
-PARTITION BY RANGE (finished_at);
 
 CREATE TABLE mainspring.outputs (
     job_id bigint NOT NULL,
@@ -5107,7 +5147,15 @@ CREATE VIEW mainspring.bearers AS
     COALESCE(person.role, token.role) AS role,
     token.tenant_id,
     token.scopes,
-    COALESCE(token.person, token.name) AS actor
+    COALESCE(token.person, token.name) AS actor,
+    (ARRAY[('role:'::text || COALESCE(person.role, token.role))] ||
+        CASE
+            WHEN (token.person IS NOT NULL) THEN ARRAY[token.person]
+            WHEN (NOT (EXISTS ( SELECT
+               FROM mainspring.people other
+              WHERE (other.name = token.name)))) THEN ARRAY[token.name]
+            ELSE NULL::text[]
+        END) AS approver
    FROM (mainspring.tokens token
      LEFT JOIN mainspring.people person ON ((person.name = token.person)))
   WHERE ((token.kind <> 'login'::text) AND (token.revoked_at IS NULL) AND (person.disabled_at IS NULL) AND ((token.expires_at IS NULL) OR (token.expires_at > now())));
@@ -5401,6 +5449,12 @@ CREATE VIEW mainspring.limit_status AS
     created_at,
     updated_at
    FROM mainspring.limits known;
+
+CREATE TABLE mainspring.login_keys (
+    digest bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT login_keys_digest_check CHECK ((octet_length(digest) = 32))
+);
 
 CREATE TABLE mainspring.migrations (
     number integer NOT NULL,
@@ -5759,6 +5813,9 @@ ALTER TABLE ONLY mainspring.jobs
 ALTER TABLE ONLY mainspring.limits
     ADD CONSTRAINT limits_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY mainspring.login_keys
+    ADD CONSTRAINT login_keys_pkey PRIMARY KEY (digest);
+
 ALTER TABLE ONLY mainspring.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (number);
 
@@ -5814,6 +5871,8 @@ CREATE INDEX approvals_expiry ON mainspring.approvals USING btree (expires_at) W
 
 CREATE INDEX approvals_open ON mainspring.approvals USING btree (tenant_id, job_id) WHERE (decided_at IS NULL);
 
+CREATE INDEX approvals_open_everywhere ON mainspring.approvals USING btree (job_id) WHERE (decided_at IS NULL);
+
 CREATE INDEX attempts_job ON ONLY mainspring.attempts USING btree (job_id);
 
 CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING btree (job_id);
@@ -5868,6 +5927,10 @@ CREATE INDEX jobs_history_job ON ONLY mainspring.jobs_history USING btree (job_i
 
 CREATE INDEX jobs_history_default_job_id_idx ON mainspring.jobs_history_default USING btree (job_id);
 
+CREATE INDEX jobs_history_unsuccessful_everywhere ON ONLY mainspring.jobs_history USING btree (state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
+
+CREATE INDEX jobs_history_default_state_job_id_idx ON mainspring.jobs_history_default USING btree (state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
+
 CREATE INDEX jobs_history_tenant ON ONLY mainspring.jobs_history USING btree (tenant_id, job_id);
 
 CREATE INDEX jobs_history_default_tenant_id_job_id_idx ON mainspring.jobs_history_default USING btree (tenant_id, job_id);
@@ -5887,6 +5950,8 @@ CREATE INDEX jobs_schedule ON mainspring.jobs USING btree (schedule_id, slot_at)
 CREATE INDEX jobs_turn ON mainspring.jobs USING btree (schedule_id) WHERE (waits_for = 'turn'::mainspring.waits_for);
 
 CREATE INDEX jobs_unhandled ON mainspring.jobs USING btree (definition) WHERE (waits_for = 'handler'::mainspring.waits_for);
+
+CREATE INDEX login_keys_expiry ON mainspring.login_keys USING btree (expires_at);
 
 CREATE INDEX outputs_age ON mainspring.outputs USING btree (updated_at);
 
@@ -5915,6 +5980,8 @@ ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default
 ALTER INDEX mainspring.jobs_history_creator ATTACH PARTITION mainspring.jobs_history_default_created_by_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history_default_job_id_idx;
+
+ALTER INDEX mainspring.jobs_history_unsuccessful_everywhere ATTACH PARTITION mainspring.jobs_history_default_state_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_tenant ATTACH PARTITION mainspring.jobs_history_default_tenant_id_job_id_idx;
 
@@ -6066,6 +6133,8 @@ REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.approver_names(tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions, needed integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_bearer() FROM PUBLIC;
@@ -6206,6 +6275,8 @@ REVOKE ALL ON FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states
 
 REVOKE ALL ON FUNCTION mainspring.install_schedule(spec jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_approver(approvers text[], tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_closed(definition text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
@@ -6213,6 +6284,8 @@ REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.is_marked(schema jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.is_program() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
 

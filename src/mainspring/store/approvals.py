@@ -27,10 +27,12 @@ def reject(tenant_id: TenantId, job_id: JobId, *, reason: str, actor: str | None
     return Call(_STATEMENTS["reject"].sql, params)
 
 
-def open_approvals(tenant_id: TenantId, *, after: JobId | None, limit: int) -> Call:
-    """Each row is one for `read`."""
-    params = {"tenant_id": tenant_id, "after": after, "limit": limit}
-    return Call(_STATEMENTS["open_approvals"].sql, params)
+def open_approvals(tenant_id: TenantId | None, *, after: JobId | None, limit: int) -> Call:
+    """Each row is one for `read`; of all tenants if none is given."""
+    params = {"after": after, "limit": limit}
+    if tenant_id is None:
+        return Call(_STATEMENTS["open_approvals_everywhere"].sql, params)
+    return Call(_STATEMENTS["open_approvals"].sql, {**params, "tenant_id": tenant_id})
 
 
 def get(tenant_id: TenantId, job_id: JobId) -> Call:

@@ -72,7 +72,7 @@ def get(tenant_id: TenantId, event_id: EventId) -> Call:
 
 
 def list_events(
-    tenant_id: TenantId,
+    tenant_id: TenantId | None,
     *,
     pattern: str | None,
     handled: bool | None,
@@ -80,16 +80,17 @@ def list_events(
     before: EventId | None,
     limit: int,
 ) -> Call:
-    """Each row is (the event as text,), for `read_event`."""
-    params = {
-        "tenant_id": tenant_id,
+    """Each row is (the event as text,), for `read_event`; of all tenants if none is given."""
+    params: dict[str, object] = {
         "pattern": pattern,
         "handled": handled,
         "failed": failed,
         "before": before,
         "limit": limit,
     }
-    return Call(_STATEMENTS["list_events"].sql, params)
+    if tenant_id is None:
+        return Call(_STATEMENTS["list_events_everywhere"].sql, params)
+    return Call(_STATEMENTS["list_events"].sql, {**params, "tenant_id": tenant_id})
 
 
 async def next_events(

@@ -52,10 +52,12 @@ def get(tenant_id: TenantId, flow_id: int) -> Call:
     return Call(_STATEMENTS["get_flow"].sql, params)
 
 
-def list_flows(tenant_id: TenantId, *, before: int | None, limit: int) -> Call:
-    """Each row is one for `read_summary`."""
-    params = {"tenant_id": tenant_id, "before": before, "limit": limit}
-    return Call(_STATEMENTS["list_flows"].sql, params)
+def list_flows(tenant_id: TenantId | None, *, before: int | None, limit: int) -> Call:
+    """Each row is one for `read_summary`; of all tenants if none is given."""
+    params = {"before": before, "limit": limit}
+    if tenant_id is None:
+        return Call(_STATEMENTS["list_flows_everywhere"].sql, params)
+    return Call(_STATEMENTS["list_flows"].sql, {**params, "tenant_id": tenant_id})
 
 
 def jobs_of(tenant_id: TenantId, flow_id: int, *, after: JobId | None, limit: int) -> Call:

@@ -34,6 +34,10 @@ _ENQUEUE_WITH_OPTIONS = _STATEMENTS["enqueue_with_options"].sql
 PLAIN = EnqueueOptions()
 _LISTINGS = {
     "all": (_STATEMENTS["list_jobs"].sql, _STATEMENTS["list_jobs_edge"].sql),
+    "all everywhere": (
+        _STATEMENTS["list_jobs_everywhere"].sql,
+        _STATEMENTS["list_jobs_everywhere_edge"].sql,
+    ),
     "created": (
         _STATEMENTS["list_created_jobs"].sql,
         _STATEMENTS["list_created_jobs_edge"].sql,
@@ -41,6 +45,10 @@ _LISTINGS = {
     "unsuccessful": (
         _STATEMENTS["list_unsuccessful_jobs"].sql,
         _STATEMENTS["list_unsuccessful_jobs_edge"].sql,
+    ),
+    "unsuccessful everywhere": (
+        _STATEMENTS["list_unsuccessful_jobs_everywhere"].sql,
+        _STATEMENTS["list_unsuccessful_jobs_everywhere_edge"].sql,
     ),
 }
 # What one page may look at; some tens of milliseconds.
@@ -141,14 +149,15 @@ async def get(connection: AsyncConnection[Any], tenant_id: TenantId, job_id: Job
 
 async def list_jobs(
     connection: AsyncConnection[Any],
-    tenant_id: TenantId,
+    tenant_id: TenantId | None,
     asked: JobFilter,
     *,
     before: JobId | None = None,
     limit: int = 50,
 ) -> tuple[list[Job], JobId | None]:
-    """Newest first, and the id to go on before, if there may be more."""
-    listing, edge_of = _LISTINGS[_listing(asked)]
+    """Newest first, and the id to go on before, if there may be more; of all tenants if none is
+    given."""
+    listing, edge_of = _LISTINGS[_listing(asked, tenant_id)]
     params = {**asdict(asked), "tenant_id": tenant_id, "before": before, "most": _MOST_SEEN}
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(listing, {**params, "limit": limit})
@@ -159,11 +168,12 @@ async def list_jobs(
     return jobs, JobId(edge[0]) if edge else None
 
 
-def _listing(asked: JobFilter) -> str:
+def _listing(asked: JobFilter, tenant_id: TenantId | None) -> str:
     if asked.created_by is not None:
         return "created"
     is_unsuccessful = asked.state in FINAL_STATES and asked.state is not JobState.SUCCEEDED
-    return "unsuccessful" if is_unsuccessful else "all"
+    kind = "unsuccessful" if is_unsuccessful else "all"
+    return kind if tenant_id is not None else f"{kind} everywhere"
 
 
 async def attempts(
@@ -177,9 +187,9 @@ async def attempts(
 
 
 async def queue_counts(
-    connection: AsyncConnection[Any], tenant_id: TenantId
+    connection: AsyncConnection[Any], tenant_id: TenantId | None
 ) -> list[Mapping[str, Any]]:
-    """Ready, waiting and running jobs by queue."""
+    """Ready, waiting and running jobs by queue, of all tenants if none is given."""
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(_STATEMENTS["queue_counts"].sql, {"tenant_id": tenant_id})
         return list(await cursor.fetchall())

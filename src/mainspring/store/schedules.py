@@ -89,17 +89,20 @@ def read_state(text: str) -> ScheduleState:
 
 async def list_schedules(
     connection: AsyncConnection[Any],
-    tenant_id: TenantId,
+    tenant_id: TenantId | None,
     *,
     after: str | None = None,
+    after_tenant: str | None = None,
     enabled: bool | None = None,
     definition: str | None = None,
     limit: int = 50,
 ) -> list[ScheduleState]:
-    """By name; page on with the last name as `after`."""
+    """By name; page on with the last name as `after`. Of all tenants if none is given, and then
+    with its tenant as `after_tenant`."""
     params = {
         "tenant_id": tenant_id,
         "after": after,
+        "after_tenant": after_tenant,
         "enabled": enabled,
         "definition": definition,
         "limit": limit,

@@ -20,12 +20,17 @@ async def fold(connection: AsyncConnection[Any]) -> int:
     return row[0] if row else 0
 
 
-def ended_counts(tenant_id: TenantId, since: date | None = None) -> Call:
-    """Each row is (state, count)."""
+def ended_counts(tenant_id: TenantId | None, since: date | None = None) -> Call:
+    """Each row is (state, count); of all tenants if none is given."""
+    if tenant_id is None:
+        return Call(_STATEMENTS["ended_counts_everywhere"].sql, {"since": since})
     return Call(_STATEMENTS["ended_counts"].sql, {"tenant_id": tenant_id, "since": since})
 
 
-def live_counts(tenant_id: TenantId, created_by: str | None = None) -> Call:
-    """Each row is (state, count, how many wait, since when one is ready)."""
+def live_counts(tenant_id: TenantId | None, created_by: str | None = None) -> Call:
+    """Each row is (state, count, how many wait, since when one is ready); of all tenants, and of
+    whoever created them, if none is given."""
+    if tenant_id is None:
+        return Call(_STATEMENTS["live_counts_everywhere"].sql, {})
     params = {"tenant_id": tenant_id, "created_by": created_by}
     return Call(_STATEMENTS["live_counts"].sql, params)

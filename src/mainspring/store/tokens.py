@@ -95,6 +95,16 @@ def open_console(prefix: str, digest: bytes, *, life: timedelta) -> Call:
     return Call(_STATEMENTS["open_console"].sql, params)
 
 
+def keep_key(digest: bytes, *, life: timedelta) -> Call:
+    """Of a login through a provider."""
+    return Call(_STATEMENTS["keep_login_key"].sql, {"digest": digest, "life": life})
+
+
+def use_key(digest: bytes) -> Call:
+    """One row, or none if it is unknown, used or too old."""
+    return Call(_STATEMENTS["use_login_key"].sql, {"digest": digest})
+
+
 def end_session(digest: bytes) -> Call:
     return Call(_STATEMENTS["end_session"].sql, {"digest": digest})
 
@@ -102,6 +112,7 @@ def end_session(digest: bytes) -> Call:
 async def prune(connection: AsyncConnection[Any]) -> None:
     """Remove sessions and logins that have ended."""
     await connection.execute(_STATEMENTS["prune_tokens"].sql)
+    await connection.execute(_STATEMENTS["prune_login_keys"].sql)
 
 
 def read_caller(row: tuple[Any, ...]) -> Caller:

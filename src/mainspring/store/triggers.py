@@ -62,18 +62,21 @@ def get(tenant_id: TenantId, name: str) -> Call:
 
 
 def list_triggers(
-    tenant_id: TenantId,
+    tenant_id: TenantId | None,
     *,
     after: str | None,
+    after_tenant: str | None = None,
     enabled: bool | None,
     event: str | None,
     definition: str | None,
     limit: int,
 ) -> Call:
-    """Each row is (the trigger as text,), for `read_state`."""
+    """Each row is (the trigger as text,), for `read_state`; of all tenants if none is given, and
+    then `after_tenant` says after whose trigger of the name."""
     params = {
         "tenant_id": tenant_id,
         "after": after,
+        "after_tenant": after_tenant,
         "enabled": enabled,
         "event": event,
         "definition": definition,

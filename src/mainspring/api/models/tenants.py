@@ -156,6 +156,7 @@ class QueueModel(Answer):
     """The live jobs of a queue: ready to start, waiting, running, and held for something else."""
 
     name: str
+    tenant: str
     ready: int
     waiting: int
     running: int
@@ -165,7 +166,7 @@ class QueueModel(Answer):
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "QueueModel":
         own = {name: row[name] for name in cls.model_fields if name in row}
-        return cls.model_construct(**own, name=row["queue"])
+        return cls.model_construct(**own, name=row["queue"], tenant=row["tenant_id"])
 
 
 class Queues(Answer):

@@ -4,46 +4,28 @@ from html import escape
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import RedirectResponse
 
 from mainspring.api.desks import SESSION_COOKIE, Reception, ensure_same_origin
-from mainspring.domain import tokens as token_rules
+from mainspring.api.pages import keep_session, root_of, show
 from mainspring.domain.access_errors import Unauthenticated
 from mainspring.services import tokens
 
 router = APIRouter(include_in_schema=False)
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto;
-       padding: 0 1rem; }}
-h1 {{ font-size: 1.5rem; }}
-code {{ font-size: .95em; }}
-.note {{ opacity: .7; }}
-</style>
-<h1>{title}</h1>
-{body}
-</html>
-"""
 
 
 @router.get("/")
 async def front(request: Request) -> Response:
     """What this is, and where its parts are."""
     reception: Reception = request.app.state.reception
-    root = escape(request.scope.get("root_path", ""))
+    root = escape(root_of(request))
     who = await _visitor(request, reception)
     greeting = (
         f"<p>You are logged in as <strong>{escape(who)}</strong>.</p>"
         f'<form method="post" action="{root}/logout"><button>Log out</button></form>'
         if who
         else '<p class="note">You are not logged in. A link for it comes from '
-        "<code>mainspring login-link</code>.</p>"
+        f"<code>mainspring login-link</code>.</p>{_through_provider(request)}"
     )
     body = (
         "<p>Mainspring is running: background jobs and schedules on PostgreSQL.</p>"
@@ -53,7 +35,7 @@ async def front(request: Request) -> Response:
         f'<li><a href="{root}/health">Health</a>: whether the database answers</li>'
         "</ul>"
     )
-    return HTMLResponse(_PAGE.format(title="Mainspring", body=body))
+    return show("Mainspring", body)
 
 
 @router.get("/health")
@@ -67,14 +49,23 @@ async def health(request: Request) -> Response:
 @router.get("/login")
 async def confirm(request: Request, code: Annotated[str, Query(max_length=200)] = "") -> Response:
     """A button: what only looks at links, such as a mail scanner, must not use one up."""
-    root = escape(request.scope.get("root_path", ""))
-    body = (
+    root = escape(root_of(request))
+    by_link = (
         f'<form method="post" action="{root}/login">'
         f'<input type="hidden" name="code" value="{escape(code)}">'
         "<p><button>Log in</button></p></form>"
         '<p class="note">The link works once, for a quarter of an hour.</p>'
     )
-    return HTMLResponse(_PAGE.format(title="Log in to Mainspring", body=body))
+    asking = '<p class="note">A link for it comes from <code>mainspring login-link</code>.</p>'
+    return show("Log in to Mainspring", (by_link if code else asking) + _through_provider(request))
+
+
+def _through_provider(request: Request) -> str:
+    reception: Reception = request.app.state.reception
+    if reception.provider is None:
+        return ""
+    href = f"{escape(root_of(request))}/login/oidc"
+    return f'<p><a href="{href}">Log in with {escape(reception.provider.name)}</a></p>'
 
 
 @router.post("/login")
@@ -87,18 +78,9 @@ async def log_in(request: Request) -> Response:
         session = await tokens.log_in(reception.database, code)
     except Unauthenticated as error:
         body = f"<p>{escape(str(error)).replace('`', '')}</p>"
-        return HTMLResponse(_PAGE.format(title="This link does not work", body=body), 401)
-    root = request.scope.get("root_path", "")
-    answer = RedirectResponse(f"{root}/", 303)
-    answer.set_cookie(
-        SESSION_COOKIE,
-        session.text,
-        max_age=int(token_rules.SESSION_LIFE.total_seconds()),
-        path=f"{root}/",
-        secure=request.url.scheme == "https",
-        httponly=True,
-        samesite="strict",
-    )
+        return show("This link does not work", body, 401)
+    answer = RedirectResponse(f"{root_of(request)}/", 303)
+    keep_session(answer, request, reception.settings, text=session.text)
     return answer
 
 
@@ -109,7 +91,7 @@ async def log_out(request: Request) -> Response:
     ensure_same_origin(request)
     if (text := request.cookies.get(SESSION_COOKIE)) is not None:
         await tokens.log_out(reception.database, text)
-    root = request.scope.get("root_path", "")
+    root = root_of(request)
     answer = RedirectResponse(f"{root}/", 303)
     answer.delete_cookie(SESSION_COOKIE, path=f"{root}/")
     return answer

@@ -19,7 +19,7 @@ from mainspring.api.models.events import (
     TriggerModel,
 )
 from mainspring.api.models.parts import Page
-from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
+from mainspring.api.replies import nothing, page, place, read_cursor, read_place, reply, tagged
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, Number, once
 from mainspring.db.access import Database
 from mainspring.domain.errors import InvalidTrigger
@@ -50,7 +50,7 @@ async def list_events(
     before = read_cursor(cursor, int)
     found = await events.list_events(
         desk.database,
-        desk.tenant_id,
+        desk.listed_tenant,
         name=name,
         handled=handled,
         failed=failed,
@@ -120,16 +120,19 @@ async def list_triggers(
     cursor: Cursor = None,
 ) -> Response:
     """Triggers by name; with an event, those that match it."""
+    after, after_tenant = read_place(cursor)
     found = await triggers.list_triggers(
         desk.database,
-        desk.tenant_id,
-        after=read_cursor(cursor, str),
+        desk.listed_tenant,
+        after=after,
+        after_tenant=after_tenant,
         enabled=enabled,
         event=event,
         definition=definition,
         limit=limit,
     )
-    following = found[-1].name if len(found) == limit else None
+    last = found[-1] if len(found) == limit else None
+    following = last and place(last.name, last.tenant_id)
     return page(found, TriggerModel.of, following=following, model=Page[TriggerModel])
 
 

@@ -39,7 +39,7 @@ _OF_STEP = ("step", "definition", "payload", "after", "after_jobs", "on_parent_f
 async def list_flows(desk: Reader, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Flows, the newest first."""
     before = read_cursor(cursor, int)
-    found = await flows.list_flows(desk.database, desk.tenant_id, before=before, limit=limit)
+    found = await flows.list_flows(desk.database, desk.listed_tenant, before=before, limit=limit)
     following = found[-1].id if len(found) == limit else None
     return page(found, FlowModel.of, following=following, model=Page[FlowModel])
 
@@ -134,7 +134,7 @@ async def list_approvals(
     after = read_cursor(cursor, int)
     found = await approvals.list_open(
         desk.database,
-        desk.tenant_id,
+        desk.listed_tenant,
         after=None if after is None else JobId(after),
         limit=limit,
     )

@@ -98,7 +98,7 @@ async def list_jobs(
     before = read_cursor(cursor, int)
     found, following = await jobs.list_jobs(
         desk.database,
-        desk.tenant_id,
+        desk.listed_tenant,
         filters.of(desk),
         before=None if before is None else JobId(before),
         limit=limit,
@@ -140,7 +140,7 @@ async def enqueue_many(desk: Writer, jobs: Annotated[NewJobs, Body()]) -> Respon
 async def get_summary(desk: Reader) -> Response:
     """How many jobs are in which state."""
     summary = await desk.reception.summaries.get(
-        desk.database, desk.tenant_id, created_by=desk.creator
+        desk.database, desk.listed_tenant, created_by=desk.creator
     )
     return reply(SummaryModel.of(summary))
 
@@ -203,18 +203,20 @@ async def approve(
 ) -> Response:
     """Approve a job that awaits it; it still does while more have to approve."""
     reason = why.reason if why else ""
-    state = await approvals.approve(
-        desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=None
-    )
+    async with own(desk):
+        state = await approvals.approve(
+            desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=None
+        )
     return reply(StateModel.model_construct(id=job_id, state=state))
 
 
 @router.post("/{job_id:int}/reject", response_model=StateModel)
 async def reject(desk: Decider, job_id: Number, why: Annotated[Rejection, Body()]) -> Response:
     """Reject a job that awaits approval; it is canceled."""
-    await approvals.reject(
-        desk.database, desk.tenant_id, JobId(job_id), reason=why.reason, actor=None
-    )
+    async with own(desk):
+        await approvals.reject(
+            desk.database, desk.tenant_id, JobId(job_id), reason=why.reason, actor=None
+        )
     return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))
 
 

@@ -24,7 +24,7 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
     spec_facts,
 )
-from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
+from mainspring.api.replies import nothing, page, place, read_cursor, read_place, reply, tagged
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.db.access import Database
 from mainspring.domain.access import Role
@@ -68,11 +68,14 @@ async def list_schedules(
     cursor: Cursor = None,
 ) -> Response:
     """Schedules by name."""
-    after = read_cursor(cursor, str)
-    found = await schedules.list_schedules(
-        _scope(desk), after=after, enabled=enabled, definition=definition, limit=limit
-    )
-    following = found[-1].spec.name if len(found) == limit else None
+    after, after_tenant = read_place(cursor)
+    asked = {"after": after, "enabled": enabled, "definition": definition, "limit": limit}
+    if desk.listed_tenant is None:
+        found = await schedules.list_everywhere(desk.database, **asked, after_tenant=after_tenant)
+    else:
+        found = await schedules.list_schedules(_scope(desk), **asked)
+    last = found[-1].spec if len(found) == limit else None
+    following = last and place(last.name, last.tenant_id)
     return page(found, ScheduleModel.of, following=following, model=Page[ScheduleModel])
 
 

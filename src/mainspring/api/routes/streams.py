@@ -51,7 +51,7 @@ async def watch_list(
 ) -> Response:
     """The first page of a job list, whenever it changes: events `jobs`."""
     asked = filters.of(desk)
-    database, tenant_id = desk.reception.database, desk.tenant_id
+    database, tenant_id = desk.reception.database, desk.listed_tenant
 
     async def look() -> bytes:
         found, following = await jobs.list_jobs(database, tenant_id, asked, limit=limit)
@@ -64,7 +64,7 @@ async def watch_list(
 @router.get("/summary/stream", responses=_EVENTS, response_class=Response)
 async def watch_summary(desk: Reader, last_event_id: LastEventId = None) -> Response:
     """The summary, whenever it changes: events `summary`."""
-    database, tenant_id, creator = desk.reception.database, desk.tenant_id, desk.creator
+    database, tenant_id, creator = desk.reception.database, desk.listed_tenant, desk.creator
 
     async def look() -> bytes:
         summary = await desk.reception.summaries.get(database, tenant_id, created_by=creator)

@@ -25,6 +25,7 @@ from mainspring.api.models.tenants import (
     WorkerModel,
     Workers,
 )
+from mainspring.api.pages import address_of
 from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.db.access import Database
@@ -169,7 +170,7 @@ async def open_login(desk: PeopleWriter, name: Named, request: Request) -> Respo
     person = await people.get(desk.database, name, desk.own_tenant)
     ensure_may_grant(desk.caller, person.role)
     text = await tokens.open_login(desk.database, name)
-    base = str(request.base_url).rstrip("/")
+    base = address_of(request, desk.settings)
     return reply(LoginModel.model_construct(url=f"{base}/login?code={text}"), 201)
 
 
@@ -237,7 +238,7 @@ async def list_workers(desk: WorkerReader) -> Response:
 @router.get("/queues", tags=["jobs"], response_model=Queues)
 async def list_queues(desk: JobReader) -> Response:
     """The queues that hold live jobs."""
-    found = await job_services.queue_counts(desk.database, desk.tenant_id)
+    found = await job_services.queue_counts(desk.database, desk.listed_tenant)
     return reply(Queues.model_construct(items=[QueueModel.of(row) for row in found]))
 
 

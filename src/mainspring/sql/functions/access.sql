@@ -17,7 +17,8 @@ begin
         perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
     end if;
     perform set_config('mainspring.actor', shown.actor, true),
-            set_config('mainspring.creator', shown.actor, true);
+            set_config('mainspring.creator', shown.actor, true),
+            set_config('mainspring.approver', shown.approver::text, true);
     if shown.role <> 'operator' then
         perform set_config('mainspring.tenant', shown.tenant_id, true),
                 set_config('mainspring.member',
@@ -141,7 +142,7 @@ begin
         select format('grant select on mainspring.%I to mainspring_app', view.relname) as said
           from pg_catalog.pg_class as view
          where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
-           and view.relname <> 'bearers'
+           and view.relname not in ('bearers', 'unwalled_jobs')
            and not has_table_privilege('mainspring_app', view.oid, 'select')
         union all
         select format('grant %s on mainspring.%I to mainspring_app', asked.rights, asked.name)

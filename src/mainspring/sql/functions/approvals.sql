@@ -1,5 +1,12 @@
 -- Approvals: jobs that wait until enough of the right people say yes.
 
+-- Whether the program itself is connected, and not someone with a login of their own.
+create or replace function mainspring.is_program()
+returns boolean
+language sql stable
+return pg_has_role(session_user, (select nspowner from pg_catalog.pg_namespace
+                                   where nspname = 'mainspring'), 'MEMBER');
+
 -- Who does something, for the audit and for votes. Only the program itself may speak for someone
 -- else; whoever comes by a login of their own is that login.
 create or replace function mainspring.actor()
@@ -7,8 +14,7 @@ returns text
 language plpgsql stable
 as $$
 begin
-    if pg_has_role(session_user, (select nspowner from pg_catalog.pg_namespace
-                                   where nspname = 'mainspring'), 'MEMBER') then
+    if mainspring.is_program() then
         return coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user);
     end if;
     return session_user;
@@ -71,7 +77,49 @@ begin
 end
 $$;
 
--- The open approval of a job, locked; refuses one that is decided, or that is not for the caller.
+-- As which approvers the caller counts: its name, and its role as role:member and the like. The API
+-- knows both by the token; a person of whom the program speaks is looked up.
+create or replace function mainspring.approver_names(tenant text)
+returns text[]
+language plpgsql stable
+as $$
+declare
+    shown text := nullif(current_setting('mainspring.approver', true), '');
+    who text := mainspring.actor();
+begin
+    if mainspring.is_program() and shown is not null then
+        return shown::text[];
+    end if;
+    return array(select who where who not like 'role:%')
+        || array(select 'role:' || person.role from mainspring.people as person
+                  where mainspring.is_program() and person.name = who and person.disabled_at is null
+                    and coalesce(person.tenant_id, tenant) = tenant);
+end
+$$;
+
+-- Whether the caller may decide. Where no approvers are named it is whoever may act for others, which
+-- a member may not.
+create or replace function mainspring.is_approver(approvers text[], tenant text)
+returns boolean
+language plpgsql stable
+as $$
+begin
+    if approvers is null then
+        return current_setting('role') <> 'mainspring_app'
+            or coalesce(current_setting('mainspring.member', true), '') = '';
+    end if;
+    return approvers && mainspring.approver_names(tenant)
+        or exists (select from unnest(approvers) as approver
+                     join pg_catalog.pg_roles as role on role.rolname = approver
+                    where mainspring.actor() = session_user
+                      and pg_has_role(session_user, role.oid, 'MEMBER')
+                      and not (select rolsuper from pg_catalog.pg_roles
+                                where rolname = session_user));
+end
+$$;
+
+-- The open approval of a job, locked; refuses one that is decided, or that is not for the caller. A
+-- member finds jobs of others only where it is asked to decide.
 create or replace function mainspring.lock_approval(job_id bigint, tenant text, target text)
 returns mainspring.approvals
 language plpgsql
@@ -79,30 +127,27 @@ as $$
 #variable_conflict use_column
 declare
     asked mainspring.approvals;
-    job_state mainspring.job_state;
+    found_job record;
+    may_decide boolean;
 begin
     select * into asked from mainspring.approvals as a
      where a.job_id = lock_approval.job_id and a.tenant_id = tenant for update;
-    select job.state into job_state from mainspring.job_status as job
+    may_decide := asked.job_id is not null and mainspring.is_approver(asked.approvers, tenant);
+    select job.state, job.created_by into found_job from mainspring.unwalled_jobs as job
      where job.job_id = lock_approval.job_id and job.tenant_id = tenant;
-    if job_state is null then
+    if found_job.state is null or not (may_decide or mainspring.is_own(found_job.created_by)) then
         perform mainspring.refuse('MS030',
             'there is no job ' || coalesce(lock_approval.job_id::text, 'null'),
             jsonb_build_object('job_id', lock_approval.job_id));
     end if;
-    if asked.job_id is null or job_state <> 'awaiting_approval' or asked.decided_at is not null
-       or asked.expires_at <= now() then
-        perform mainspring.refuse('MS031', 'job ' || lock_approval.job_id || ' is ' || job_state
-            || '; it cannot become ' || target, jsonb_build_object(
-            'job_id', lock_approval.job_id, 'state', job_state, 'target', target));
+    if asked.job_id is null or found_job.state <> 'awaiting_approval'
+       or asked.decided_at is not null or asked.expires_at <= now() then
+        perform mainspring.refuse('MS031', 'job ' || lock_approval.job_id || ' is '
+            || found_job.state || '; it cannot become ' || target, jsonb_build_object(
+            'job_id', lock_approval.job_id, 'state', found_job.state, 'target', target));
     end if;
-    if asked.approvers is not null and mainspring.actor() <> all (asked.approvers)
-       and not exists (select from unnest(asked.approvers) as approver
-                        join pg_catalog.pg_roles as role on role.rolname = approver
-                       where mainspring.actor() = session_user
-                         and pg_has_role(session_user, role.oid, 'MEMBER')
-                         and not (select rolsuper from pg_catalog.pg_roles
-                                   where rolname = session_user)) then
+    if not may_decide then
+        asked.approvers := coalesce(asked.approvers, array['role:admin', 'role:operator']);
         perform mainspring.refuse('MS032', mainspring.actor() || ' may not decide on job '
             || lock_approval.job_id || '; ' || array_to_string(asked.approvers, ', ') || ' may',
             jsonb_build_object('job_id', lock_approval.job_id, 'actor', mainspring.actor(),

@@ -4,8 +4,8 @@
 -- handlers as they are, so here is where their secrets are kept from readers. Jobs of definitions
 -- without secrets pay for a look into a small set, made once a query.
 
-create or replace view mainspring.job_status as
-select * from (
+-- For views alone, which build their own wall.
+create or replace view mainspring.unwalled_jobs as
 select job_id, tenant_id, definition, queue, state, waits_for, priority,
        case when definition in (select key from mainspring.definition_versions
                                  where secret_paths is not null)
@@ -46,9 +46,11 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
             then '"[redacted]"' else checkpoint end as checkpoint,
        result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
        created_by, mainspring.source_of(schedule_id, created_by) as source
-  from mainspring.jobs_history as job
-) as job
--- Not inside: a part of a union that has a condition of its own is read whole.
+  from mainspring.jobs_history as job;
+
+-- The wall is not in the view above: a part of a union that has a condition of its own is read whole.
+create or replace view mainspring.job_status as
+select * from mainspring.unwalled_jobs
  where mainspring.is_visible(tenant_id) and mainspring.is_own(created_by);
 
 create or replace view mainspring.attempt_status as
@@ -177,7 +179,11 @@ select approval.job_id, approval.tenant_id, job.definition, job.payload, job.sta
                    'voted_at', vote.voted_at) order by vote.voted_at), '[]')
           from mainspring.votes as vote where vote.job_id = approval.job_id) as votes
   from mainspring.approvals as approval
-  join mainspring.job_status as job using (job_id);
+  join mainspring.unwalled_jobs as job using (job_id)
+ where mainspring.is_visible(approval.tenant_id)
+   -- A member sees what it is asked to decide on as well, of which it may see no more than this.
+   and (mainspring.is_own(job.created_by)
+        or approval.approvers && nullif(current_setting('mainspring.approver', true), '')::text[]);
 
 create or replace view mainspring.dependency_status as
 select dependency.job_id, dependency.parent_id, dependency.on_failure, dependency.outcome,
@@ -287,7 +293,13 @@ select token.token_id, token.name, token.prefix, coalesce(person.role, token.rol
 -- Whom a token lets in now, for the API alone.
 create or replace view mainspring.bearers as
 select token.token_id, token.digest, token.kind, coalesce(person.role, token.role) as role,
-       token.tenant_id, token.scopes, coalesce(token.person, token.name) as actor
+       token.tenant_id, token.scopes, coalesce(token.person, token.name) as actor,
+       -- As which approvers it counts. A token does not count as the person that it is named after.
+       array['role:' || coalesce(person.role, token.role)]
+       || case when token.person is not null then array[token.person]
+               when not exists (select from mainspring.people as other
+                                 where other.name = token.name) then array[token.name]
+          end as approver
   from mainspring.tokens as token
   left join mainspring.people as person on person.name = token.person
  where token.kind <> 'login' and token.revoked_at is null and person.disabled_at is null

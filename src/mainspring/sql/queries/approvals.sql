@@ -19,7 +19,18 @@ select job_id, tenant_id, definition, payload::text, state::text, needed, approv
        extract(epoch from requested_at)::float, extract(epoch from expires_at)::float, decision,
        approvals, votes::text
   from mainspring.approval_status
- where tenant_id = %(tenant_id)s and state = 'awaiting_approval'
+ where tenant_id = %(tenant_id)s and state = 'awaiting_approval' and decided_at is null
+   and job_id > coalesce(%(after)s::bigint, 0)
+ order by job_id limit %(limit)s;
+
+-- name: open_approvals_everywhere
+-- scope: system
+-- The same over all tenants.
+select job_id, tenant_id, definition, payload::text, state::text, needed, approvers,
+       extract(epoch from requested_at)::float, extract(epoch from expires_at)::float, decision,
+       approvals, votes::text
+  from mainspring.approval_status
+ where state = 'awaiting_approval' and decided_at is null
    and job_id > coalesce(%(after)s::bigint, 0)
  order by job_id limit %(limit)s;
 

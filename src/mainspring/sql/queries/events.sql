@@ -38,6 +38,21 @@ select (to_jsonb(event) || jsonb_build_object('dispatches', array(
    and (%(failed)s::boolean is null or (event.failures > 0) = %(failed)s::boolean)
  order by event.event_id desc limit %(limit)s;
 
+-- name: list_events_everywhere
+-- scope: system
+-- The same over all tenants.
+select (to_jsonb(event) || jsonb_build_object('dispatches', array(
+           select to_jsonb(dispatch) from mainspring.dispatch_status as dispatch
+            where dispatch.event_id = event.event_id
+            order by dispatch.replay, dispatch.trigger_name)))::text
+  from mainspring.event_status as event
+ where (%(before)s::bigint is null or event.event_id < %(before)s::bigint)
+   and (%(pattern)s::text is null or mainspring.event_matches(%(pattern)s::text, event.name))
+   and (%(handled)s::boolean is null
+        or (event.handled_at is not null) = %(handled)s::boolean)
+   and (%(failed)s::boolean is null or (event.failures > 0) = %(failed)s::boolean)
+ order by event.event_id desc limit %(limit)s;
+
 -- name: next_events
 -- scope: system
 -- Events that wait, locked for whoever dispatches them. The tenants after the given one take an

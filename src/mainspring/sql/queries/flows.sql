@@ -39,6 +39,16 @@ select flow_id, tenant_id, name, state, jobs, live, blocked, running, succeeded,
    and (%(before)s::bigint is null or flow_id < %(before)s::bigint)
  order by flow_id desc limit %(limit)s;
 
+-- name: list_flows_everywhere
+-- scope: system
+-- The same over all tenants.
+select flow_id, tenant_id, name, state, jobs, live, blocked, running, succeeded, failed,
+       dead_letter, canceled, extract(epoch from created_at)::float,
+       extract(epoch from finished_at)::float
+  from mainspring.flow_status
+ where (%(before)s::bigint is null or flow_id < %(before)s::bigint)
+ order by flow_id desc limit %(limit)s;
+
 -- name: flow_jobs
 -- scope: tenant
 -- The jobs of a flow in the order of their steps.

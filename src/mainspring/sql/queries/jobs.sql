@@ -201,10 +201,11 @@ offset %(most)s::bigint - 1 limit 1;
 
 -- name: list_created_jobs
 -- scope: tenant
--- The same of jobs that someone created.
+-- The same of jobs that someone created, in any tenant if none is given.
 select * from (
     select * from mainspring.job_status
-     where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+     where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
+       and (%(before)s::bigint is null or job_id < %(before)s::bigint)
        and created_by = %(created_by)s
      order by job_id desc
      limit %(most)s) as seen
@@ -223,8 +224,67 @@ select * from (
 -- scope: tenant
 -- The last job that list_created_jobs looks at; no row if it sees all there are.
 select job_id from mainspring.job_status
- where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+ where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
+   and (%(before)s::bigint is null or job_id < %(before)s::bigint)
    and created_by = %(created_by)s
+ order by job_id desc
+offset %(most)s::bigint - 1 limit 1;
+
+-- name: list_jobs_everywhere
+-- scope: system
+-- The same over all tenants.
+select * from (
+    select * from mainspring.job_status
+     where (%(before)s::bigint is null or job_id < %(before)s::bigint)
+     order by job_id desc
+     limit %(most)s) as seen
+ where (%(state)s::text is null or state = %(state)s::text::mainspring.job_state)
+   and (%(queue)s::text is null or queue = %(queue)s::text)
+   and (%(definition)s::text is null or definition = %(definition)s::text)
+   and (%(source)s::text is null or source = %(source)s::text)
+   and (%(tag)s::text is null or %(tag)s::text = any (tags))
+   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
+   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
+   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
+ order by job_id desc
+ limit %(limit)s;
+
+-- name: list_jobs_everywhere_edge
+-- scope: system
+-- The last job that list_jobs_everywhere looks at; no row if it sees all there are.
+select job_id from mainspring.job_status
+ where (%(before)s::bigint is null or job_id < %(before)s::bigint)
+ order by job_id desc
+offset %(most)s::bigint - 1 limit 1;
+
+-- name: list_unsuccessful_jobs_everywhere
+-- scope: system
+-- The same over all tenants of jobs that ended in one state without success.
+select * from (
+    select * from mainspring.job_status
+     where (%(before)s::bigint is null or job_id < %(before)s::bigint)
+       and finished_at is not null and state <> 'succeeded'
+       and state = %(state)s::text::mainspring.job_state
+     order by job_id desc
+     limit %(most)s) as seen
+ where true
+   and (%(queue)s::text is null or queue = %(queue)s::text)
+   and (%(definition)s::text is null or definition = %(definition)s::text)
+   and (%(source)s::text is null or source = %(source)s::text)
+   and (%(tag)s::text is null or %(tag)s::text = any (tags))
+   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
+   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
+   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
+ order by job_id desc
+ limit %(limit)s;
+
+-- name: list_unsuccessful_jobs_everywhere_edge
+-- scope: system
+-- The last job that list_unsuccessful_jobs_everywhere looks at; no row if it sees all there are.
+select job_id from mainspring.job_status
+ where (%(before)s::bigint is null or job_id < %(before)s::bigint)
+   and finished_at is not null and state <> 'succeeded'
+   and state = %(state)s::text::mainspring.job_state
  order by job_id desc
 offset %(most)s::bigint - 1 limit 1;
 
@@ -238,6 +298,8 @@ select attempt.* from mainspring.attempt_status as attempt
 
 -- name: queue_counts
 -- scope: tenant
--- Ready, waiting and running jobs by queue.
-select queue, ready, waiting, running, held, oldest_ready_at from mainspring.queue_status
- where tenant_id = %(tenant_id)s order by queue;
+-- Ready, waiting and running jobs by queue, of all tenants if none is given.
+select tenant_id, queue, ready, waiting, running, held, oldest_ready_at
+  from mainspring.queue_status
+ where %(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text
+ order by queue, tenant_id;

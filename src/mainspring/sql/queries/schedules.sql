@@ -42,19 +42,22 @@ select (to_jsonb(clock) || to_jsonb(schedule) || jsonb_build_object(
 
 -- name: list_schedules
 -- scope: tenant
--- Schedules by name, after a name if given, with the filters that are given.
+-- Schedules by name, of all tenants if none is given, after a name if given, with the filters that
+-- are given.
 select schedule.*, mainspring.shown_payload(schedule.definition, schedule.payload) as payload,
        clock.next_run_at, clock.next_slot_at, clock.retry_count, clock.last_error,
        clock.last_slot_at, clock.last_enqueued_at, clock.last_skipped_at, clock.last_failed_at,
        to_jsonb(status) as figures
   from (select * from mainspring.schedules
-         where tenant_id = %(tenant_id)s and name > coalesce(%(after)s::text, '')
+         where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
+           and (name, tenant_id) > (coalesce(%(after)s::text, ''), coalesce(
+                   %(after_tenant)s::text, %(tenant_id)s::text, ''))
            and (%(enabled)s::boolean is null or enabled = %(enabled)s::boolean)
            and (%(definition)s::text is null or definition = %(definition)s::text)
-         order by name limit %(limit)s) as schedule
+         order by name, tenant_id limit %(limit)s) as schedule
   join mainspring.clocks as clock using (schedule_id)
   join mainspring.schedule_status as status using (schedule_id)
- order by schedule.name;
+ order by schedule.name, schedule.tenant_id;
 
 -- name: schedule_names
 -- scope: tenant

@@ -89,6 +89,23 @@ select 'session', seen.name, %(prefix)s, %(digest)s, seen.role, seen.tenant_id,
   from seen
 returning person;
 
+-- name: keep_login_key
+-- scope: system
+-- Notes that a login through a provider was begun.
+insert into mainspring.login_keys (digest, expires_at)
+values (%(digest)s, now() + %(life)s::interval);
+
+-- name: use_login_key
+-- scope: system
+-- Ends a login that was begun; no row if it is unknown, used or too old.
+delete from mainspring.login_keys where digest = %(digest)s and expires_at > now()
+returning expires_at;
+
+-- name: prune_login_keys
+-- scope: system
+-- Removes logins that nobody has ended.
+delete from mainspring.login_keys where expires_at <= now();
+
 -- name: end_session
 -- scope: system
 -- Ends a session or a console at once.

@@ -38,15 +38,18 @@ select (to_jsonb(trigger) || jsonb_build_object(
 
 -- name: list_triggers
 -- scope: tenant
--- Triggers by name, after a name if given, with the filters that are given.
+-- Triggers by name, of all tenants if none is given, after a name if given, with the filters that
+-- are given.
 select (to_jsonb(trigger) || jsonb_build_object(
            'dedupe_window', extract(epoch from trigger.dedupe_window)))::text
   from mainspring.trigger_status as trigger
- where trigger.tenant_id = %(tenant_id)s and trigger.name > coalesce(%(after)s::text, '')
+ where (%(tenant_id)s::text is null or trigger.tenant_id = %(tenant_id)s::text)
+   and (trigger.name, trigger.tenant_id) > (coalesce(%(after)s::text, ''), coalesce(
+           %(after_tenant)s::text, %(tenant_id)s::text, ''))
    and (%(enabled)s::boolean is null or trigger.is_enabled = %(enabled)s::boolean)
    and (%(event)s::text is null or mainspring.event_matches(trigger.event, %(event)s::text))
    and (%(definition)s::text is null or trigger.definition = %(definition)s::text)
- order by trigger.name limit %(limit)s;
+ order by trigger.name, trigger.tenant_id limit %(limit)s;
 
 -- name: trigger_names
 -- scope: tenant

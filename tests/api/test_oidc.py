@@ -1,0 +1,260 @@
+"""Logging in through a provider: who it vouches for comes in, and nobody else."""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from mainspring import settings
+from mainspring.domain.errors import SettingsError
+from mainspring.services import people
+from mainspring.store import tokens as token_store
+from tests.support.api import BASE, Api, serving
+from tests.support.oidc import CLIENT, OTHER_KEY, SECRET, Provider, provider
+
+ANN = "ann@example.com"
+
+
+@pytest.fixture
+def known() -> Iterator[Provider]:
+    with provider() as made:
+        yield made
+
+
+@pytest.fixture
+async def site(database_url: str, known: Provider) -> AsyncIterator[Api]:
+    """An API that knows the provider, and the person that it vouches for."""
+    flags = {"oidc_client_id": CLIENT, "oidc_client_secret": SECRET}
+    async with serving(database_url, oidc_issuer=known.issuer, **flags) as served:
+        await people.create(served.database, ANN, "member", tenant_id="default")
+        yield served
+
+
+async def depart(site: Api) -> httpx.Response:
+    """Off to the provider."""
+    answer = await site.client.get("/login/oidc")
+    assert answer.status_code == 303, answer.text
+    return answer
+
+
+async def come_back(site: Api) -> str:
+    """Through the provider's page; where it sends the browser."""
+    entrance = (await depart(site)).headers["location"]
+    async with httpx.AsyncClient(verify=False) as browser:
+        sent = await browser.get(entrance)
+    location = sent.headers["location"]
+    assert location.startswith(f"{BASE}/login/oidc/callback?")
+    return str(location)
+
+
+async def log_in(site: Api) -> httpx.Response:
+    return await site.client.get(await come_back(site))
+
+
+async def is_in(site: Api) -> bool:
+    return (await site.client.get("/api/v1/me")).status_code == 200
+
+
+async def test_who_the_provider_vouches_for_comes_in(site: Api):
+    page = await site.client.get("/login")
+    answer = await log_in(site)
+
+    assert 'href="/login/oidc">Log in with 127.0.0.1:' in page.text
+    assert answer.status_code == 200
+    assert 'content="0; url=/"' in answer.text
+    session = next(
+        each for each in answer.headers.get_list("set-cookie") if "mainspring_session" in each
+    )
+    assert "HttpOnly" in session
+    assert "SameSite=strict" in session
+    assert (await site.client.get("/api/v1/me")).json()["actor"] == ANN
+    assert ANN in (await site.client.get("/")).text
+
+
+async def test_the_key_of_a_login_is_the_browsers_alone(site: Api):
+    answer = await depart(site)
+    cookie = answer.headers["set-cookie"]
+    key = site.client.cookies["mainspring_oidc"]
+
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert "Path=/login/oidc" in cookie
+    assert key not in answer.headers["location"]
+
+
+STRANGE: list[tuple[dict[str, Any], str]] = [
+    ({"nonce": "another"}, "nonce"),
+    ({"aud": "another"}, "aud"),
+    ({"aud": [CLIENT, "another"]}, "another client"),
+    ({"aud": [CLIENT, "another"], "azp": "another"}, "another client"),
+    ({"iss": "https://another.test"}, "iss"),
+    ({"exp": int(time.time()) - 120}, "expired"),
+    ({"exp": "never"}, "exp"),
+    ({"iat": int(time.time()) + 3600}, "in the future"),
+    ({"email_verified": False}, "has not verified"),
+    ({"email_verified": None}, "has not verified"),
+    ({"email": None}, "does not say your email"),
+    ({"email": [ANN]}, "does not say your email"),
+]
+
+
+async def test_a_token_that_is_not_for_this_login_lets_nobody_in(site: Api, known: Provider):
+    good = dict(known.claims)
+    for claims, said in STRANGE:
+        known.claims = {**good, **claims}
+        answer = await log_in(site)
+        assert (answer.status_code, said in answer.text) == (401, True), (claims, answer.text)
+        assert not await is_in(site)
+
+
+async def test_a_token_that_the_provider_did_not_sign_lets_nobody_in(site: Api, known: Provider):
+    known.is_unsigned = True
+    unsigned = await log_in(site)
+    known.is_unsigned, known.key = False, OTHER_KEY
+    forged = await log_in(site)
+
+    for answer in (unsigned, forged):
+        assert answer.status_code == 401
+        assert "cannot be relied upon" in answer.text
+    assert not await is_in(site)
+
+
+async def test_a_login_is_used_once(site: Api):
+    location = await come_back(site)
+    key = site.client.cookies["mainspring_oidc"]
+    assert (await site.client.get(location)).status_code == 200
+
+    site.client.cookies.clear()
+    site.client.cookies.set("mainspring_oidc", key)
+    again = await site.client.get(location)
+
+    assert again.status_code == 401
+    assert "was used" in again.text
+    assert not await is_in(site)
+
+
+async def test_a_login_that_was_begun_elsewhere_is_refused(
+    site: Api, connection: psycopg.Connection
+):
+    strange = await come_back(site)
+    site.client.cookies.clear()
+    without_key = await site.client.get(strange)
+    theirs = await come_back(site)
+    await depart(site)
+    with_another = await site.client.get(theirs)
+    late = await come_back(site)
+    connection.execute("update mainspring.login_keys set expires_at = now()")
+    too_late = await site.client.get(late)
+
+    for answer in (without_key, with_another, too_late):
+        assert answer.status_code == 401
+        assert "was not begun in this browser" in answer.text
+    assert not await is_in(site)
+
+
+async def test_logins_that_nobody_ends_are_forgotten(
+    site: Api, aconnection: psycopg.AsyncConnection
+):
+    await depart(site)
+    await aconnection.execute("update mainspring.login_keys set expires_at = now()")
+    await depart(site)
+
+    await token_store.prune(aconnection)
+
+    left = await (await aconnection.execute("select from mainspring.login_keys")).fetchall()
+    assert len(left) == 1
+
+
+async def test_another_provider_cannot_answer(site: Api, known: Provider):
+    location = await come_back(site)
+
+    answer = await site.client.get(location.replace("127.0.0.1%3A", "evil.test%3A"))
+
+    assert (answer.status_code, "another provider" in answer.text) == (401, True)
+
+
+async def test_who_is_not_known_is_told_whom_to_ask(site: Api, known: Provider):
+    for name in ("eve@example.com", "<b>eve</b>", "a\x00b", "x" * 200):
+        known.claims["email"] = name
+        answer = await log_in(site)
+        assert answer.status_code == 403
+        assert "Ask whoever runs this Mainspring" in answer.text
+        assert "<b>eve</b>" not in answer.text
+    assert not await is_in(site)
+
+
+async def test_who_is_disabled_stays_out(site: Api):
+    await people.change(site.database, ANN, is_disabled=True)
+
+    assert (await log_in(site)).status_code == 403
+    assert not await is_in(site)
+
+
+async def test_a_refusal_of_the_provider_is_shown(site: Api):
+    location = await come_back(site)
+    state = location.partition("state=")[2].partition("&")[0]
+
+    answer = await site.client.get(
+        "/login/oidc/callback", params={"state": state, "error": "access_denied <b>"}
+    )
+
+    assert answer.status_code == 401
+    assert "access_denied &lt;b&gt;" in answer.text
+
+
+async def test_a_provider_that_is_down_is_told_as_such(site: Api, known: Provider):
+    location = await come_back(site)
+    known.stop()
+    during = await site.client.get(location)
+    site.app.state.reception.provider._known = None
+    before = await site.client.get("/login/oidc")
+
+    for answer in (during, before):
+        assert answer.status_code == 401
+        assert "the provider does not answer" in answer.text
+
+
+async def test_a_wrong_secret_is_told_as_such(database_url: str, known: Provider):
+    flags = {"oidc_client_id": CLIENT, "oidc_client_secret": "wrong"}
+    async with serving(database_url, oidc_issuer=known.issuer, **flags) as served:
+        answer = await log_in(served)
+
+    assert answer.status_code == 401
+    assert "the provider answered 401: invalid_client" in answer.text
+    assert "wrong" not in answer.text
+
+
+async def test_behind_a_proxy_people_come_back_to_its_address(database_url: str, known: Provider):
+    flags = {"oidc_client_id": CLIENT, "public_url": "https://jobs.example.com/mainspring/"}
+    async with serving(database_url, oidc_issuer=known.issuer, **flags) as served:
+        answer = await depart(served)
+        link = (await served.post("/people/ann/login")).json()["url"]
+
+    callback = "redirect_uri=https%3A%2F%2Fjobs.example.com%2Fmainspring%2Flogin%2Foidc%2Fcallback"
+    assert callback in answer.headers["location"]
+    assert "Secure" in answer.headers["set-cookie"]
+    assert link.startswith("https://jobs.example.com/mainspring/login?code=")
+
+
+async def test_without_a_provider_there_is_no_such_way(api: Api):
+    assert (await api.client.get("/login/oidc")).status_code == 404
+    assert (await api.client.get("/login/oidc/callback?state=x&code=y")).status_code == 404
+    assert "Log in with" not in (await api.client.get("/login")).text
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"oidc_issuer": "https://login.example.com"}, "oidc_client_id: must be given"),
+        ({"oidc_issuer": "http://login.example.com", "oidc_client_id": "x"}, "must begin with"),
+        ({"oidc_issuer": "login.example.com", "oidc_client_id": "x"}, "must be an address"),
+        ({"public_url": "https://jobs.example.com?x=1"}, "must be an address"),
+        ({"public_url": "https://[jobs"}, "public_url"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(flags: dict[str, str], said: str):
+    with pytest.raises(SettingsError, match=said):
+        settings.load(**flags)
