@@ -9,6 +9,7 @@ import pytest
 
 from mainspring import ApiError, AsyncClient, Client
 from mainspring.domain.client_errors import ServerUnreachable
+from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import JobState
 
 
@@ -97,6 +98,47 @@ def test_every_noun_can_be_made_read_changed_and_removed(client: Client):
     assert client.workers() == []
     assert [queue.name for queue in client.queues()] == ["default"]
     assert next(client.audit(noun="token")).action == "revoke"
+
+
+NAMES = ["a/b", "..", "50% off?", "#1", "%2F", "Grüße & ☃"]
+
+
+def test_a_name_may_hold_anything(client: Client):
+    for name in NAMES:
+        client.schedules.create(name, "work", every=timedelta(hours=1))
+
+    assert [client.schedules.get(name).name for name in NAMES] == NAMES
+    assert [client.schedules.disable(name).name for name in NAMES] == NAMES
+    with pytest.raises(ApiError, match="no definition has the key 'a/b'"):
+        client.definitions.get("a/b")
+    with pytest.raises(InvalidOption, match="name must not be empty"):
+        client.limits.get("")
+
+
+def test_a_list_begins_after_a_name_or_before_an_id_or_an_instant(client: Client):
+    for name in ("a", "b", "c"):
+        client.schedules.create(name, "work", every=timedelta(hours=1), overlap="queue")
+        client.flows.start(name, [{"step": "x", "definition": "work"}])
+    slots = [client.schedules.trigger("a").slot_at for _ in range(3)]
+    first, *_, newest = client.flows.list(limit=1)
+
+    assert [each.name for each in client.schedules.list(after="a", limit=1)] == ["b", "c"]
+    assert [each.name for each in client.flows.list(before=first.id)] == ["b", "a"]
+    assert list(client.flows.list(before=newest.id)) == []
+    history = client.schedules.history("a", before=slots[2], limit=1)
+    assert [slot.scheduled_for for slot in history] == [slots[1], slots[0]]
+    keys = [each.key for each in client.definitions.list()]
+    assert [each.key for each in client.definitions.list(after=keys[0])] == keys[1:]
+
+
+def test_a_schedule_tells_its_next_run_before_a_scheduler_has_planned_it(client: Client):
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(days=3)
+    made = client.schedules.create("daily", "work", every=timedelta(days=1), paused_until=until)
+
+    assert made.next_run_at is not None
+    assert timedelta(0) <= made.next_run_at - until <= timedelta(days=1)
+    assert (made.paused_until, made.figures.last_run_at) == (until, None)
+    assert client.schedules.disable("daily").next_run_at is None
 
 
 def test_an_approval_is_given(client: Client):
