@@ -28,14 +28,14 @@ UNREADABLE = {
     "Missing option '--definition'": ["schedules", "create", "x"],
     "Invalid value for 'job_id'": ["jobs", "show", "x"],
     "Invalid value for '--limit'": ["jobs", "list", "--limit", "0"],
+    "Invalid value for '--state'": ["jobs", "list", "--state", "done"],
 }
 WORKER = ["worker", "--app", "examples.hello:app"]
 WRONG = {
     "the payload is not JSON": ["enqueue", "hello", "{bad"],
-    "must be a JSON object": ["enqueue", "hello", "[]"],
-    "priority must be a whole number": ["enqueue", "hello", "{}", "--priority", "1001"],
-    "delay must not be negative": ["enqueue", "hello", "{}", "--delay", "-1"],
-    "--state must be one of awaiting_approval": ["jobs", "list", "--state", "done"],
+    "payload must be a JSON object": ["enqueue", "hello", "[]"],
+    "--priority must be 1000 or less": ["enqueue", "hello", "{}", "--priority", "1001"],
+    "--delay must be seconds from 0": ["enqueue", "hello", "{}", "--delay", "-1"],
     "--app is module:name, such as jobs:app, not 'hello'": ["worker", "--app", "hello"],
     "did you mean examples.hello:app?": ["worker", "--app", "examples.hello:ap"],
     "is a JobFunction, not a Mainspring": ["worker", "--app", "examples.hello:hello"],

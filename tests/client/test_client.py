@@ -176,6 +176,15 @@ class Flaky(httpx.BaseTransport):
         return httpx.Response(201, json={"id": "7", "is_new": True})
 
 
+def test_a_trigger_may_take_as_long_as_it_waits():
+    transport = Flaky(0)
+    client = Client("http://server", "msk", timeout=5, transport=transport)
+    with pytest.raises(ValueError, match="TriggeredModel"):
+        client.schedules.trigger("nightly", wait=30)
+
+    assert transport.asked[0].extensions["timeout"]["read"] == 35
+
+
 @pytest.mark.parametrize("status", [None, 503, 429])
 def test_what_is_safe_is_asked_again_under_the_same_key(status: int | None):
     transport = Flaky(2, status)
