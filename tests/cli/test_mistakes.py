@@ -57,8 +57,8 @@ def test_a_command_that_cannot_be_read_says_how_to_get_help():
         assert "Traceback" not in done.stderr
 
 
-def test_a_mistake_is_one_sentence():
-    answers = mainspring_each(list(WRONG.values()))
+def test_a_mistake_is_one_sentence(each_command):
+    answers = each_command(*WRONG.values())
 
     for said, done in zip(WRONG, answers, strict=True):
         line = sentence(done)
