@@ -1,11 +1,15 @@
 """`mainspring definitions` as a person meets it."""
 
 import json
+import socket
+from functools import partial
+from pathlib import Path
 
 import psycopg
 import pytest
+import yaml
 
-from tests.support.commands import Done, mainspring
+from tests.support.commands import mainspring, sentence
 
 FUNCTIONS = """
 create schema if not exists civic;
@@ -15,16 +19,27 @@ create or replace function civic.bare() returns jsonb language sql
     as $$ select '{"success": true}'::jsonb $$;
 delete from mainspring.definitions where kind <> 'python';
 """
+BARE = ["create", "x", "--function", "civic.bare"]
+
+
+@pytest.fixture(autouse=True)
+def functions(connection: psycopg.Connection) -> None:
+    connection.execute(FUNCTIONS)
 
 
 @pytest.fixture
-def call(database_url: str, connection: psycopg.Connection):
-    connection.execute(FUNCTIONS)
+def call(command):
+    return partial(command, "definitions")
 
-    def call(*words: str) -> Done:
-        return mainspring("definitions", *words, MAINSPRING_DATABASE_URL=database_url)
 
-    return call
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A directory with one program in it."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "sync").write_text("#!/bin/sh\n")
+    (folder / "sync").chmod(0o755)
+    return folder
 
 
 def test_a_definition_is_made_shown_changed_and_put_aside(call):
@@ -41,59 +56,81 @@ def test_a_definition_is_made_shown_changed_and_put_aside(call):
 
     assert call("activate", "cleanup").stdout == "Definition cleanup is active.\n"
     listed = call("list", "--kind", "sql").stdout
-    assert "KEY" in listed
+    assert listed.splitlines()[0].split()[:2] == ["KEY", "KIND"]
     assert "civic.cleanup" in listed
 
 
-def test_json_is_for_programs(call):
-    call("create", "cleanup", "--function", "civic.cleanup", "--schema", '{"type": "object"}')
+def test_parts_of_a_definition_can_be_emptied(server_command):
+    update = ["definitions", "update", "x", "--json"]
+    server_command("definitions", *BARE, "--concurrency", "2", "--rate", "5/minute")
+    cleared = server_command(*update, "--clear", "rate", "--clear", "concurrency")
+    refused = server_command(*update, "--clear", "queue")
 
-    (facts,) = json.loads(call("list", "--kind", "sql", "--json").stdout)
-    assert (facts["key"], facts["timeout"]) == ("cleanup", 3600.0)
-    assert facts["arg_schema"] == {"type": "object"}
-    assert json.loads(call("show", "cleanup", "--json").stdout) == facts
-
-
-def test_nothing_is_said_of_nothing(call):
-    assert call("list", "--kind", "sql").stdout == "No definitions.\n"
+    facts = json.loads(cleared.stdout)
+    assert (facts["rate"], facts["concurrency"]) == (None, None)
+    assert "--clear 'queue' is nothing that can be empty; there are approval" in sentence(refused)
 
 
-def test_a_schema_may_come_from_a_file(call, tmp_path):
+def test_json_and_yaml_are_for_programs(call, tmp_path):
     (tmp_path / "schema.json").write_text('{"type": "object"}')
+    nothing = call("list", "--kind", "sql")
+    made = call(*BARE, "--schema", f"@{tmp_path}/schema.json", "--json")
 
-    done = call("create", "x", "--function", "civic.bare", "--schema", f"@{tmp_path}/schema.json")
-
-    assert done.returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["create", "x"], "x: function is missing; a sql definition needs it"),
-        (["create", "x", "--function", "civic.gone"], "there is no function civic.gone"),
-        (["create", "a b", "--function", "civic.bare"], "the definition key 'a b' must start"),
-        (["create", "x", "--kind", "python"], "a Python handler is declared in code"),
-        (["create", "x", "--function", "civic.bare", "--timeout", "soon"], "timeout must be a dur"),
-        (["create", "x", "--function", "civic.bare", "--schema", "{"], "schema is not JSON"),
-        (["create", "x", "--function", "civic.bare", "--schema", "@no"], "schema cannot be read"),
-        (["create", "x", "--function", "civic.bare", "--role", "nobody_"], "no role nobody_"),
-        (["update", "x"], "update has nothing to change"),
-        (["show", "x"], "no definition has the key 'x'"),
-        (["update", "x", "--queue", "q"], "no definition has the key 'x'"),
-    ],
-)
-def test_a_mistake_is_answered_with_one_sentence(call, words, said):
-    done = call(*words)
-
-    assert done.returncode == 2
-    assert said in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+    facts = json.loads(made.stdout)
+    assert (facts["key"], facts["timeout"], facts["approvals_needed"]) == ("x", 3600.0, 0)
+    assert facts["arg_schema"] == {"type": "object"}
+    assert yaml.safe_load(call("list", "--after", "hello", "-o", "yaml").stdout)[-1] == facts
+    assert nothing.stdout == "No such definitions.\n"
 
 
-def test_a_key_that_is_taken_is_no_mistake_in_the_command(call):
-    call("create", "x", "--function", "civic.bare")
+MISTAKES: list[tuple[list[str], int, str]] = [
+    (["create", "x"], 2, "x: function is missing; a sql definition needs it"),
+    (["create", "x", "--function", "civic.gone"], 2, "there is no function civic.gone"),
+    (["create", "a b", "--function", "civic.bare"], 2, "the definition key 'a b' must start"),
+    (["create", "x", "--kind", "python"], 2, "--kind a Python handler is declared in code"),
+    ([*BARE, "--timeout", "soon"], 2, "--timeout must be a duration"),
+    ([*BARE, "--schema", "{"], 2, "--schema is not JSON"),
+    ([*BARE, "--schema", "@no"], 2, "--schema cannot be read"),
+    ([*BARE, "--role", "nobody_"], 2, "no role nobody_"),
+    ([*BARE, "--priority", "1001"], 2, "--priority must be 1000 or less"),
+    ([*BARE, "--approvals", "-1"], 2, "--approvals must be 0 or more"),
+    (["update", "x"], 2, "update has nothing to change"),
+    (["show", "helo"], 1, "no definition has the key 'helo'; did you mean 'hello'?"),
+    (["update", "hello", "--queue", "q"], 2, "hello: is declared in code; change it there"),
+    (["create", "hello", "--function", "civic.bare"], 1, "there is a definition 'hello' already"),
+]
 
-    done = call("create", "x", "--function", "civic.bare")
 
-    assert done.returncode == 1
-    assert "there is a definition 'x' already" in done.stderr
+def test_a_mistake_is_answered_with_one_sentence(server_command):
+    for words, code, said in MISTAKES:
+        done = server_command("definitions", *words)
+        assert said in sentence(done), words
+        assert done.returncode == code, words
+
+
+def test_a_program_is_looked_for_where_the_server_is(server_command, programs, database_url):
+    create = ["definitions", "create", "sync", "--kind", "command"]
+    argv = ["--argv", '["sync", "--id={id}", ["--limit={limit}"]]', "--json"]
+    here = {"MAINSPRING_DATABASE_URL": database_url}
+    here["MAINSPRING_COMMAND_DIRECTORIES"] = str(programs)
+    refused = server_command(*create, *argv)
+    missing = mainspring(*create, "--argv", '["rsync"]', **here)
+    made = mainspring(*create, *argv, **here)
+
+    assert "set MAINSPRING_COMMAND_DIRECTORIES, of the server too" in sentence(refused)
+    assert sentence(missing).endswith(f"'rsync' in {programs} on {socket.gethostname()}")
+    spec = json.loads(made.stdout)["spec"]
+    assert spec["executable"] == str(programs / "sync")
+    assert spec["argv"] == ["sync", "--id={id}", ["--limit={limit}"]]
+
+
+def test_only_an_operator_says_what_may_run(server_command):
+    made = server_command("definitions", *BARE)
+    refused = server_command("definitions", "deactivate", "x", role="member")
+    shown = server_command("definitions", "show", "x", role="member")
+
+    assert made.stdout == "Definition x is created.\n"
+    assert sentence(refused).startswith(
+        "error: the role member may not write definitions; it takes"
+    )
+    assert "civic.bare" in shown.stdout

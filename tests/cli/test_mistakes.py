@@ -37,9 +37,9 @@ UNREADABLE = {
 WORKER = ["worker", "--app", "examples.hello:app"]
 WRONG = {
     "the payload is not JSON": ["enqueue", "hello", "{bad"],
-    "must be a JSON object": ["enqueue", "hello", "[]"],
-    "priority": ["enqueue", "hello", "{}", "--priority", "1001"],
-    "delay": ["enqueue", "hello", "{}", "--delay", "-1"],
+    "payload must be a JSON object": ["enqueue", "hello", "[]"],
+    "--priority must be 1000 or less": ["enqueue", "hello", "{}", "--priority", "1001"],
+    "--delay must be seconds from 0": ["enqueue", "hello", "{}", "--delay", "-1"],
     "--app is module:name, such as jobs:app, not 'hello'": ["worker", "--app", "hello"],
     "did you mean examples.hello:app?": ["worker", "--app", "examples.hello:ap"],
     "is a JobFunction, not a Mainspring": ["worker", "--app", "examples.hello:hello"],

@@ -9,6 +9,7 @@ import pytest
 
 from mainspring import ApiError, AsyncClient, Client
 from mainspring.domain.client_errors import ServerUnreachable
+from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import JobState
 
 
@@ -115,6 +116,47 @@ def test_every_noun_can_be_made_read_changed_and_removed(client: Client):
     assert next(client.audit(noun="token")).action == "revoke"
 
 
+NAMES = ["a/b", "..", "50% off?", "#1", "%2F", "Grüße & ☃"]
+
+
+def test_a_name_may_hold_anything(client: Client):
+    for name in NAMES:
+        client.schedules.create(name, "work", every=timedelta(hours=1))
+
+    assert [client.schedules.get(name).name for name in NAMES] == NAMES
+    assert [client.schedules.disable(name).name for name in NAMES] == NAMES
+    with pytest.raises(ApiError, match="no definition has the key 'a/b'"):
+        client.definitions.get("a/b")
+    with pytest.raises(InvalidOption, match="name must not be empty"):
+        client.limits.get("")
+
+
+def test_a_list_begins_after_a_name_or_before_an_id_or_an_instant(client: Client):
+    for name in ("a", "b", "c"):
+        client.schedules.create(name, "work", every=timedelta(hours=1), overlap="queue")
+        client.flows.start(name, [{"step": "x", "definition": "work"}])
+    slots = [client.schedules.trigger("a").slot_at for _ in range(3)]
+    first, *_, newest = client.flows.list(limit=1)
+
+    assert [each.name for each in client.schedules.list(after="a", limit=1)] == ["b", "c"]
+    assert [each.name for each in client.flows.list(before=first.id)] == ["b", "a"]
+    assert list(client.flows.list(before=newest.id)) == []
+    history = client.schedules.history("a", before=slots[2], limit=1)
+    assert [slot.scheduled_for for slot in history] == [slots[1], slots[0]]
+    keys = [each.key for each in client.definitions.list()]
+    assert [each.key for each in client.definitions.list(after=keys[0])] == keys[1:]
+
+
+def test_a_schedule_tells_its_next_run_before_a_scheduler_has_planned_it(client: Client):
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(days=3)
+    made = client.schedules.create("daily", "work", every=timedelta(days=1), paused_until=until)
+
+    assert made.next_run_at is not None
+    assert timedelta(0) <= made.next_run_at - until <= timedelta(days=1)
+    assert (made.paused_until, made.figures.last_run_at) == (until, None)
+    assert client.schedules.disable("daily").next_run_at is None
+
+
 def test_an_approval_is_given(client: Client):
     made = client.jobs.enqueue("work", approvals_needed=1)
 
@@ -148,6 +190,15 @@ class Flaky(httpx.BaseTransport):
                 raise httpx.ConnectError("refused")
             return httpx.Response(self.status, headers={"Retry-After": "0"})
         return httpx.Response(201, json={"id": "7", "is_new": True})
+
+
+def test_a_trigger_may_take_as_long_as_it_waits():
+    transport = Flaky(0)
+    client = Client("http://server", "msk", timeout=5, transport=transport)
+    with pytest.raises(ValueError, match="TriggeredModel"):
+        client.schedules.trigger("nightly", wait=30)
+
+    assert transport.asked[0].extensions["timeout"]["read"] == 35
 
 
 @pytest.mark.parametrize("status", [None, 503, 429])

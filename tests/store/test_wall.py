@@ -111,6 +111,14 @@ async def open_to_app(database: Database) -> None:
     await database.aclose()
 
 
+def test_many_processes_may_start_at_once(database_url: str):
+    async def open_at_once() -> None:
+        known = settings.load(database_url=database_url)
+        await asyncio.gather(*(open_to_app(Database(known)) for _ in range(8)))
+
+    asyncio.run(open_at_once())
+
+
 @contextmanager
 def acting(url: str, *, tenant: str = "default", member: str = "") -> Iterator[psycopg.Connection]:
     """A connection as a request of the API has it."""

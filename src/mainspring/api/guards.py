@@ -1,9 +1,11 @@
 """What every request passes before anyone looks at it: its size, its rate, and safe answers."""
 
+import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 from fastapi import Response
 
@@ -15,6 +17,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _MOST_CALLERS = 10_000
+_ESCAPED = re.compile("%2f|%25", re.IGNORECASE)
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -44,6 +47,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope = _with_whole_names(scope)
         safely = _with_headers(send)
         refused = self._refusal(scope)
         if refused is not None:
@@ -102,6 +106,23 @@ class Buckets:
             self._left.clear()
         self._left[who] = (max(left - 1, 0.0), now)
         return left >= 1
+
+
+def _with_whole_names(scope: Scope) -> Scope:
+    """A slash that a client has escaped belongs to a name and divides no path, so it stays escaped,
+    and with it the sign that escapes; `read_name` undoes both."""
+    raw = scope.get("raw_path")
+    if raw is None:
+        return {**scope, "path": scope["path"].replace("%", "%25")}
+    if b"%" not in raw:
+        return scope
+    kept = _ESCAPED.sub(lambda found: "%25" + found[0][1:], raw.decode("latin-1"))
+    return {**scope, "path": unquote(kept)}
+
+
+def read_name(text: str) -> str:
+    """A name as it is in a path that has passed the guard."""
+    return unquote(text) if "%" in text else text
 
 
 def _too_large(most_bytes: int) -> Response:

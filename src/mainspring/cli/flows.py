@@ -1,137 +1,144 @@
 """`mainspring flows ...`: see and steer jobs that wait for each other."""
 
-from dataclasses import asdict
+import sys
+from collections.abc import Sequence
+from itertools import islice
 from typing import Annotated, Any
 
+import orjson
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.app import Mainspring
-from mainspring.cli import output
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, Tenant, make_settings, run
-from mainspring.domain.flows import FlowJob, FlowSummary
+from mainspring.api.models.flows import FlowJobModel, FlowModel
+from mainspring.cli.options import Limit
+from mainspring.cli.output import STATE_STYLES, Out, ago, console, say, table, took
+from mainspring.cli.reaching import example, reaching
+from mainspring.client import Client
+from mainspring.domain.errors import InvalidOption
+from mainspring.domain.flows import FlowState
 
 flows = typer.Typer(help="See and steer jobs that wait for each other.", no_args_is_help=True)
 
 FlowNumber = Annotated[int, typer.Argument(help="The flow's id.", min=1)]
 
+FLOW_STYLES = {
+    FlowState.RUNNING: "blue",
+    FlowState.SUCCEEDED: "green",
+    FlowState.FAILED: "red",
+    FlowState.CANCELED: "dim",
+}
 
-@flows.command("list")
+_STEPS = (
+    '[{"step": "a", "definition": "fetch"}, {"step": "b", "definition": "sum", "after": ["a"]}]'
+)
+
+
+@flows.command("list", epilog=example("mainspring flows list --limit 50"))
+@reaching
 def list_flows(
-    before: Annotated[int | None, typer.Option(help="Only flows older than this id.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at the most.")] = 20,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    client: Client,
+    out: Out,
+    before: Annotated[
+        int | None, typer.Option(min=1, help="Only flows older than this id.")
+    ] = None,
+    limit: Limit = 20,
 ) -> None:
     """Flows, the newest first."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    found = run(app, app.flows.alist(tenant_id=tenant, before=before, limit=limit))
-    if as_json:
-        output.print_json([_facts(flow) for flow in found])
-    elif found:
-        output.console.print(_table(found))
-    else:
-        output.console.print("No flows.")
+    found = client.flows.list(limit=min(limit, 1000), before=before)
+    nothing = "No flows; start one with `mainspring flows start`."
+    out.rows(list(islice(found, limit)), flows_table, nothing=nothing)
 
 
-@flows.command()
+@flows.command("show", epilog=example("mainspring flows show 7"))
+@reaching
 def show(
+    client: Client,
+    out: Out,
     flow_id: FlowNumber,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Most jobs shown.")] = 100,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """One flow with its jobs."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-
-    async def read() -> tuple[FlowSummary, list[FlowJob]]:
-        flow = await app.flows.aget(flow_id, tenant_id=tenant)
-        return flow, await app.flows.ajobs(flow_id, tenant_id=tenant, limit=limit)
-
-    flow, jobs = run(app, read())
-    if as_json:
-        output.print_json({**_facts(flow), "members": [_job_facts(job) for job in jobs]})
+    flow = client.flows.get(flow_id)
+    jobs = list(islice(client.flows.jobs(flow_id, limit=min(limit, 1000)), limit))
+    if not out.is_for_people:
+        out.show({**flow.model_dump(mode="json"), "members": jobs}, console.print)
         return
-    output.console.print(_table([flow]))
-    output.console.print(_job_table(jobs))
+    console.print(flows_table([flow]))
+    console.print(_jobs_table(jobs))
     if flow.jobs > len(jobs):
-        output.console.print(f"and {flow.jobs - len(jobs):,} more; see --limit", highlight=False)
+        say(f"and {flow.jobs - len(jobs):,} more; see --limit")
 
 
-@flows.command()
+@flows.command("start", epilog=example(f"mainspring flows start nightly '{_STEPS}'"))
+@reaching
+def start(
+    client: Client,
+    out: Out,
+    name: Annotated[str, typer.Argument(help="The flow's name.")],
+    steps: Annotated[str, typer.Argument(help="Its steps, a JSON list; - reads it.")],
+) -> None:
+    """Enqueue jobs that wait for each other, all or none."""
+    started = client.flows.start(name, _read_steps(steps))
+    out.say(started, f"Flow {started.id} is started: {_jobs(len(started.job_ids))}.")
+
+
+@flows.command("cancel", epilog=example("mainspring flows cancel 7 --reason 'wrong month'"))
+@reaching
 def cancel(
+    client: Client,
+    out: Out,
     flow_id: FlowNumber,
     reason: Annotated[str, typer.Option(help="Why.")] = "its flow was canceled",
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Cancel what is live of a flow."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    count = run(app, app.flows.acancel(flow_id, reason=reason, tenant_id=tenant))
-    output.console.print(f"Flow {flow_id}: {_jobs(count)} canceled.", highlight=False)
+    counted = client.flows.cancel(flow_id, reason)
+    out.say(counted, f"Flow {flow_id}: {_jobs(counted.jobs)} canceled.")
 
 
-@flows.command()
-def retry(
-    flow_id: FlowNumber,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@flows.command("retry", epilog=example("mainspring flows retry 7"))
+@reaching
+def retry(client: Client, out: Out, flow_id: FlowNumber) -> None:
     """Put what failed or was canceled in a flow back."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    count = run(app, app.flows.aretry(flow_id, tenant_id=tenant))
-    output.console.print(f"Flow {flow_id}: {_jobs(count)} put back.", highlight=False)
+    counted = client.flows.retry(flow_id)
+    out.say(counted, f"Flow {flow_id}: {_jobs(counted.jobs)} put back.")
+
+
+def _read_steps(text: str) -> Any:
+    try:
+        return orjson.loads(sys.stdin.read() if text == "-" else text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidOption("steps", f"are not JSON ({error}); they are such as {_STEPS}") from None
 
 
 def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count:,} jobs"
 
 
-def _table(found: list[FlowSummary]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("FLOW", "NAME", "STATE", "JOBS", "CREATED", "TOOK", "NOTE"):
-        table.add_column(heading, overflow="ellipsis", no_wrap=heading != "NOTE")
+def flows_table(found: Sequence[FlowModel]) -> Table:
+    made = table("FLOW", "NAME", "STATE", "JOBS", "CREATED", "TOOK", "NOTE", wrap="NOTE")
     for flow in found:
-        note = ", ".join(f"{count:,} {state}" for state, count in flow.counts.items())
-        table.add_row(
+        made.add_row(
             str(flow.id),
-            flow.name,
-            str(flow.state),
+            Text(flow.name),
+            Text(flow.state, style=FLOW_STYLES[flow.state]),
             f"{flow.jobs:,}",
-            output.ago(flow.created_at),
-            output.took(flow.created_at, flow.finished_at),
-            note,
+            ago(flow.created_at),
+            took(flow.created_at, flow.finished_at),
+            ", ".join(f"{count:,} {state}" for state, count in flow.counts.items()),
         )
-    return table
+    return made
 
 
-def _job_table(jobs: list[FlowJob]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("JOB", "STEP", "DEFINITION", "STATE", "AFTER", "NOTE"):
-        table.add_column(heading, overflow="ellipsis", no_wrap=True)
+def _jobs_table(jobs: Sequence[FlowJobModel]) -> Table:
+    made = table("JOB", "STEP", "DEFINITION", "STATE", "AFTER", "NOTE")
     for job in jobs:
-        table.add_row(
+        made.add_row(
             str(job.id),
-            job.step,
-            job.definition,
-            Text(str(job.state), style=output.STATE_STYLES[job.state]),
+            Text(job.step),
+            Text(job.definition),
+            Text(job.state, style=STATE_STYLES[job.state]),
             ", ".join(map(str, job.parent_ids)),
             Text((job.last_error or "").partition("\n")[0]),
         )
-    return table
-
-
-def _facts(flow: FlowSummary) -> dict[str, Any]:
-    counts = {str(state): count for state, count in flow.counts.items()}
-    return {**asdict(flow), "id": str(flow.id), "counts": counts}
-
-
-def _job_facts(job: FlowJob) -> dict[str, Any]:
-    return {**asdict(job), "id": str(job.id), "parent_ids": [str(each) for each in job.parent_ids]}
+    return made

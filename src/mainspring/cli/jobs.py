@@ -42,7 +42,9 @@ def enqueue(
     approvals_needed: Annotated[
         int | None, typer.Option("--approvals", help="How many have to approve it first.")
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A word to find it by; repeatable.")] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", help="A word to find it by; may be repeated.")
+    ] = None,
     after: Annotated[
         list[int] | None, typer.Option(help="A job it waits for; may be repeated.")
     ] = None,
@@ -64,7 +66,7 @@ def enqueue(
         dedupe_key=dedupe_key,
         limit_key=limit_key,
         approvals_needed=approvals_needed,
-        tags=tag,
+        tags=tags,
         after=[str(job_id) for job_id in after or ()],
         on_parent_failure=on_parent_failure,
     )

@@ -1,51 +1,46 @@
 """`mainspring limits ...`: see and set what may run at once, and how often."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
-from mainspring.app import Mainspring
-from mainspring.cli import output
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings, run
+from mainspring.api.models.definitions import LimitModel
+from mainspring.cli.options import Sure
+from mainspring.cli.output import Out, confirm, console, table
+from mainspring.cli.reaching import example, reaching
+from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.limits import LimitState
 
 limits = typer.Typer(help="See and set what may run at once, and how often.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The limit's name.")]
 
 
-@limits.command("list")
-def list_limits(
-    as_json: AsJson = False, database_url: DatabaseUrl = None, data_dir: DataDir = None
-) -> None:
+@limits.command("list", epilog=example("mainspring limits list"))
+@reaching
+def list_limits(client: Client, out: Out) -> None:
     """Limits by name, with how many jobs run and wait."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    found = run(app, app.limits.alist())
-    if as_json:
-        output.print_json([_facts(state) for state in found])
-    elif found:
-        output.console.print(_table(found))
-    else:
-        output.console.print("No limits.")
+    nothing = "No limits; set one with `mainspring limits set`."
+    out.rows(list(client.limits.list()), limits_table, nothing=nothing)
 
 
-@limits.command()
-def show(
-    name: Name, as_json: AsJson = False, database_url: DatabaseUrl = None, data_dir: DataDir = None
-) -> None:
+@limits.command("show", epilog=example("mainspring limits show openai"))
+@reaching
+def show(client: Client, out: Out, name: Name) -> None:
     """One limit."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    state = run(app, app.limits.aget(name))
-    if as_json:
-        output.print_json(_facts(state))
-    else:
-        output.console.print(_table([state]))
+    out.show(client.limits.get(name), lambda found: console.print(limits_table([found])))
 
 
-@limits.command("set")
+@limits.command(
+    "set", epilog=example("mainspring limits set openai --rate 60/minute --concurrency 2")
+)
+@reaching
 def set_limit(
+    client: Client,
+    out: Out,
     name: Name,
     concurrency: Annotated[int | None, typer.Option(help="Most jobs that run at once.")] = None,
     key_concurrency: Annotated[
@@ -55,43 +50,36 @@ def set_limit(
         str | None, typer.Option(help="Most starts of one key, such as 100/minute.")
     ] = None,
     burst: Annotated[int, typer.Option(help="Starts in a row after a rest.")] = 1,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Say what a shared limit allows from now on; what is left out is not limited."""
     if concurrency is None and key_concurrency is None and rate is None:
         raise InvalidOption("set", "needs --concurrency, --key-concurrency or --rate")
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    setting = app.limits.aset(
+    made = client.limits.set(
         name, concurrency=concurrency, key_concurrency=key_concurrency, rate=rate, burst=burst
     )
-    state = run(app, setting)
-    if as_json:
-        output.print_json(_facts(state))
-    else:
-        output.console.print(f"Limit {name} is set: {_says(state)}.", highlight=False)
+    out.say(made, f"Limit {name} is set: {_says(made)}.")
 
 
-@limits.command()
-def remove(name: Name, database_url: DatabaseUrl = None, data_dir: DataDir = None) -> None:
+@limits.command("remove", epilog=example("mainspring limits remove openai --yes"))
+@reaching
+def remove(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
     """Limit no more; what waits may go."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    run(app, app.limits.aremove(name))
-    output.console.print(f"Limit {name} is removed.", highlight=False)
+    known = client.limits.get(name)
+    waits = f", for which {known.waiting:,} wait" if known.waiting else ""
+    confirm(f"Remove the limit {name} ({_says(known)}){waits}?", is_sure=is_sure)
+    client.limits.remove(name)
+    out.say({"name": name, "removed": True}, f"Limit {name} is removed.")
 
 
-def _table(found: list[LimitState]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("NAME", "ALLOWS", "RUNNING", "WAITING"):
-        table.add_column(heading, overflow="fold")
-    for state in found:
-        table.add_row(state.name, _says(state), str(state.running), str(state.waiting))
-    return table
+def limits_table(found: Sequence[LimitModel]) -> Table:
+    made = table("NAME", "ALLOWS", "RUNNING", "WAITING", wrap="ALLOWS")
+    for limit in found:
+        waiting = Text(f"{limit.waiting:,}", style="yellow" if limit.waiting else "")
+        made.add_row(Text(limit.name), _says(limit), f"{limit.running:,}", waiting)
+    return made
 
 
-def _says(state: LimitState) -> str:
-    limit = state.limit
+def _says(limit: LimitModel) -> str:
     parts = []
     if limit.concurrency is not None:
         parts.append(f"{limit.concurrency} at once")
@@ -101,16 +89,3 @@ def _says(state: LimitState) -> str:
         burst = f" in bursts of {limit.burst}" if limit.burst > 1 else ""
         parts.append(f"{limit.rate} per key{burst}")
     return ", ".join(parts) or "everything"
-
-
-def _facts(state: LimitState) -> dict[str, Any]:
-    limit = state.limit
-    return {
-        "name": limit.name,
-        "concurrency": limit.concurrency,
-        "key_concurrency": limit.key_concurrency,
-        "rate": None if limit.rate is None else str(limit.rate),
-        "burst": limit.burst,
-        "running": state.running,
-        "waiting": state.waiting,
-    }

@@ -1,340 +1,269 @@
 """`mainspring schedules ...`: see, make and steer schedules."""
 
 import difflib
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 import typer
 
-from mainspring.app import Mainspring
+from mainspring.api.models.schedules import FilledModel, ScheduleModel
 from mainspring.cli import output
 from mainspring.cli import schedule_output as looks
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, Tenant, make_settings, run
+from mainspring.cli.options import Limit, Sure
+from mainspring.cli.output import Out, confirm, console
+from mainspring.cli.reaching import example, reaching
 from mainspring.cli.schedule_options import read_fields, read_instant, with_fields
+from mainspring.client import Client
 from mainspring.domain.cron import find_zone
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.schedule_kinds import NULLABLE
-from mainspring.domain.schedules import ScheduleState
 from mainspring.domain.slots import SlotOutcome
-from mainspring.domain.timings import Fire
-from mainspring.services.schedules import Filled
-from mainspring.store.slots import Slot
 
 _SHOWN_FIRES = 5
+_MOST_OF_A_PAGE = 1000
 
 Name = Annotated[str, typer.Argument(help="The schedule's name.")]
-IsSure = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Definition = Annotated[str, typer.Option(help="The key of what it runs.")]
 
 schedules = typer.Typer(help="See and steer schedules.", no_args_is_help=True)
 
 
-@schedules.command("list")
+@schedules.command("list", epilog=example("mainspring schedules list --enabled"))
+@reaching
 def list_schedules(
+    client: Client,
+    out: Out,
     enabled: Annotated[
         bool | None, typer.Option("--enabled/--disabled", help="Only these.")
     ] = None,
     definition: Annotated[str | None, typer.Option(help="Only those of this definition.")] = None,
     after: Annotated[str | None, typer.Option(help="Only names after this one.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at the most.")] = 50,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    limit: Limit = 50,
 ) -> None:
     """Schedules by name, with how they fare."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    reading = app.schedules.alist(
-        after=after, enabled=enabled, definition=definition, limit=limit, tenant_id=tenant
+    filters: dict[str, Any] = {"enabled": enabled, "definition": definition, "after": after}
+    found = client.schedules.list(limit=min(limit, _MOST_OF_A_PAGE), **filters)
+    is_filtered = any(value is not None for value in filters.values())
+    nothing = "No schedules; make one with `mainspring schedules create`."
+    out.rows(
+        list(islice(found, limit)),
+        looks.schedules_table,
+        nothing="No such schedules." if is_filtered else nothing,
     )
-    found = run(app, reading)
-    if as_json:
-        output.print_json([looks.schedule_facts(state) for state in found])
-    else:
-        looks.print_schedules(found)
 
 
-@schedules.command()
-def show(
-    name: Name,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@schedules.command("show", epilog=example("mainspring schedules show nightly"))
+@reaching
+def show(client: Client, out: Out, name: Name) -> None:
     """One schedule with its next fires."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-
-    async def read() -> tuple[ScheduleState, list[Fire]]:
-        state = await app.schedules.aget(name, tenant_id=tenant)
-        return state, await app.schedules.apreview(name, _SHOWN_FIRES, tenant_id=tenant)
-
-    state, fires = run(app, read())
-    if as_json:
-        facts = [looks.fire_facts(fire) for fire in fires]
-        output.print_json({**looks.schedule_facts(state), "next_fires": facts})
+    schedule = client.schedules.get(name)
+    fires = client.schedules.preview(name, count=_SHOWN_FIRES)
+    if out.is_for_people:
+        looks.print_schedule(schedule, fires)
     else:
-        looks.print_schedule(state, fires)
+        out.show({**schedule.model_dump(mode="json"), "next_fires": list(fires)}, console.print)
 
 
-@schedules.command()
+@schedules.command(
+    "create",
+    epilog=example(
+        "mainspring schedules create nightly --definition report --cron '0 2 * * *'",
+        "mainspring schedules create poll --definition fetch --every 5m --zone Europe/Berlin",
+    ),
+)
+@reaching
 @with_fields
-def create(
-    name: Name,
-    definition: Definition,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-    **fields: Any,
-) -> None:
+def create(client: Client, out: Out, name: Name, definition: Definition, **fields: Any) -> None:
     """Add a schedule; exactly one of --cron, --every and --at says when it fires."""
-    given = read_fields(fields, "UTC")
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    state = run(app, app.schedules.acreate(name, definition, tenant_id=tenant, **given))
-    _tell(state, "is created", as_json=as_json)
+    made = client.schedules.create(name, definition, **read_fields(fields, "UTC"))
+    _tell(out, made, "is created")
+    _note_launcher(made)
 
 
-@schedules.command()
+@schedules.command(
+    "update", epilog=example("mainspring schedules update nightly --cron '0 3 * * *'")
+)
+@reaching
 @with_fields
 def update(
+    client: Client,
+    out: Out,
     name: Name,
     definition: Annotated[str | None, typer.Option(help="The key of what it runs.")] = None,
     rename: Annotated[str | None, typer.Option(help="Another name.")] = None,
     clear: Annotated[
         list[str] | None, typer.Option(help="A field to empty, such as ends_at; may be repeated.")
     ] = None,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
     **fields: Any,
 ) -> None:
     """Change some parts of a schedule."""
     changes = {"definition": definition, "name": rename}
     given: dict[str, Any] = {key: value for key, value in changes.items() if value is not None}
     given |= dict.fromkeys(_clearable(field) for field in clear or ())
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-
-    async def change() -> ScheduleState:
-        state = await app.schedules.aget(name, tenant_id=tenant)
-        merged = {**given, **read_fields(fields, state.spec.zone)}
-        if not merged:
-            raise InvalidOption("update", "has nothing to change; give an option, see --help")
-        return await app.schedules.aupdate(name, tenant_id=tenant, **merged)
-
-    _tell(run(app, change()), "is updated", as_json=as_json)
+    given |= read_fields(fields, client.schedules.get(name).zone)
+    if not given:
+        raise InvalidOption("update", "has nothing to change; give an option, see --help")
+    changed = client.schedules.update(name, **given)
+    _tell(out, changed, "is updated")
+    _note_launcher(changed)
 
 
-@schedules.command()
-def enable(
-    name: Name,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@schedules.command("enable", epilog=example("mainspring schedules enable nightly"))
+@reaching
+def enable(client: Client, out: Out, name: Name) -> None:
     """Let a schedule fire again, from now on."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    _tell(run(app, app.schedules.aenable(name, tenant_id=tenant)), "is enabled")
+    _tell(out, client.schedules.enable(name), "is enabled")
 
 
-@schedules.command()
+@schedules.command(
+    "disable", epilog=example("mainspring schedules disable nightly --reason 'the archive moves'")
+)
+@reaching
 def disable(
+    client: Client,
+    out: Out,
     name: Name,
     reason: Annotated[str | None, typer.Option(help="Shown until it is enabled.")] = None,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Let a schedule fire no more."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    _tell(run(app, app.schedules.adisable(name, reason, tenant_id=tenant)), "is disabled")
+    _tell(out, client.schedules.disable(name, reason), "is disabled")
 
 
-@schedules.command()
+@schedules.command("pause", epilog=example("mainspring schedules pause nightly --until 2027-01-07"))
+@reaching
 def pause(
+    client: Client,
+    out: Out,
     name: Name,
     until: Annotated[
         str | None, typer.Option(help="An instant, in its zone unless it says; else for good.")
     ] = None,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Let a schedule fire nothing for a while, or until it is resumed."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-
-    async def pause() -> ScheduleState:
-        if until is None:
-            return await app.schedules.apause(name, tenant_id=tenant)
-        zone = await _zone(app, name, tenant)
-        instant = read_instant("--until", until, zone)
-        return await app.schedules.apause(name, instant, tenant_id=tenant)
-
-    is_open = until is None
-    _tell(run(app, pause()), f"is paused{' until it is resumed' if is_open else ''}")
+    if until is None:
+        _tell(out, client.schedules.pause(name), "is paused until it is resumed")
+    else:
+        instant = read_instant("--until", until, _zone(client, name))
+        _tell(out, client.schedules.pause(name, instant), "is paused")
 
 
-@schedules.command()
-def resume(
-    name: Name,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@schedules.command("resume", epilog=example("mainspring schedules resume nightly"))
+@reaching
+def resume(client: Client, out: Out, name: Name) -> None:
     """End a pause; what was due meanwhile is not caught up on."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    _tell(run(app, app.schedules.aresume(name, tenant_id=tenant)), "is resumed")
+    _tell(out, client.schedules.resume(name), "is resumed")
 
 
-@schedules.command()
+@schedules.command("trigger", epilog=example("mainspring schedules trigger nightly --force"))
+@reaching
 def trigger(
+    client: Client,
+    out: Out,
     name: Name,
     force: Annotated[bool, typer.Option("--force", help="Do not ask its condition.")] = False,
     wait: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait for a scheduler that checks it.")
+        float, typer.Option(min=0, max=30, help="Seconds to wait for a scheduler that checks it.")
     ] = 10,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Fire a schedule now, in a slot of its own."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    patience = timedelta(seconds=wait)
-    done = run(app, app.schedules.atrigger(name, force=force, wait=patience, tenant_id=tenant))
-    if as_json:
-        job_id = None if done.job_id is None else str(done.job_id)
-        facts = {"outcome": done.outcome, "slot_at": looks.in_utc(done.slot_at)}
-        output.print_json({**facts, "job_id": job_id, "message": done.message})
-    elif done.outcome is SlotOutcome.PENDING:
-        output.errors.print("pending: no scheduler has looked at it yet; is one running?")
-    elif done.outcome is SlotOutcome.ENQUEUED:
-        output.console.print(f"job {done.job_id}")
-    else:
-        output.errors.print(f"{done.outcome}: {done.message}", markup=False, soft_wrap=True)
+    done = client.schedules.trigger(name, force=force, wait=wait)
+    out.show(done, looks.print_triggered)
     if done.outcome is not SlotOutcome.ENQUEUED:
         raise typer.Exit(1)
 
 
-@schedules.command()
+@schedules.command(
+    "history", epilog=example("mainspring schedules history nightly --outcome failed")
+)
+@reaching
 def history(
+    client: Client,
+    out: Out,
     name: Name,
     outcome: Annotated[
         SlotOutcome | None, typer.Option(help="Only slots with this outcome.")
     ] = None,
     before: Annotated[str | None, typer.Option(help="Only slots before this instant.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at the most.")] = 20,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    limit: Limit = 20,
 ) -> None:
     """The slots of a schedule, the newest first, and its figures."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-
-    async def read() -> tuple[ScheduleState, list[Slot]]:
-        state = await app.schedules.aget(name, tenant_id=tenant)
-        zone = find_zone(state.spec.zone)
-        until = None if before is None else read_instant("--before", before, zone)
-        return state, await app.schedules.ahistory(
-            name, before=until, outcome=outcome, limit=limit, tenant_id=tenant
-        )
-
-    state, slots = run(app, read())
-    if as_json:
-        facts = [looks.slot_facts(slot) for slot in slots]
-        output.print_json({"slots": facts, "figures": looks.figures_of(state)})
+    schedule = client.schedules.get(name)
+    zone = find_zone(schedule.zone)
+    until = None if before is None else read_instant("--before", before, zone)
+    size = min(limit, _MOST_OF_A_PAGE)
+    found = client.schedules.history(name, outcome=outcome, before=until, limit=size)
+    slots = list(islice(found, limit))
+    if out.is_for_people:
+        looks.print_slots(schedule, slots)
     else:
-        looks.print_slots(state, slots)
+        out.show({"slots": slots, "figures": schedule.figures}, console.print)
 
 
-@schedules.command()
+@schedules.command(
+    "preview", epilog=example("mainspring schedules preview nightly --count 3 --after 2026-03-28")
+)
+@reaching
 def preview(
+    client: Client,
+    out: Out,
     name: Name,
     count: Annotated[int, typer.Option(min=1, max=1000, help="How many fires.")] = 10,
     after: Annotated[
         str | None, typer.Option(help="An instant, in its zone unless it says; now.")
     ] = None,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """The next slots of a schedule, with notes where the clock changes."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-
-    async def read() -> list[Fire]:
-        zone = await _zone(app, name, tenant)
-        start = None if after is None else read_instant("--after", after, zone)
-        return await app.schedules.apreview(name, count, start, tenant_id=tenant)
-
-    fires = run(app, read())
-    if as_json:
-        output.print_json([looks.fire_facts(fire) for fire in fires])
-    else:
-        looks.print_fires(fires)
+    start = None if after is None else read_instant("--after", after, _zone(client, name))
+    fires = client.schedules.preview(name, count=count, after=start)
+    out.rows(fires, looks.fires_table, nothing="No slots any more.")
 
 
-@schedules.command()
+@schedules.command(
+    "backfill",
+    epilog=example("mainspring schedules backfill nightly --from 2026-05-01 --dry-run"),
+)
+@reaching
 def backfill(
+    client: Client,
+    out: Out,
     name: Name,
     start: Annotated[str, typer.Option("--from", help="The first instant, in its zone.")],
     end: Annotated[str | None, typer.Option("--to", help="The last instant; now.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The most slots.")] = 1000,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="The most slots.")] = 1000,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which slots.")] = False,
-    is_sure: IsSure = False,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    is_sure: Sure = False,
 ) -> None:
     """Enqueue the past slots of a range that had no job; conditions are not asked."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
+    zone = _zone(client, name)
+    first = read_instant("--from", start, zone)
+    last = datetime.now(UTC) if end is None else read_instant("--to", end, zone)
+    filled = client.schedules.backfill(name, first, last, limit=limit, dry_run=True)
+    if filled and not dry_run:
+        question = f"Enqueue {len(filled)} jobs of {name}, {looks.reach(filled)}?"
+        confirm(question, is_sure=is_sure)
+        filled = client.schedules.backfill(name, first, last, limit=limit)
 
-    async def fill() -> list[Filled]:
-        zone = await _zone(app, name, tenant)
-        first = read_instant("--from", start, zone)
-        last = datetime.now(UTC) if end is None else read_instant("--to", end, zone)
-        options: dict[str, Any] = {"limit": limit, "tenant_id": tenant}
-        found = await app.schedules.abackfill(name, first, last, dry_run=True, **options)
-        if dry_run or not found:
-            return found
-        if not is_sure:
-            question = f"Enqueue {len(found)} jobs of {name}, {looks.reach(found)}?"
-            typer.confirm(question, abort=True)
-        return await app.schedules.abackfill(name, first, last, **options)
+    def show(slots: Sequence[FilledModel]) -> None:
+        looks.print_filled(slots, is_dry=dry_run)
 
-    filled = run(app, fill())
-    if as_json:
-        output.print_json([looks.filled_facts(each) for each in filled])
-    else:
-        looks.print_filled(filled, is_dry=dry_run)
+    out.show(filled, show)
 
 
-@schedules.command()
-def delete(
-    name: Name,
-    is_sure: IsSure = False,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@schedules.command("delete", epilog=example("mainspring schedules delete nightly --yes"))
+@reaching
+def delete(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
     """Remove a schedule with its history; the jobs it made stay."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-
-    async def remove() -> None:
-        await app.schedules.aget(name, tenant_id=tenant)
-        if not is_sure:
-            typer.confirm(f"Remove the schedule {name} and its history?", abort=True)
-        await app.schedules.adelete(name, tenant_id=tenant)
-
-    run(app, remove())
-    output.console.print(f"schedule {name} is removed", markup=False, highlight=False)
+    client.schedules.get(name)
+    confirm(f"Remove the schedule {name} and its history?", is_sure=is_sure)
+    client.schedules.delete(name)
+    out.say({"name": name, "deleted": True}, f"schedule {name} is removed")
 
 
-async def _zone(app: Mainspring, name: str, tenant: str) -> Any:
-    return find_zone((await app.schedules.aget(name, tenant_id=tenant)).spec.zone)
+def _zone(client: Client, name: str) -> ZoneInfo:
+    return find_zone(client.schedules.get(name).zone)
 
 
 def _clearable(field: str) -> str:
@@ -346,14 +275,13 @@ def _clearable(field: str) -> str:
     return name
 
 
-def _tell(state: ScheduleState, done: str, *, as_json: bool = False) -> None:
-    if as_json:
-        output.print_json(looks.schedule_facts(state))
-    else:
-        following = looks.next_run(state)
-        when = f"; next run {following}" if following else ""
-        line = f"schedule {state.spec.name} {done}{when}"
-        output.console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if state.spec.launcher is not None and done in ("is created", "is updated"):
-        note = f"note: the app of a scheduler must register the launcher {state.spec.launcher}"
+def _tell(out: Out, schedule: ScheduleModel, done: str) -> None:
+    following = looks.next_run(schedule)
+    when = f"; next run {following}" if following else ""
+    out.say(schedule, f"schedule {schedule.name} {done}{when}")
+
+
+def _note_launcher(schedule: ScheduleModel) -> None:
+    if schedule.launcher is not None:
+        note = f"note: the app of a scheduler must register the launcher {schedule.launcher}"
         output.errors.print(note, markup=False, highlight=False, soft_wrap=True)

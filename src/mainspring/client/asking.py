@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 import orjson
 from pydantic import BaseModel
 
 from mainspring.domain.client_errors import ApiError, ServerUnreachable
+from mainspring.domain.errors import InvalidOption
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -25,7 +27,8 @@ _IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request; `is_safe` if asking twice does no more than asking once."""
+    """A request; `is_safe` if asking twice does no more than asking once. `patience` is how many
+    seconds the answer may take beyond the client's timeout."""
 
     method: str
     path: str
@@ -33,6 +36,7 @@ class Ask:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     is_safe: bool = False
+    patience: float = 0.0
 
     @property
     def may_repeat(self) -> bool:
@@ -76,6 +80,13 @@ def _text(value: Any) -> Any:
         case Enum():
             return str(value.value)
     return value
+
+
+def named(name: str) -> str:
+    """A name as one part of a path, whatever it holds."""
+    if not name:
+        raise InvalidOption("name", "must not be empty")
+    return quote(name, safe="").replace(".", "%2E")
 
 
 def create(path: str, body: Any) -> Ask:

@@ -47,7 +47,7 @@ class AsyncClient:
         timeout: float = 30.0,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self.url, self._tenant = url.rstrip("/"), tenant
+        self.url, self._tenant, self._timeout = url.rstrip("/"), tenant, timeout
         self._http = httpx.AsyncClient(
             base_url=self.url,
             headers={"Authorization": f"Bearer {token}"},
@@ -159,6 +159,8 @@ class AsyncClient:
 
     def _arguments(self, ask: Ask) -> dict[str, Any]:
         arguments = ask.arguments()
+        if ask.patience:
+            arguments["timeout"] = self._timeout + ask.patience
         if self._tenant is not None:
             arguments["params"] = {"tenant": self._tenant, **arguments["params"]}
         return arguments

@@ -41,7 +41,7 @@ from mainspring.api.models.tenants import (
     TenantModel,
     TokenModel,
 )
-from mainspring.client.asking import Ask, act, create, given, new_key, operation
+from mainspring.client.asking import Ask, act, create, given, named, new_key, operation
 
 if TYPE_CHECKING:
     from mainspring.client.awaiting import AsyncClient
@@ -66,11 +66,7 @@ class Jobs(Noun):
         **options: Any,
     ) -> EnqueuedModel:
         """Enqueue a job. A key of its own makes it safe to send again when the answer is lost."""
-        body = {
-            "definition": definition,
-            "payload": {} if payload is None else payload,
-            **given(**options),
-        }
+        body = {"definition": definition, **given(payload=payload, **options)}
         headers = {"Idempotency-Key": idempotency_key or new_key()}
         ask = Ask("POST", "/jobs", body=body, headers=headers, is_safe=True)
         return await self._client.ask(ask, EnqueuedModel)
@@ -139,7 +135,7 @@ class Definitions(Noun):
         return self._client.pages(Ask("GET", "/definitions", filters), Page[DefinitionModel])
 
     async def get(self, key: str) -> DefinitionModel:
-        return await self._client.ask(Ask("GET", f"/definitions/{key}"), DefinitionModel)
+        return await self._client.ask(Ask("GET", f"/definitions/{named(key)}"), DefinitionModel)
 
     async def create(self, key: str, kind: str, **fields: Any) -> DefinitionModel:
         body = {"key": key, "kind": kind, **fields}
@@ -147,14 +143,14 @@ class Definitions(Noun):
 
     async def update(self, key: str, **changes: Any) -> DefinitionModel:
         return await self._client.ask(
-            Ask("PATCH", f"/definitions/{key}", body=changes), DefinitionModel
+            Ask("PATCH", f"/definitions/{named(key)}", body=changes), DefinitionModel
         )
 
     async def activate(self, key: str) -> DefinitionModel:
-        return await self._client.ask(act(f"/definitions/{key}/activate"), DefinitionModel)
+        return await self._client.ask(act(f"/definitions/{named(key)}/activate"), DefinitionModel)
 
     async def deactivate(self, key: str) -> DefinitionModel:
-        return await self._client.ask(act(f"/definitions/{key}/deactivate"), DefinitionModel)
+        return await self._client.ask(act(f"/definitions/{named(key)}/deactivate"), DefinitionModel)
 
 
 class Limits(Noun):
@@ -164,16 +160,16 @@ class Limits(Noun):
         return self._client.pages(Ask("GET", "/limits"), Page[LimitModel])
 
     async def get(self, name: str) -> LimitModel:
-        return await self._client.ask(Ask("GET", f"/limits/{name}"), LimitModel)
+        return await self._client.ask(Ask("GET", f"/limits/{named(name)}"), LimitModel)
 
     async def set(self, name: str, **fields: Any) -> LimitModel:
         """What is left out is not limited."""
         return await self._client.ask(
-            Ask("PUT", f"/limits/{name}", body=given(**fields)), LimitModel
+            Ask("PUT", f"/limits/{named(name)}", body=given(**fields)), LimitModel
         )
 
     async def remove(self, name: str) -> None:
-        await self._client.do(Ask("DELETE", f"/limits/{name}"))
+        await self._client.do(Ask("DELETE", f"/limits/{named(name)}"))
 
 
 class Schedules(Noun):
@@ -183,58 +179,59 @@ class Schedules(Noun):
         return self._client.pages(Ask("GET", "/schedules", filters), Page[ScheduleModel])
 
     async def get(self, name: str) -> ScheduleModel:
-        return await self._client.ask(Ask("GET", f"/schedules/{name}"), ScheduleModel)
+        return await self._client.ask(Ask("GET", f"/schedules/{named(name)}"), ScheduleModel)
 
     async def create(self, name: str, definition: str, **fields: Any) -> ScheduleModel:
         body = {"name": name, "definition": definition, **given(**fields)}
         return await self._client.ask(create("/schedules", body), ScheduleModel)
 
-    async def update(self, name: str, **changes: Any) -> ScheduleModel:
+    async def update(self, name: str, /, **changes: Any) -> ScheduleModel:
         return await self._client.ask(
-            Ask("PATCH", f"/schedules/{name}", body=changes), ScheduleModel
+            Ask("PATCH", f"/schedules/{named(name)}", body=changes), ScheduleModel
         )
 
     async def delete(self, name: str) -> None:
-        await self._client.do(Ask("DELETE", f"/schedules/{name}"))
+        await self._client.do(Ask("DELETE", f"/schedules/{named(name)}"))
 
     async def enable(self, name: str) -> ScheduleModel:
-        return await self._client.ask(act(f"/schedules/{name}/enable"), ScheduleModel)
+        return await self._client.ask(act(f"/schedules/{named(name)}/enable"), ScheduleModel)
 
     async def disable(self, name: str, reason: str | None = None) -> ScheduleModel:
         body = given(reason=reason)
-        return await self._client.ask(act(f"/schedules/{name}/disable", body), ScheduleModel)
+        return await self._client.ask(act(f"/schedules/{named(name)}/disable", body), ScheduleModel)
 
     async def pause(self, name: str, until: datetime | None = None) -> ScheduleModel:
         body = given(until=until)
-        return await self._client.ask(act(f"/schedules/{name}/pause", body), ScheduleModel)
+        return await self._client.ask(act(f"/schedules/{named(name)}/pause", body), ScheduleModel)
 
     async def resume(self, name: str) -> ScheduleModel:
-        return await self._client.ask(act(f"/schedules/{name}/resume"), ScheduleModel)
+        return await self._client.ask(act(f"/schedules/{named(name)}/resume"), ScheduleModel)
 
     async def trigger(self, name: str, *, force: bool = False, wait: float = 0) -> TriggeredModel:
-        """Fire it now."""
+        """Fire it now; `wait` seconds at the most, 30, for a scheduler that has to look first."""
         body = {"force": force, "wait": wait}
-        return await self._client.ask(
-            Ask("POST", f"/schedules/{name}/trigger", body=body), TriggeredModel
-        )
+        ask = Ask("POST", f"/schedules/{named(name)}/trigger", body=body, patience=wait)
+        return await self._client.ask(ask, TriggeredModel)
 
     async def backfill(
         self, name: str, start: datetime, end: datetime, **options: Any
     ) -> Sequence[FilledModel]:
         """Enqueue the past slots of a range that had no job."""
         body = {"start": start, "end": end, **given(**options)}
-        return (await self._client.ask(act(f"/schedules/{name}/backfill", body), Filling)).items
+        return (
+            await self._client.ask(act(f"/schedules/{named(name)}/backfill", body), Filling)
+        ).items
 
     def history(self, name: str, **filters: Any) -> AsyncIterator[SlotModel]:
         """Its slots, the newest first."""
-        ask = Ask("GET", f"/schedules/{name}/history", filters)
+        ask = Ask("GET", f"/schedules/{named(name)}/history", filters)
         return self._client.pages(ask, Page[SlotModel])
 
     async def preview(
         self, name: str, *, count: int = 10, after: datetime | None = None
     ) -> Sequence[FireModel]:
         """Its next slots."""
-        ask = Ask("GET", f"/schedules/{name}/preview", given(count=count, after=after))
+        ask = Ask("GET", f"/schedules/{named(name)}/preview", given(count=count, after=after))
         return (await self._client.ask(ask, Fires)).items
 
 
@@ -310,14 +307,17 @@ class Flows(Noun):
             create("/flows", {"name": name, "steps": steps}), StartedModel
         )
 
-    def list(self) -> AsyncIterator[FlowModel]:
-        return self._client.pages(Ask("GET", "/flows"), Page[FlowModel])
+    def list(self, **filters: Any) -> AsyncIterator[FlowModel]:
+        """The newest first."""
+        return self._client.pages(Ask("GET", "/flows", filters), Page[FlowModel])
 
     async def get(self, flow_id: int) -> FlowModel:
         return await self._client.ask(Ask("GET", f"/flows/{flow_id}"), FlowModel)
 
-    def jobs(self, flow_id: int) -> AsyncIterator[FlowJobModel]:
-        return self._client.pages(Ask("GET", f"/flows/{flow_id}/jobs"), Page[FlowJobModel])
+    def jobs(self, flow_id: int, *, limit: int = 100) -> AsyncIterator[FlowJobModel]:
+        """In the order they were enqueued; `limit` is the size of a page."""
+        ask = Ask("GET", f"/flows/{flow_id}/jobs", {"limit": limit})
+        return self._client.pages(ask, Page[FlowJobModel])
 
     async def cancel(self, flow_id: int, reason: str = "") -> CountModel:
         return await self._client.ask(

@@ -47,7 +47,7 @@ class Client:
         timeout: float = 30.0,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.url, self._tenant = url.rstrip("/"), tenant
+        self.url, self._tenant, self._timeout = url.rstrip("/"), tenant, timeout
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {token}"},
@@ -157,6 +157,8 @@ class Client:
 
     def _arguments(self, ask: Ask) -> dict[str, Any]:
         arguments = ask.arguments()
+        if ask.patience:
+            arguments["timeout"] = self._timeout + ask.patience
         if self._tenant is not None:
             arguments["params"] = {"tenant": self._tenant, **arguments["params"]}
         return arguments

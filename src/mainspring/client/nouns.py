@@ -41,7 +41,7 @@ from mainspring.api.models.tenants import (
     TenantModel,
     TokenModel,
 )
-from mainspring.client.asking import Ask, act, create, given, new_key, operation
+from mainspring.client.asking import Ask, act, create, given, named, new_key, operation
 
 if TYPE_CHECKING:
     from mainspring.client.blocking import Client
@@ -66,11 +66,7 @@ class Jobs(Noun):
         **options: Any,
     ) -> EnqueuedModel:
         """Enqueue a job. A key of its own makes it safe to send again when the answer is lost."""
-        body = {
-            "definition": definition,
-            "payload": {} if payload is None else payload,
-            **given(**options),
-        }
+        body = {"definition": definition, **given(payload=payload, **options)}
         headers = {"Idempotency-Key": idempotency_key or new_key()}
         ask = Ask("POST", "/jobs", body=body, headers=headers, is_safe=True)
         return self._client.ask(ask, EnqueuedModel)
@@ -137,20 +133,22 @@ class Definitions(Noun):
         return self._client.pages(Ask("GET", "/definitions", filters), Page[DefinitionModel])
 
     def get(self, key: str) -> DefinitionModel:
-        return self._client.ask(Ask("GET", f"/definitions/{key}"), DefinitionModel)
+        return self._client.ask(Ask("GET", f"/definitions/{named(key)}"), DefinitionModel)
 
     def create(self, key: str, kind: str, **fields: Any) -> DefinitionModel:
         body = {"key": key, "kind": kind, **fields}
         return self._client.ask(create("/definitions", body), DefinitionModel)
 
     def update(self, key: str, **changes: Any) -> DefinitionModel:
-        return self._client.ask(Ask("PATCH", f"/definitions/{key}", body=changes), DefinitionModel)
+        return self._client.ask(
+            Ask("PATCH", f"/definitions/{named(key)}", body=changes), DefinitionModel
+        )
 
     def activate(self, key: str) -> DefinitionModel:
-        return self._client.ask(act(f"/definitions/{key}/activate"), DefinitionModel)
+        return self._client.ask(act(f"/definitions/{named(key)}/activate"), DefinitionModel)
 
     def deactivate(self, key: str) -> DefinitionModel:
-        return self._client.ask(act(f"/definitions/{key}/deactivate"), DefinitionModel)
+        return self._client.ask(act(f"/definitions/{named(key)}/deactivate"), DefinitionModel)
 
 
 class Limits(Noun):
@@ -160,14 +158,16 @@ class Limits(Noun):
         return self._client.pages(Ask("GET", "/limits"), Page[LimitModel])
 
     def get(self, name: str) -> LimitModel:
-        return self._client.ask(Ask("GET", f"/limits/{name}"), LimitModel)
+        return self._client.ask(Ask("GET", f"/limits/{named(name)}"), LimitModel)
 
     def set(self, name: str, **fields: Any) -> LimitModel:
         """What is left out is not limited."""
-        return self._client.ask(Ask("PUT", f"/limits/{name}", body=given(**fields)), LimitModel)
+        return self._client.ask(
+            Ask("PUT", f"/limits/{named(name)}", body=given(**fields)), LimitModel
+        )
 
     def remove(self, name: str) -> None:
-        self._client.do(Ask("DELETE", f"/limits/{name}"))
+        self._client.do(Ask("DELETE", f"/limits/{named(name)}"))
 
 
 class Schedules(Noun):
@@ -177,56 +177,57 @@ class Schedules(Noun):
         return self._client.pages(Ask("GET", "/schedules", filters), Page[ScheduleModel])
 
     def get(self, name: str) -> ScheduleModel:
-        return self._client.ask(Ask("GET", f"/schedules/{name}"), ScheduleModel)
+        return self._client.ask(Ask("GET", f"/schedules/{named(name)}"), ScheduleModel)
 
     def create(self, name: str, definition: str, **fields: Any) -> ScheduleModel:
         body = {"name": name, "definition": definition, **given(**fields)}
         return self._client.ask(create("/schedules", body), ScheduleModel)
 
-    def update(self, name: str, **changes: Any) -> ScheduleModel:
-        return self._client.ask(Ask("PATCH", f"/schedules/{name}", body=changes), ScheduleModel)
+    def update(self, name: str, /, **changes: Any) -> ScheduleModel:
+        return self._client.ask(
+            Ask("PATCH", f"/schedules/{named(name)}", body=changes), ScheduleModel
+        )
 
     def delete(self, name: str) -> None:
-        self._client.do(Ask("DELETE", f"/schedules/{name}"))
+        self._client.do(Ask("DELETE", f"/schedules/{named(name)}"))
 
     def enable(self, name: str) -> ScheduleModel:
-        return self._client.ask(act(f"/schedules/{name}/enable"), ScheduleModel)
+        return self._client.ask(act(f"/schedules/{named(name)}/enable"), ScheduleModel)
 
     def disable(self, name: str, reason: str | None = None) -> ScheduleModel:
         body = given(reason=reason)
-        return self._client.ask(act(f"/schedules/{name}/disable", body), ScheduleModel)
+        return self._client.ask(act(f"/schedules/{named(name)}/disable", body), ScheduleModel)
 
     def pause(self, name: str, until: datetime | None = None) -> ScheduleModel:
         body = given(until=until)
-        return self._client.ask(act(f"/schedules/{name}/pause", body), ScheduleModel)
+        return self._client.ask(act(f"/schedules/{named(name)}/pause", body), ScheduleModel)
 
     def resume(self, name: str) -> ScheduleModel:
-        return self._client.ask(act(f"/schedules/{name}/resume"), ScheduleModel)
+        return self._client.ask(act(f"/schedules/{named(name)}/resume"), ScheduleModel)
 
     def trigger(self, name: str, *, force: bool = False, wait: float = 0) -> TriggeredModel:
-        """Fire it now."""
+        """Fire it now; `wait` seconds at the most, 30, for a scheduler that has to look first."""
         body = {"force": force, "wait": wait}
-        return self._client.ask(
-            Ask("POST", f"/schedules/{name}/trigger", body=body), TriggeredModel
-        )
+        ask = Ask("POST", f"/schedules/{named(name)}/trigger", body=body, patience=wait)
+        return self._client.ask(ask, TriggeredModel)
 
     def backfill(
         self, name: str, start: datetime, end: datetime, **options: Any
     ) -> Sequence[FilledModel]:
         """Enqueue the past slots of a range that had no job."""
         body = {"start": start, "end": end, **given(**options)}
-        return self._client.ask(act(f"/schedules/{name}/backfill", body), Filling).items
+        return self._client.ask(act(f"/schedules/{named(name)}/backfill", body), Filling).items
 
     def history(self, name: str, **filters: Any) -> Iterator[SlotModel]:
         """Its slots, the newest first."""
-        ask = Ask("GET", f"/schedules/{name}/history", filters)
+        ask = Ask("GET", f"/schedules/{named(name)}/history", filters)
         return self._client.pages(ask, Page[SlotModel])
 
     def preview(
         self, name: str, *, count: int = 10, after: datetime | None = None
     ) -> Sequence[FireModel]:
         """Its next slots."""
-        ask = Ask("GET", f"/schedules/{name}/preview", given(count=count, after=after))
+        ask = Ask("GET", f"/schedules/{named(name)}/preview", given(count=count, after=after))
         return self._client.ask(ask, Fires).items
 
 
@@ -296,14 +297,17 @@ class Flows(Noun):
         """Enqueue jobs that wait for each other: a step has a name, `step`, and others `after`."""
         return self._client.ask(create("/flows", {"name": name, "steps": steps}), StartedModel)
 
-    def list(self) -> Iterator[FlowModel]:
-        return self._client.pages(Ask("GET", "/flows"), Page[FlowModel])
+    def list(self, **filters: Any) -> Iterator[FlowModel]:
+        """The newest first."""
+        return self._client.pages(Ask("GET", "/flows", filters), Page[FlowModel])
 
     def get(self, flow_id: int) -> FlowModel:
         return self._client.ask(Ask("GET", f"/flows/{flow_id}"), FlowModel)
 
-    def jobs(self, flow_id: int) -> Iterator[FlowJobModel]:
-        return self._client.pages(Ask("GET", f"/flows/{flow_id}/jobs"), Page[FlowJobModel])
+    def jobs(self, flow_id: int, *, limit: int = 100) -> Iterator[FlowJobModel]:
+        """In the order they were enqueued; `limit` is the size of a page."""
+        ask = Ask("GET", f"/flows/{flow_id}/jobs", {"limit": limit})
+        return self._client.pages(ask, Page[FlowJobModel])
 
     def cancel(self, flow_id: int, reason: str = "") -> CountModel:
         return self._client.ask(act(f"/flows/{flow_id}/cancel", {"reason": reason}), CountModel)

@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -116,8 +117,8 @@ def find_program(key: str, name: str, directories: Sequence[Path]) -> Path:
     """The real path of a program in one of the directories."""
     if not directories:
         raise InvalidDefinition(
-            f"{key}: no programs are allowed to run; set MAINSPRING_COMMAND_DIRECTORIES to the "
-            "directories of those that are"
+            f"{key}: no programs are allowed to run; set MAINSPRING_COMMAND_DIRECTORIES, of the "
+            "server too if there is one, to the directories of those that are"
         )
     allowed = [directory.resolve() for directory in directories]
     wanted = [Path(name)] if name.startswith("/") else [each / name for each in allowed]
@@ -126,7 +127,8 @@ def find_program(key: str, name: str, directories: Sequence[Path]) -> Path:
         if is_inside and candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
     places = ", ".join(map(str, directories))
-    raise InvalidDefinition(f"{key}: there is no program {name!r} in {places}")
+    here = socket.gethostname()
+    raise InvalidDefinition(f"{key}: there is no program {name!r} in {places} on {here}")
 
 
 def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:

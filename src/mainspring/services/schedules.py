@@ -355,6 +355,19 @@ def next_fires(state: ScheduleState, count: int, after: datetime | None = None) 
     return timings.preview(_timing(state), after, count)
 
 
+def following(state: ScheduleState) -> datetime | None:
+    """When it runs next: as it is planned, or as a scheduler would plan it."""
+    if state.next_run_at is not None or not state.spec.enabled:
+        return state.next_run_at
+    if state.spec.at is not None and state.last_slot_at is None:
+        return state.spec.at
+    try:
+        fires = next_fires(state, 1)
+    except InvalidSchedule:
+        return None
+    return fires[0].at if fires else None
+
+
 def _timing(state: ScheduleState) -> Timing:
     return replace(state.spec.timing, anchor_at=state.anchor_at)
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from mainspring.api.models.jobs import Priority, Tags
 from mainspring.api.models.parts import (
@@ -123,8 +123,10 @@ class DefinitionFields(Body):
     approvers: Annotated[list[Text], Field(max_length=100)] | None = None
     function: Text | None = Field(None, description="Of an SQL definition.")
     role: Text | None = Field(None, description="The role an SQL function runs as.")
-    argv: Annotated[list[LongText], Field(max_length=1000)] | None = Field(
-        None, description="Of a command: the program and its arguments."
+    argv: Annotated[list[LongText | list[LongText]], Field(max_length=1000)] | None = Field(
+        None,
+        description="Of a command: the program and its arguments. Those in a list of their own are "
+        "left out if the payload lacks a field they name.",
     )
     working_directory: Text | None = None
     environment: Annotated[list[Text], Field(max_length=100)] | None = None
@@ -139,11 +141,17 @@ class DefinitionFields(Body):
         return facts
 
 
+def _no_python(kind: object) -> object:
+    if kind == Kind.PYTHON:
+        raise ValueError("a Python handler is declared in code, with @app.job")
+    return kind
+
+
 class NewDefinition(DefinitionFields):
     """A definition to add."""
 
     key: Name
-    kind: Literal["sql", "command"]
+    kind: Annotated[Literal["sql", "command"], BeforeValidator(_no_python)]
 
     def read(self) -> dict[str, object]:
         facts = super().read()

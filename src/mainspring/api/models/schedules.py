@@ -23,7 +23,7 @@ from mainspring.domain.cron import DstFold, DstGap
 from mainspring.domain.schedules import ScheduleSpec, ScheduleState
 from mainspring.domain.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
 from mainspring.domain.timings import Fire
-from mainspring.services.schedules import Triggered
+from mainspring.services.schedules import Triggered, following
 from mainspring.store.slots import Slot
 
 
@@ -65,7 +65,9 @@ class ScheduleModel(Answer):
     condition_timeout: DurationOut
     max_retries: int
     paused_until: datetime | None
-    next_run_at: datetime | None
+    next_run_at: datetime | None = Field(
+        description="As it is planned, or as a scheduler would plan it; null if it fires no more."
+    )
     disabled_reason: str | None
     retry_count: int
     last_error: str | None
@@ -85,7 +87,8 @@ class ScheduleModel(Answer):
         own |= {"payload": dict(spec.payload)}
         own |= {"calendar": None if spec.calendar is None else dict(spec.calendar)}
         told = {name: getattr(state, name) for name in cls.model_fields if hasattr(state, name)}
-        return cls.model_construct(**{**own, **told, "figures": Figures.of(state.figures)})
+        told |= {"next_run_at": following(state), "figures": Figures.of(state.figures)}
+        return cls.model_construct(**{**own, **told})
 
 
 class Figures(Answer):
@@ -102,11 +105,15 @@ class Figures(Answer):
     worst_seconds: float | None
     average_lateness_seconds: float | None
     worst_lateness_seconds: float | None
+    last_run_at: datetime | None
     last_run_success: bool | None
 
     @classmethod
     def of(cls, figures: Any) -> "Figures":
-        return cls.model_construct(**{name: figures[name] for name in cls.model_fields})
+        known = {name: figures[name] for name in cls.model_fields}
+        last = known["last_run_at"]
+        known["last_run_at"] = None if last is None else datetime.fromisoformat(last)
+        return cls.model_construct(**known)
 
 
 class ScheduleFields(Body):
@@ -143,6 +150,7 @@ class ScheduleFields(Body):
     condition_role: Text | None = None
     condition_timeout: DurationIn | None = None
     max_retries: Annotated[int, Field(ge=1, le=1000)] | None = None
+    paused_until: InstantIn | None = None
 
 
 class NewSchedule(ScheduleFields):

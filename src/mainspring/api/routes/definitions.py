@@ -19,7 +19,7 @@ from mainspring.api.models.definitions import (
 )
 from mainspring.api.models.parts import Page
 from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
-from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.db.access import Database
 from mainspring.domain import limits as limit_rules
 from mainspring.domain.definitions import DefinitionState
@@ -58,13 +58,17 @@ async def list_definitions(
     desk: Reader,
     kind: Kind | None = None,
     active: bool | None = None,
+    after: After = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
     """Definitions by key."""
-    after = read_cursor(cursor, str)
     found = await definitions.list_definitions(
-        desk.database, after=after, kind=kind, active=active, limit=limit
+        desk.database,
+        after=read_cursor(cursor, str) or after,
+        kind=kind,
+        active=active,
+        limit=limit,
     )
     following = found[-1].key if len(found) == limit else None
     return page(found, DefinitionModel.of, following=following, model=Page[DefinitionModel])

@@ -1,11 +1,15 @@
 """/flows and /approvals: jobs that wait, for each other or for someone."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Response
+from fastapi import APIRouter, Body, Depends, Query, Response
 
 from mainspring.api.bodies import JsonRoute
 from mainspring.api.desks import Desk, reading, writing
+from mainspring.api.errors import Refused
 from mainspring.api.models.flows import (
     ApprovalModel,
     CountModel,
@@ -16,11 +20,12 @@ from mainspring.api.models.flows import (
     StartedModel,
 )
 from mainspring.api.models.jobs import Reason
-from mainspring.api.models.parts import Page
+from mainspring.api.models.parts import IdIn, Page
 from mainspring.api.replies import page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number, once
 from mainspring.db.access import Database
-from mainspring.domain.errors import InvalidFlow
+from mainspring.domain.access import Role
+from mainspring.domain.errors import FlowNotFound, InvalidFlow
 from mainspring.domain.flows import Step
 from mainspring.domain.jobs import EnqueueOptions
 from mainspring.domain.types import JobId
@@ -36,10 +41,15 @@ _OF_STEP = ("step", "definition", "payload", "after", "after_jobs", "on_parent_f
 
 
 @router.get("", response_model=Page[FlowModel])
-async def list_flows(desk: Reader, limit: Limit = 50, cursor: Cursor = None) -> Response:
+async def list_flows(
+    desk: Reader,
+    before: Annotated[IdIn | None, Query(description="Only flows older than this id.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
     """Flows, the newest first."""
-    before = read_cursor(cursor, int)
-    found = await flows.list_flows(desk.database, desk.listed_tenant, before=before, limit=limit)
+    older = read_cursor(cursor, int) or before
+    found = await flows.list_flows(desk.database, desk.listed_tenant, before=older, limit=limit)
     following = found[-1].id if len(found) == limit else None
     return page(found, FlowModel.of, following=following, model=Page[FlowModel])
 
@@ -88,7 +98,8 @@ def _steps(desk: Desk, given: list[NewStep]) -> list[Step]:
 @router.get("/{flow_id:int}", response_model=FlowModel)
 async def get_flow(desk: Reader, flow_id: Number) -> Response:
     """One flow with what its jobs came to."""
-    return reply(FlowModel.of(await flows.get(desk.database, desk.tenant_id, flow_id)))
+    async with _own(desk):
+        return reply(FlowModel.of(await flows.get(desk.database, desk.tenant_id, flow_id)))
 
 
 @router.get("/{flow_id:int}/jobs", response_model=Page[FlowJobModel])
@@ -97,7 +108,8 @@ async def list_flow_jobs(
 ) -> Response:
     """The jobs of a flow, in the order they were enqueued."""
     after = read_cursor(cursor, int)
-    await flows.get(desk.database, desk.tenant_id, flow_id)
+    async with _own(desk):
+        await flows.get(desk.database, desk.tenant_id, flow_id)
     found = await flows.jobs_of(
         desk.database,
         desk.tenant_id,
@@ -115,15 +127,33 @@ async def cancel(
 ) -> Response:
     """Cancel what is live of a flow."""
     reason = (why and why.reason) or f"its flow was canceled by {desk.caller.actor}"
-    count = await flows.cancel(desk.database, desk.tenant_id, flow_id, reason=reason)
+    async with _own(desk):
+        count = await flows.cancel(desk.database, desk.tenant_id, flow_id, reason=reason)
     return reply(CountModel.model_construct(jobs=count))
 
 
 @router.post("/{flow_id:int}/retry", response_model=CountModel)
 async def retry(desk: Writer, flow_id: Number) -> Response:
     """Put what failed or was canceled in a flow back."""
-    count = await flows.retry(desk.database, desk.tenant_id, flow_id)
+    async with _own(desk):
+        count = await flows.retry(desk.database, desk.tenant_id, flow_id)
     return reply(CountModel.model_construct(jobs=count))
+
+
+@asynccontextmanager
+async def _own(desk: Desk) -> AsyncIterator[None]:
+    """A member is told that someone else may see what it does not."""
+    try:
+        yield
+    except FlowNotFound as error:
+        if desk.caller.role is Role.MEMBER:
+            raise Refused(
+                HTTPStatus.NOT_FOUND,
+                error.code,
+                f"you have no flow {error.flow_id}; members see and steer only what they have "
+                "enqueued themselves. An admin can do it for any with `mainspring admin flows`",
+            ) from None
+        raise
 
 
 @approval_router.get("", response_model=Page[ApprovalModel])

@@ -5,8 +5,10 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Header, Path, Query, Response
+from pydantic import AfterValidator
 
 from mainspring.api.desks import Desk
+from mainspring.api.guards import read_name
 from mainspring.api.models.parts import IdIn, Name
 from mainspring.api.replies import JSON
 from mainspring.db.access import Database
@@ -14,8 +16,11 @@ from mainspring.services import edits
 from mainspring.store.edits import Reply
 
 Number = Annotated[IdIn, Path(description="Its id.")]
-Named = Annotated[Name, Path(description="Its name.")]
+Named = Annotated[Name, AfterValidator(read_name), Path(description="Its name.")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at the most.")]
+After = Annotated[
+    str | None, Query(min_length=1, max_length=200, description="Only names after this one.")
+]
 Cursor = Annotated[str | None, Query(max_length=1000, description="next_cursor of a page.")]
 IdempotencyKey = Annotated[
     str | None,

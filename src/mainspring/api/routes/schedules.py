@@ -25,7 +25,7 @@ from mainspring.api.models.schedules import (
     spec_facts,
 )
 from mainspring.api.replies import nothing, page, place, read_cursor, read_place, reply, tagged
-from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.db.access import Database
 from mainspring.domain.access import Role
 from mainspring.domain.access_errors import Forbidden
@@ -64,12 +64,18 @@ async def list_schedules(
     desk: Reader,
     enabled: bool | None = None,
     definition: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    after: After = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
     """Schedules by name."""
-    after, after_tenant = read_place(cursor)
-    asked = {"after": after, "enabled": enabled, "definition": definition, "limit": limit}
+    last_seen, after_tenant = read_place(cursor)
+    asked = {
+        "after": last_seen or after,
+        "enabled": enabled,
+        "definition": definition,
+        "limit": limit,
+    }
     if desk.listed_tenant is None:
         found = await schedules.list_everywhere(desk.database, **asked, after_tenant=after_tenant)
     else:
@@ -188,15 +194,16 @@ async def history(
     desk: Reader,
     name: Named,
     outcome: SlotOutcome | None = None,
+    before: Annotated[InstantIn | None, Query(description="Only slots before it.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
     """Its slots, the newest first."""
-    before = read_cursor(cursor, int)
+    reached = read_cursor(cursor, int)
     found = await schedules.history(
         _scope(desk),
         name,
-        before=None if before is None else _instant(before),
+        before=before if reached is None else _instant(reached),
         outcome=outcome,
         limit=limit,
     )

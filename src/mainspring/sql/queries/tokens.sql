@@ -55,8 +55,12 @@ select mainspring.enter(%(digest)s);
 
 -- name: open_to_app
 -- scope: system
--- Gives the role that requests run as the rights it needs; makes it where it is missing.
-select mainspring.open_to_app();
+-- Gives the role that requests run as the rights it needs; makes it where it is missing. One at a
+-- time: of two that grant the same at once, PostgreSQL refuses one.
+with turn as materialized (
+    select pg_advisory_xact_lock(hashtextextended('mainspring.open_to_app', 0)) is not null as ours
+)
+select mainspring.open_to_app() from turn;
 
 -- name: create_login
 -- scope: system

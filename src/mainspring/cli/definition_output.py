@@ -1,0 +1,87 @@
+"""How definitions look on a terminal."""
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+from rich.table import Table
+from rich.text import Text
+
+from mainspring.api.models.definitions import DefinitionModel
+from mainspring.cli.output import ago, facts_table, instant, span, table
+
+
+def definitions_table(definitions: Sequence[DefinitionModel]) -> Table:
+    made = table("KEY", "KIND", "VERSION", "QUEUE", "RUNS", "CHANGED", "NOTE", wrap="NOTE")
+    for each in definitions:
+        made.add_row(
+            Text(each.key),
+            each.kind,
+            str(each.version),
+            Text(each.queue),
+            Text(_runs(each)),
+            ago(each.updated_at),
+            Text(each.description) if each.is_active else Text("inactive", style="yellow"),
+        )
+    return made
+
+
+def definition_view(definition: DefinitionModel) -> Table:
+    return facts_table(_facts(definition))
+
+
+def _facts(definition: DefinitionModel) -> Iterator[tuple[str, Text | str]]:
+    yield "definition", Text(definition.key)
+    yield "kind", definition.kind
+    yield "state", _state(definition)
+    yield "version", str(definition.version)
+    told: list[tuple[str, str]] = [
+        ("description", definition.description),
+        *((name.replace("_", " "), _text(value)) for name, value in definition.spec.items()),
+        ("queue", f"{definition.queue}, priority {definition.priority}"),
+        ("attempts", str(definition.max_attempts)),
+        ("timeout", span(definition.timeout)),
+        ("retention", span(definition.retention) if definition.retention else ""),
+        ("limit", _limits(definition)),
+        ("approval", _approval(definition)),
+        ("tags", ", ".join(definition.tags)),
+        ("schema", _text(definition.arg_schema) if definition.arg_schema else ""),
+        ("changed", instant(definition.updated_at)),
+    ]
+    for name, value in told:
+        if value:
+            yield name, Text(value)
+
+
+def _state(definition: DefinitionModel) -> Text:
+    if definition.is_active:
+        return Text("active", style="green")
+    return Text("inactive: no new jobs", style="yellow")
+
+
+def _limits(definition: DefinitionModel) -> str:
+    parts = [
+        (definition.concurrency, "at once"),
+        (definition.key_concurrency, "at once per key"),
+        (definition.rate, "per key"),
+        (definition.limit, "(shared)"),
+    ]
+    said = [f"{value} {unit}" for value, unit in parts if value is not None]
+    by = f", the key is {definition.limit_by}" if definition.limit_by else ""
+    return ", ".join(said) + by
+
+
+def _approval(definition: DefinitionModel) -> str:
+    if not definition.approvals_needed:
+        return ""
+    by = ", ".join(definition.approvers) or "anyone"
+    expiry = definition.approval_expiry
+    return f"{definition.approvals_needed} by {by}" + (f", within {span(expiry)}" if expiry else "")
+
+
+def _runs(definition: DefinitionModel) -> str:
+    spec = definition.spec
+    return str(spec.get("function") or (_text(spec["argv"]) if "argv" in spec else ""))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
