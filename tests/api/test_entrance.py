@@ -122,6 +122,18 @@ async def logged_in(api: Api) -> httpx.AsyncClient:
     return api.client
 
 
+async def test_coming_and_going_is_no_change_that_the_audit_tells(api: Api):
+    client = await logged_in(api)
+    console = await tokens.open_console(api.database)
+    before = (await api.get("/audit")).json()["items"]
+
+    await tokens.log_out(api.database, console)
+    await client.post("/logout", headers=SAME_SITE)
+
+    assert (await api.get("/audit")).json()["items"] == before
+    assert before
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
