@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 import orjson
 from pydantic import BaseModel
 
 from mainspring.domain.client_errors import ApiError, ServerUnreachable
+from mainspring.domain.errors import InvalidOption
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -76,6 +78,13 @@ def _text(value: Any) -> Any:
         case Enum():
             return str(value.value)
     return value
+
+
+def named(name: str) -> str:
+    """A name as one part of a path, whatever it holds."""
+    if not name:
+        raise InvalidOption("name", "must not be empty")
+    return quote(name, safe="").replace(".", "%2E")
 
 
 def create(path: str, body: Any) -> Ask:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Response
+from fastapi import APIRouter, Body, Depends, Query, Response
 
 from mainspring.api.bodies import JsonRoute
 from mainspring.api.desks import Desk, reading, writing
@@ -16,7 +16,7 @@ from mainspring.api.models.flows import (
     StartedModel,
 )
 from mainspring.api.models.jobs import Reason
-from mainspring.api.models.parts import Page
+from mainspring.api.models.parts import IdIn, Page
 from mainspring.api.replies import page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number, once
 from mainspring.db.access import Database
@@ -128,14 +128,17 @@ async def retry(desk: Writer, flow_id: Number) -> Response:
 
 @approval_router.get("", response_model=Page[ApprovalModel])
 async def list_approvals(
-    desk: ApprovalReader, limit: Limit = 50, cursor: Cursor = None
+    desk: ApprovalReader,
+    after: Annotated[IdIn | None, Query(description="Only jobs newer than this id.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Response:
     """Jobs that await approval, the longest waiting first."""
-    after = read_cursor(cursor, int)
+    newer = read_cursor(cursor, int) or after
     found = await approvals.list_open(
         desk.database,
         desk.tenant_id,
-        after=None if after is None else JobId(after),
+        after=None if newer is None else JobId(newer),
         limit=limit,
     )
     following = found[-1].job_id if len(found) == limit else None

@@ -16,6 +16,9 @@ from mainspring.store.edits import Reply
 Number = Annotated[IdIn, Path(description="Its id.")]
 Named = Annotated[Name, Path(description="Its name.")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at the most.")]
+After = Annotated[
+    str | None, Query(min_length=1, max_length=200, description="Only names after this one.")
+]
 Cursor = Annotated[str | None, Query(max_length=1000, description="next_cursor of a page.")]
 IdempotencyKey = Annotated[
     str | None,

@@ -26,7 +26,7 @@ from mainspring.api.models.tenants import (
     Workers,
 )
 from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
-from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.db.access import Database
 from mainspring.domain.access import Role, ensure_may_grant
 from mainspring.domain.errors import InvalidOption, TenantNotFound
@@ -61,9 +61,13 @@ def _facts(state: TenantState) -> object:
 
 
 @router.get("/tenants", tags=["tenants"], response_model=Page[TenantModel])
-async def list_tenants(desk: TenantReader, limit: Limit = 100, cursor: Cursor = None) -> Response:
+async def list_tenants(
+    desk: TenantReader, after: After = None, limit: Limit = 100, cursor: Cursor = None
+) -> Response:
     """Tenants by name: an operator sees all, everyone else its own."""
-    found = await tenants.list_tenants(desk.database, after=read_cursor(cursor, str), limit=limit)
+    found = await tenants.list_tenants(
+        desk.database, after=read_cursor(cursor, str) or after, limit=limit
+    )
     following = found[-1].tenant_id if len(found) == limit else None
     return page(found, TenantModel.of, following=following, model=Page[TenantModel])
 
@@ -109,10 +113,12 @@ async def update_tenant(
 
 
 @router.get("/people", tags=["people"], response_model=Page[PersonModel])
-async def list_people(desk: PeopleReader, limit: Limit = 100, cursor: Cursor = None) -> Response:
+async def list_people(
+    desk: PeopleReader, after: After = None, limit: Limit = 100, cursor: Cursor = None
+) -> Response:
     """People by name."""
     found = await people.list_people(
-        desk.database, desk.own_tenant, after=read_cursor(cursor, str), limit=limit
+        desk.database, desk.own_tenant, after=read_cursor(cursor, str) or after, limit=limit
     )
     following = found[-1].name if len(found) == limit else None
     return page(found, PersonModel.of, following=following, model=Page[PersonModel])
@@ -169,7 +175,7 @@ async def open_login(desk: PeopleWriter, name: Named, request: Request) -> Respo
     person = await people.get(desk.database, name, desk.own_tenant)
     ensure_may_grant(desk.caller, person.role)
     text = await tokens.open_login(desk.database, name)
-    base = str(request.base_url).rstrip("/")
+    base = request.app.state.public_url or str(request.base_url).rstrip("/")
     return reply(LoginModel.model_construct(url=f"{base}/login?code={text}"), 201)
 
 
@@ -180,6 +186,7 @@ async def open_login(desk: PeopleWriter, name: Named, request: Request) -> Respo
 async def list_tokens(
     desk: TokenReader,
     ended: Annotated[bool, Query(description="Those that let nobody in, too.")] = False,
+    after: After = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
@@ -187,7 +194,7 @@ async def list_tokens(
     found = await tokens.list_tokens(
         desk.database,
         desk.own_tenant,
-        after=read_cursor(cursor, str),
+        after=read_cursor(cursor, str) or after,
         limit=limit,
         with_ended=ended,
     )
