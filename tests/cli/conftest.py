@@ -1,5 +1,6 @@
 """A database for each test here, with the definitions of examples/hello.py."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -8,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from examples import hello
+from mainspring.services import tokens
 from mainspring.testing import bind
 from tests.support.commands import Done, clean_environment, mainspring, mainspring_each
-from tests.support.processes import WorkerProcess
+from tests.support.processes import WorkerProcess, says
 from tests.support.warm import ROOT
 
 Command = Callable[..., Done]
@@ -49,3 +51,39 @@ def start(tmp_path: Path) -> Iterator[Start]:
             return process
 
         yield start
+
+
+@pytest.fixture
+def server_command(database_url: str, start: Start) -> Command:
+    """Runs `mainspring ...` through a server, with a token of the role; knows no database."""
+    known: dict[str, str] = {}
+
+    def server_command(*words: str, role: str = "operator", stdin: str = "") -> Done:
+        if not known:
+            known["server"] = _serve(start, database_url)
+        if role not in known:
+            known[role] = _make_token(database_url, role)
+        return mainspring(
+            *words,
+            stdin=stdin,
+            MAINSPRING_SERVER=known["server"],
+            MAINSPRING_TOKEN=known[role],
+        )
+
+    return server_command
+
+
+def _serve(start: Start, database_url: str) -> str:
+    """A server on a free port; its address."""
+    server = start("server", "--port", "0", MAINSPRING_DATABASE_URL=database_url)
+    says(server, "  server  ")
+    found = re.search(r"http://[0-9.]+:[0-9]+", server.log)
+    assert found is not None, server.log
+    return found[0]
+
+
+def _make_token(database_url: str, role: str) -> str:
+    tenant_id = None if role == "operator" else "default"
+    with bind(hello.app, database_url):
+        making = tokens.create(hello.app.database, role, role, tenant_id=tenant_id)
+        return hello.app.blocking(making).text

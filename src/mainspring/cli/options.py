@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -13,7 +14,17 @@ from mainspring.settings import Settings
 if TYPE_CHECKING:
     from mainspring.app import Mainspring
 
-__all__ = ["AsJson", "DataDir", "DatabaseUrl", "JobNumber", "Limit", "Sure", "make_settings"]
+__all__ = [
+    "PAGE",
+    "AsJson",
+    "DataDir",
+    "DatabaseUrl",
+    "JobNumber",
+    "Limit",
+    "Sure",
+    "first",
+    "make_settings",
+]
 
 T = TypeVar("T")
 
@@ -25,6 +36,15 @@ DataDir = Annotated[Path | None, typer.Option(help="Where the embedded server ke
 JobNumber = Annotated[int, typer.Argument(help="The job's id.", min=1)]
 Tenant = Annotated[str, typer.Option(help="Whose jobs and schedules.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")]
+
+
+# What a list asks for at a time.
+PAGE = 200
+
+
+def first(found: Iterator[T], limit: int) -> list[T]:
+    """So many of a list at the most."""
+    return list(islice(found, limit))
 
 
 def make_settings(

@@ -23,8 +23,10 @@ from mainspring import __version__
 from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
 from mainspring.cli.output import AsJson, Format, Out, OutputFormat
 from mainspring.cli.profiles import load_profiles
+from mainspring.cli.refusals import in_options
 from mainspring.client import Client
 from mainspring.db.access import Database
+from mainspring.domain.client_errors import ApiError
 from mainspring.domain.errors import SettingsError
 
 Server = Annotated[
@@ -124,15 +126,18 @@ def reaching(function: Callable[..., None]) -> Callable[..., None]:
         for name, parameter in inspect.signature(function).parameters.items()
         if name not in ("client", "out")
     ]
+    parameters = [*own, *_SHARED]
 
     @wraps(function)
     def command(**given: Any) -> None:
         where = Where(**{name: given.pop(name) for name in _WHERE})
         out = Out.chosen(given.pop("output_format"), as_json=given.pop("as_json"))
-        with reach(where) as client:
-            function(client=client, out=out, **given)
+        try:
+            with reach(where) as client:
+                function(client=client, out=out, **given)
+        except ApiError as error:
+            raise in_options(error, parameters) from error
 
-    parameters = [*own, *_SHARED]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return command

@@ -1,0 +1,50 @@
+"""What a server refuses, in the words of the command line: options, not parts of a request."""
+
+import re
+from collections.abc import Iterable, Mapping
+from inspect import Parameter
+from typing import Any
+
+from typer.models import OptionInfo
+
+from mainspring.domain.client_errors import ApiError
+
+# As the server's model says it, and as a person would.
+_WORDS = {
+    r"^\w+ should ": "must ",
+    r"a valid dictionary": "a JSON object",
+    r"a valid ": "a ",
+    r"greater than or equal to (\S+)": r"\1 or more",
+    r"less than or equal to (\S+)": r"\1 or less",
+    r"Field required": "is missing",
+}
+
+
+def in_options(error: ApiError, parameters: Iterable[Parameter]) -> ApiError:
+    """The same, about the option that the wrong part of the request came from."""
+    if not error.errors:
+        return error
+    fault: Mapping[str, Any] = error.errors[0]
+    _, _, path = str(fault["path"]).partition(".")
+    field, _, inside = path.partition(".")
+    named = {each.name: _option(each) for each in parameters}
+    where = named.get(field) or field or "the request"
+    said = f"{where}{f' ({inside})' if inside else ''} {_sentence(str(fault['problem']))}"
+    return ApiError(error.status, error.said, said, errors=error.errors)
+
+
+def _option(parameter: Parameter) -> str | None:
+    """How a parameter is spelt on the command line, if it is an option."""
+    for info in getattr(parameter.annotation, "__metadata__", ()):
+        if isinstance(info, OptionInfo):
+            # Inside Annotated the first name comes as the default.
+            spelt = (info.default, *(info.param_decls or ()))
+            names = [str(name) for name in spelt if str(name).startswith("--")]
+            return (names or [f"--{parameter.name.replace('_', '-')}"])[0].partition("/")[0]
+    return None
+
+
+def _sentence(problem: str) -> str:
+    for technical, plain in _WORDS.items():
+        problem = re.sub(technical, plain, problem)
+    return problem
