@@ -26,7 +26,7 @@ async def grants(database_url: str) -> AsyncIterator[Grants]:
     """Not yet running."""
     connection = DedicatedConnection(database_url, name="grants")
     source = AsyncSpares(database_url, size=1)
-    yield Grants(connection, source, on_ready=lambda: None)
+    yield Grants(connection, source, has_plenty=lambda: False, on_ready=lambda: None)
     await source.close()
     await connection.close()
 

@@ -22,6 +22,7 @@ from mainspring.cli import worker as worker_commands
 from mainspring.cli.admin import admin
 from mainspring.cli.approvals import approvals
 from mainspring.cli.audit import audit
+from mainspring.cli.completion import completion
 from mainspring.cli.cron import cron
 from mainspring.cli.definitions import definitions
 from mainspring.cli.events import events
@@ -31,6 +32,7 @@ from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
 from mainspring.cli.reaching import example
 from mainspring.cli.stats import stats
 from mainspring.cli.tenants import tenants
+from mainspring.cli.top import top
 from mainspring.cli.triggers import triggers
 from mainspring.cli.workers import queues, workers
 from mainspring.db import migrate as migrations
@@ -53,7 +55,6 @@ app = typer.Typer(
     name="mainspring",
     help="Background jobs and schedules for teams that already run PostgreSQL.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command()(worker_commands.up)
@@ -68,6 +69,10 @@ app.command(
 )(login_commands.login)
 app.command(epilog=example("mainspring logout production"))(login_commands.logout)
 app.add_typer(login_commands.profiles, name="profiles")
+app.command(epilog=example("mainspring top", "mainspring top --once --json"))(top)
+app.command(epilog=example("mainspring completion bash >> ~/.bashrc", "mainspring completion zsh"))(
+    completion
+)
 app.command(
     "login-link",
     epilog=example(

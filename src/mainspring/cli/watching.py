@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -84,11 +85,11 @@ def _view(watched: WatchedModel) -> RenderableType:
 
 
 def _live(look: Callable[[Callable[[RenderableType], None]], None]) -> None:
-    """On a terminal the view is drawn anew; elsewhere every change is printed."""
-    if not output.console.is_terminal:
-        look(output.console.print)
-        return
-    with Live(
-        console=output.console, refresh_per_second=_FRAMES_PER_SECOND, transient=True
-    ) as live:
-        look(live.update)
+    """On a terminal the view is drawn anew; elsewhere every change is printed. Ctrl-C ends it."""
+    with suppress(KeyboardInterrupt):
+        if not output.console.is_terminal:
+            look(output.console.print)
+            return
+        rate = _FRAMES_PER_SECOND
+        with Live(console=output.console, refresh_per_second=rate, transient=True) as live:
+            look(live.update)

@@ -89,6 +89,11 @@ class Claimer:
         self._wake.set()
         self._has_room.set()
 
+    @property
+    def has_plenty(self) -> bool:
+        """Whether more jobs are ready than could be claimed, as far as is known."""
+        return self._busy_since is not None
+
     def made_room(self) -> None:
         """Runners have finished something."""
         self._has_room.set()

@@ -13,7 +13,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Collection, Mapping
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -21,6 +21,7 @@ from psycopg import AsyncConnection
 
 from mainspring.db.dedicated import DedicatedConnection
 from mainspring.domain.errors import LeaseLost
+from mainspring.domain.freed import FreedRooms
 from mainspring.domain.limits import Room
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.loop import Loop
@@ -37,19 +38,21 @@ _START = Room("", "", "")
 
 
 class Grants:
-    """The duty of one worker; `on_ready` is called when something may be claimed."""
+    """The duty of one worker; `has_plenty` says whether more is ready than it can take, `on_ready`
+    is called when something may be claimed."""
 
     def __init__(
         self,
         connection: DedicatedConnection,
         source: AsyncSource,
         *,
+        has_plenty: Callable[[], bool],
         on_ready: Callable[[], None],
     ) -> None:
         self.loop = Loop("grants", self._pass)
         self._connection, self._source = connection, source
-        self._on_ready = on_ready
-        self._freed: dict[Room, None] = {}  # A set in the order of arrival.
+        self._has_plenty, self._on_ready = has_plenty, on_ready
+        self._freed = FreedRooms()
         self._shared: set[str] = set()
         self._hungry: set[str] = set()
         self._turns: dict[str, Room] = {}
@@ -58,15 +61,18 @@ class Grants:
         self._lap = Lap()
 
     def freed(self, rooms: Collection[Room]) -> None:
-        """Places of these rooms have come free, or jobs have come to wait there."""
-        self._freed.update(dict.fromkeys(rooms))
+        """Places of these rooms have come free, one each time a room comes up."""
+        self._freed.add(rooms, time.monotonic())
         self._hungry.update(self._shared & {room.limit for room in rooms})
         self.loop.wake()
 
     def hear(self, subject: str) -> None:
         """Jobs may wait that could go: in the room that the message names, or anywhere."""
         if subject:
-            self.freed({Room(*orjson.loads(subject))})
+            room = Room(*orjson.loads(subject))
+            self._freed.add_urgent([room])
+            self._hungry.update(self._shared & {room.limit})
+            self.loop.wake()
         else:
             self.look()
 
@@ -94,22 +100,23 @@ class Grants:
             is_served = await self._serve(connection, freed, hungry)
         finally:
             if not is_served:
-                self._freed.update(dict.fromkeys(freed))
+                self._freed.add_urgent(freed)
                 self._hungry.update(hungry)
         if not is_served:
             return _SOON * random.uniform(0.5, 1.5)  # noqa: S311 - only jitter
-        if self._freed or self._hungry or self._lap.is_under_way:
+        if self._hungry or self._lap.is_under_way:
             return 0.0
-        return min(_REST, max(self._paced_at - time.monotonic(), 0.0))
+        now = time.monotonic()
+        until_next = self._freed.until_next(now, has_plenty=self._has_plenty())
+        return min(_REST if until_next is None else until_next, max(self._paced_at - now, 0.0))
 
     def _take(self) -> tuple[list[Room], set[str]]:
         """What to serve now. What comes free meanwhile may not be seen, so it is served again."""
-        if time.monotonic() >= self._paced_at:
-            self._freed.update(dict.fromkeys(self._paced))
+        now = time.monotonic()
+        if now >= self._paced_at:
+            self._freed.add_urgent(self._paced)
             self._paced, self._paced_at = set(), math.inf
-        freed = list(islice(self._freed, _PAGE))
-        for room in freed:
-            del self._freed[room]
+        freed = self._freed.take(_PAGE, now, has_plenty=self._has_plenty())
         hungry, self._hungry = self._hungry, set()
         return freed, hungry
 
@@ -148,7 +155,8 @@ class Grants:
         self, pages: Mapping[str, list[Room]], rooms: Collection[Room], granted: Granted
     ) -> None:
         """Go on with rooms that have more, and limits that have places others wait for."""
-        self._freed.update(dict.fromkeys(granted.unfinished))
+        self._freed.add_urgent(granted.unfinished)
+        self._freed.learn({room.limit for room in rooms}, granted.roomy)
         if granted.next_in is not None:
             # A token of a rate is under way to one of these.
             self._paced.update(rooms)

@@ -60,6 +60,7 @@ class Maintenance:
         kinds: Sequence[str],
         max_losses: int,
         hears_all: Callable[[], bool],
+        has_plenty: Callable[[], bool],
         on_ready: Callable[[], None],
     ) -> None:
         self._connection = connection
@@ -72,7 +73,7 @@ class Maintenance:
         self.tidy = Loop("tidy", self._pass_tidy)
         self.recovery = Loop("recovery", self._pass_recovery)
         self.history = Loop("history", self._pass_history)
-        self.grants = Grants(connection, source, on_ready=on_ready)
+        self.grants = Grants(connection, source, has_plenty=has_plenty, on_ready=on_ready)
         self.settling = Settling(connection, on_ready=on_ready)
 
     @property

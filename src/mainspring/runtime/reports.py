@@ -40,7 +40,7 @@ class Reporter:
         on_sent: Callable[[int], None],
         is_busy: Callable[[], bool] = lambda: False,
         on_returned: Callable[[], None] = lambda: None,
-        on_freed: Callable[[set[Room]], None] = lambda _: None,
+        on_freed: Callable[[list[Room]], None] = lambda _: None,
         on_parents: Callable[[set[JobId]], None] = lambda _: None,
     ) -> None:
         self.worker_id = WorkerId(0)
@@ -49,7 +49,7 @@ class Reporter:
         self._on_sent, self._is_busy = on_sent, is_busy
         self._on_returned = on_returned
         self._on_freed, self._on_parents = on_freed, on_parents
-        self._rooms: set[Room] = set()
+        self._rooms: list[Room] = []
         self._parents: set[JobId] = set()
         self._successes = Successes()
         self._endings: list[Ending] = []
@@ -193,12 +193,12 @@ class Reporter:
 
     def _note_room(self, job: HeldJob) -> None:
         if (room := job.room()) is not None:
-            self._rooms.add(room)
+            self._rooms.append(room)
 
     def _tell(self) -> None:
         """What is committed may let others go."""
         if self._rooms:
-            rooms, self._rooms = self._rooms, set()
+            rooms, self._rooms = self._rooms, []
             self._on_freed(rooms)
         if self._parents:
             parents, self._parents = self._parents, set()

@@ -76,8 +76,7 @@ class Worker:
             version=version,
         )
         self._unknown: list[Report] = []
-        self._stopping = asyncio.Event()
-        self._hurry = asyncio.Event()
+        self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._keeper: LeaseKeeper | None = None
         self._failure: BaseException | None = None
@@ -110,6 +109,7 @@ class Worker:
             kinds=self._stored.kinds,
             max_losses=settings.max_losses,
             hears_all=self._hears_all,
+            has_plenty=lambda: self._claimer.has_plenty,
             on_ready=self._claimer.wake,
         )
         self._reporter = Reporter(

@@ -2115,7 +2115,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision) RETURNS record
+CREATE FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT roomy_names text[], OUT roomy_places integer[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 declare
@@ -2142,7 +2142,9 @@ begin
         select asked.limit_no, known.*,
                case when known.concurrency is not null then known.concurrency - (
                    select count(*) from mainspring.jobs as held
-                    where held.limit_name = known.name and held.waits_for is null) end as free
+                    where held.limit_name = known.name and held.waits_for is null) end as free,
+               known.key_concurrency is not null
+               and num_nonnulls(known.concurrency, known.rate_count) = 0 as is_roomy
           from (select distinct limit_no, name from room) as asked
           left join mainspring.limits as known using (name)
     ), by_tenant as materialized (
@@ -2219,8 +2221,10 @@ begin
            array(select name from by_limit where free is not null),
            array(select name from by_limit
                   where free <= (select count(*) from gone where limit_name = by_limit.name)),
-           (select min(by_key.next_in) from by_key)
-      into granted, queues, unfinished, shared, full_ones, next_in;
+           (select min(by_key.next_in) from by_key),
+           array(select name from by_limit where is_roomy order by limit_no),
+           array(select key_concurrency from by_limit where is_roomy order by limit_no)
+      into granted, queues, unfinished, shared, full_ones, next_in, roomy_names, roomy_places;
 end
 $$;
 
@@ -5859,7 +5863,7 @@ REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT roomy_names text[], OUT roomy_places integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.install_schedule(spec jsonb) FROM PUBLIC;
 

@@ -18,7 +18,8 @@ _MOST_GRANTED = 4000
 class Granted(NamedTuple):
     """What a grant came to; without the lock it came to nothing. `unfinished` are the rooms that
     may have more to let go, `shared` the limits whose places serve several rooms, `full` those of
-    them that have none left; `next_in` is seconds."""
+    them that have none left; `next_in` is seconds, `roomy` the places of each key of limits that
+    heed nothing else."""
 
     is_ours: bool
     jobs: int
@@ -27,6 +28,7 @@ class Granted(NamedTuple):
     shared: list[str]
     full: list[str]
     next_in: float | None
+    roomy: dict[str, int]
 
 
 async def waiting_rooms(connection: AsyncConnection[Any], *, after: Room, limit: int) -> list[Room]:
@@ -68,8 +70,17 @@ async def grant(connection: AsyncConnection[Any], rooms: Sequence[Room]) -> Gran
     }
     cursor = await connection.execute(_STATEMENTS["grant"].sql, params)
     (row,) = await cursor.fetchall()
-    is_ours, jobs, queues, unfinished, *rest = row
-    return Granted(is_ours, jobs, queues, [rooms[number - 1] for number in unfinished], *rest)
+    is_ours, jobs, queues, unfinished, shared, full, next_in, roomy, places = row
+    return Granted(
+        is_ours,
+        jobs,
+        queues,
+        [rooms[number - 1] for number in unfinished],
+        shared,
+        full,
+        next_in,
+        dict(zip(roomy or (), places or (), strict=True)),
+    )
 
 
 async def take_token(connection: AsyncConnection[Any], report: Report) -> float | None:

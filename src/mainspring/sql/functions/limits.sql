@@ -153,12 +153,14 @@ $$;
 -- Lets jobs go that wait in the given rooms (limit, key, tenant), each named once, as many as have a place free,
 -- the first by priority and id, a share of `most` from each room. Says whether the lock was ours, how
 -- many went and to which queues, which of the rooms (by number) may have more to let go, which of the
--- limits have places that serve several rooms, which of those are full, and in how many seconds the
--- next token of a rate is there.
+-- limits have places that serve several rooms, which of those are full, in how many seconds the next
+-- token of a rate is there, and which limits heed nothing but the places of their keys, with how many
+-- those are.
 create or replace function mainspring.grant_places(
     names text[], keys text[], tenants text[], most integer,
     out is_ours boolean, out granted integer, out queues text[], out unfinished integer[],
-    out shared text[], out full_ones text[], out next_in double precision
+    out shared text[], out full_ones text[], out next_in double precision,
+    out roomy_names text[], out roomy_places integer[]
 )
 language plpgsql
 as $$
@@ -186,7 +188,9 @@ begin
         select asked.limit_no, known.*,
                case when known.concurrency is not null then known.concurrency - (
                    select count(*) from mainspring.jobs as held
-                    where held.limit_name = known.name and held.waits_for is null) end as free
+                    where held.limit_name = known.name and held.waits_for is null) end as free,
+               known.key_concurrency is not null
+               and num_nonnulls(known.concurrency, known.rate_count) = 0 as is_roomy
           from (select distinct limit_no, name from room) as asked
           left join mainspring.limits as known using (name)
     ), by_tenant as materialized (
@@ -263,8 +267,10 @@ begin
            array(select name from by_limit where free is not null),
            array(select name from by_limit
                   where free <= (select count(*) from gone where limit_name = by_limit.name)),
-           (select min(by_key.next_in) from by_key)
-      into granted, queues, unfinished, shared, full_ones, next_in;
+           (select min(by_key.next_in) from by_key),
+           array(select name from by_limit where is_roomy order by limit_no),
+           array(select key_concurrency from by_limit where is_roomy order by limit_no)
+      into granted, queues, unfinished, shared, full_ones, next_in, roomy_names, roomy_places;
 end
 $$;
 

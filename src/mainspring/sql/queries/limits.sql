@@ -42,7 +42,7 @@ select mainspring.take_back_places();
 -- name: grant
 -- scope: system
 -- Lets jobs go that wait in the given rooms, as many as have a place free.
-select is_ours, granted, queues, unfinished, shared, full_ones, next_in
+select is_ours, granted, queues, unfinished, shared, full_ones, next_in, roomy_names, roomy_places
   from mainspring.grant_places(%(names)s::text[], %(keys)s::text[], %(tenants)s::text[],
                                %(limit)s);
 
