@@ -85,9 +85,11 @@ async def test_a_scope_narrows_what_a_token_may(api: Api):
     read = await api.client.get("/api/v1/jobs", headers=headers)
     written = await api.client.post("/api/v1/jobs", headers=headers, json={"definition": "work"})
     other = await api.client.get("/api/v1/schedules", headers=headers)
+    me = await api.client.get("/api/v1/me", headers=headers)
 
     assert (read.status_code, written.status_code, other.status_code) == (200, 403, 403)
     assert "jobs:write" in written.json()["detail"]
+    assert (me.json()["role"], me.json()["scopes"]) == ("admin", ["jobs:read"])
 
 
 async def test_an_admin_cannot_make_an_operator(api: Api):

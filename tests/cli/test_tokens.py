@@ -70,11 +70,8 @@ def test_mistakes_are_answered_with_a_sentence(each_command):
         ("tokens create x --role viewer --days 0", 2, "--days must be more than 0"),
         ("tokens create x --role viewer --scope job:read", 2, "did you mean jobs:read?"),
         ("tokens create x --role viewer --tenant acme", 2, "tenant does not exist"),
-        ("tokens create graphs --role viewer", 1, "there is a token 'graphs' already"),
         ("tokens revoke graph", 1, "there is no token 'graph'; did you mean 'graphs'?"),
         ("people create x --role worker", 2, "cannot be worker for a person"),
-        ("people change x", 2, "change has nothing to change"),
-        ("login-link x", 1, "there is no person 'x'"),
         ("login-link --url jobs.example.com", 2, "--url must be like https://jobs"),
     ]
 

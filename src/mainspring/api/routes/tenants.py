@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, reading, writing
+from mainspring.api.desks import Desk, known, reading, writing
 from mainspring.api.models.parts import Page, Text
 from mainspring.api.models.tenants import (
     AuditModel,
@@ -46,7 +46,7 @@ TokenWriter = Annotated[Desk, Depends(writing("tokens"))]
 WorkerReader = Annotated[Desk, Depends(reading("workers"))]
 AuditReader = Annotated[Desk, Depends(reading("audit"))]
 JobReader = Annotated[Desk, Depends(reading("jobs"))]
-Known = Annotated[Desk, Depends(reading("definitions"))]
+Known = Annotated[Desk, Depends(known())]
 
 
 # Tenants
