@@ -13,10 +13,11 @@ from fastapi import FastAPI
 
 from mainspring import telemetry
 from mainspring.api.app import create_app
-from mainspring.api.server import Server, is_loopback
+from mainspring.api.server import Server
 from mainspring.db import migrate, pool
 from mainspring.db.access import Database
 from mainspring.domain.errors import SettingsError
+from mainspring.domain.settings import is_loopback
 from mainspring.services import people, tokens
 
 

@@ -1,22 +1,48 @@
-"""What a process can be told: from flags, then MAINSPRING_* variables, then the defaults."""
+"""What a process can be told: by flags, MAINSPRING_* variables, a file and the defaults, in that
+order; see domain/settings.py for the rule and docs/guides/configuration.md for people."""
 
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
 
+from mainspring import settings_file
+from mainspring.domain import settings as rules
 from mainspring.domain.errors import SettingsError
 from mainspring.domain.keys import read_keys
 from mainspring.domain.redaction import redact_patterns
+from mainspring.domain.settings import Finding, Found, Origin
+from mainspring.settings_file import SettingsFile
+
+# Lists that are one text; a file may have an array instead.
+SEPARATORS = {
+    "command_directories": ":",
+    "command_environment": ",",
+    "encryption_keys": ",",
+    "prune_tables": ",",
+}
+# Shown to nobody as they are.
+SECRETS = frozenset({"database_url", "condition_database_url", "encryption_keys"})
+_LONGEST_SHOWN = 80
+_OTHER_KIND = PydanticCustomError("other_kind", "another kind of value")
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Every setting with its unit, default and range; see docs/reference/settings.md."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="MAINSPRING_", extra="forbid", hide_input_in_errors=True
-    )
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     # A URL may hold a password.
     database_url: str | None = Field(
@@ -117,6 +143,24 @@ class Settings(BaseSettings):
         default=False, description="the URL leads to a pooler in transaction mode"
     )
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _ensure_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        """Joins arrays; refuses what would be taken for something else, or break later."""
+        name = info.field_name or ""
+        if isinstance(value, list | tuple) and name in SEPARATORS:
+            value = _joined(value, SEPARATORS[name])
+        if isinstance(value, bool) and cls.model_fields[name].annotation is not bool:
+            raise _OTHER_KIND
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError("it holds a NUL character")
+        return value
+
+    @field_validator("database_url", "condition_database_url")
+    @classmethod
+    def _none_if_empty(cls, url: str | None) -> str | None:
+        return url or None
+
     @field_validator("encryption_keys")
     @classmethod
     def _ensure_keys(cls, keys: SecretStr) -> SecretStr:
@@ -129,29 +173,169 @@ class Settings(BaseSettings):
 
     @property
     def command_variables(self) -> tuple[str, ...]:
-        return _listed(self.command_environment)
+        return rules.split(self.command_environment, ",")
 
     @property
     def prunable_columns(self) -> tuple[str, ...]:
-        return _listed(self.prune_tables)
+        return rules.split(self.prune_tables, ",")
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    names = (name.strip() for name in text.split(","))
-    return tuple(name for name in names if name)
+def _joined(parts: list[Any] | tuple[Any, ...], separator: str) -> str:
+    if not all(isinstance(part, str) and separator not in part for part in parts):
+        raise _OTHER_KIND
+    return separator.join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """All that was said about settings, before any of it is believed."""
+
+    flags: Mapping[str, Any] = field(repr=False)
+    environment: Mapping[str, Any] = field(repr=False)
+    file: SettingsFile
+
+    @property
+    def layers(self) -> dict[Origin, Mapping[str, Any]]:
+        return {
+            Origin.FLAG: self.flags,
+            Origin.ENVIRONMENT: self.environment,
+            Origin.FILE: self.file.values,
+        }
+
+    def winners(self) -> dict[str, Found]:
+        return rules.winners(self.layers)
+
+    def problems(self) -> Iterator[Finding]:
+        """What is wrong with what wins, and with the file."""
+        yield from self._unknown()
+        yield from self._wrong(self.winners())
+
+    def all_problems(self) -> Iterator[Finding]:
+        """Also those of values that something else overrides."""
+        yield from self._unknown()
+        for origin, values in self.layers.items():
+            yield from self._wrong(rules.winners({origin: values}))
+
+    def usable(self) -> Settings:
+        """Without what is wrong, so that the rest can be looked at."""
+        known = {name: found for name, found in self.winners().items() if name in NAMES}
+        wrong = {finding.key for finding in self._wrong(known)}
+        return _validated({name: found for name, found in known.items() if name not in wrong})
+
+    def _unknown(self) -> Iterator[Finding]:
+        for name in self.flags:
+            if name not in NAMES:
+                yield rules.error(no_such_setting(name), name)
+        yield from rules.unknown_keys(self.file.values, NAMES, str(self.file.path))
+
+    def _wrong(self, values: Mapping[str, Found]) -> Iterator[Finding]:
+        """Values of known settings that are of another kind, or out of range."""
+        try:
+            _validated({name: found for name, found in values.items() if name in NAMES})
+        except ValidationError as error:
+            for each in error.errors(include_url=False):
+                name = str(each["loc"][0])
+                said = f"{_complaint(name, each)}; it is set {self._where(name, values[name])}"
+                yield rules.error(said, name)
+
+    def _where(self, name: str, found: Found) -> str:
+        match found.origin:
+            case Origin.ENVIRONMENT:
+                return f"by {rules.variable(name)} in the environment"
+            case Origin.FILE:
+                return f"in {self.file.path}"
+            case _:
+                return "by a flag or an argument"
+
+
+def gather(**flags: Any) -> Sources:
+    """Read the sources; raises SettingsError for a file that cannot be read."""
+    return Sources(given(flags), read_environment(), settings_file.read())
 
 
 def load(**flags: Any) -> Settings:
-    """Settings from flags that are not None, the environment and the defaults."""
+    """Settings from flags that are not None, the environment, the file and the defaults."""
+    return settle(gather(**flags))
+
+
+def settle(sources: Sources) -> Settings:
+    """What the sources come to; raises SettingsError for the first thing that is wrong."""
+    for problem in sources.problems():
+        raise SettingsError(problem.message)
+    return _validated(sources.winners())
+
+
+def read_environment() -> dict[str, str]:
+    """The settings that the environment has, in capitals or not."""
+    variables = {rules.variable(name): name for name in Settings.model_fields}
+    found = {
+        variables[name.upper()]: value
+        for name, value in os.environ.items()
+        if name.upper() in variables
+    }
+    # The name in capitals wins over one that is spelt otherwise.
+    exact = {name: os.environ[each] for each, name in variables.items() if each in os.environ}
+    return {**found, **exact}
+
+
+def no_such_setting(name: str) -> str:
+    return f"there is no setting {name!r}{rules.did_you_mean(name.lower(), NAMES)}"
+
+
+def check_value(name: str, value: Any) -> Settings:
+    """Settings with this one value; raises SettingsError if it cannot have it."""
+    if name not in NAMES:
+        raise SettingsError(no_such_setting(name))
     try:
-        return Settings(**{name: value for name, value in flags.items() if value is not None})
+        return _validated({name: Found(value, Origin.FLAG)})
     except ValidationError as error:
-        raise SettingsError(_sentence(error)) from error
+        raise SettingsError(_complaint(name, error.errors()[0])) from None
 
 
-def _sentence(error: ValidationError) -> str:
-    first = error.errors()[0]
-    name = ".".join(str(part) for part in first["loc"])
-    if name == "encryption_keys":
-        return f"setting {name}: {first['msg']}"
-    return redact_patterns(f"setting {name}: {first['msg']}, not {first.get('input')!r}")
+def range_of(name: str) -> str:
+    """Such as `1 to 100`; empty where there is none."""
+    facts = Settings.model_fields[name].metadata
+    least = next((fact.ge for fact in facts if getattr(fact, "ge", None) is not None), None)
+    most = next((fact.le for fact in facts if getattr(fact, "le", None) is not None), None)
+    if least is not None and most is not None:
+        return f"{_number(least)} to {_number(most)}"
+    pattern = next((fact.pattern for fact in facts if getattr(fact, "pattern", None)), None)
+    return pattern.strip("^()$").replace("|", ", ") if pattern else ""
+
+
+def given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _validated(values: Mapping[str, Found]) -> Settings:
+    return Settings(**{name: found.value for name, found in values.items()})
+
+
+def _complaint(name: str, error: ErrorDetails) -> str:
+    if error["type"] == "value_error":
+        return f"setting {name}: {str(error['msg']).removeprefix('Value error, ')}"
+    if name in SECRETS:
+        return f"setting {name} is not {_kind(name)}"
+    shown = redact_patterns(repr(error["input"]))
+    if len(shown) > _LONGEST_SHOWN:
+        shown = f"{shown[:_LONGEST_SHOWN]}..."
+    return f"setting {name}: {shown} is not {_kind(name)}"
+
+
+def _kind(name: str) -> str:
+    """What the value has to be."""
+    kind, span = Settings.model_fields[name].annotation, range_of(name)
+    if kind is bool:
+        return "true or false"
+    if kind in {int, float}:
+        return f"a {'whole number' if kind is int else 'number'} from {span}"
+    if name in SEPARATORS:
+        return f"text, or an array of texts without {SEPARATORS[name]!r}"
+    return f"one of {span}" if span else "text"
+
+
+def _number(number: float) -> str:
+    return f"{number:,}" if number >= 10_000 else f"{number:g}"
+
+
+NAMES = frozenset(Settings.model_fields)

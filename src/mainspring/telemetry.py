@@ -40,6 +40,7 @@ _LEVELS: dict[str, int] = {
     "runs_timed_out": logging.WARNING,
     "schedule_disabled": logging.ERROR,
     "schedule_failed": logging.WARNING,
+    "setting_unknown": logging.WARNING,
     "trigger_failed": logging.WARNING,
 }
 

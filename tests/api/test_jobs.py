@@ -154,9 +154,9 @@ async def test_a_member_sees_and_steers_only_its_own_and_is_told_who_can(api: Ap
 async def test_jobs_are_enqueued_together_or_not_at_all(api: Api):
     payloads = [{"number": number} for number in range(300)]
 
-    made = await api.post("/jobs/bulk", {"definition": "guarded", "payloads": payloads})
+    made = await api.post("/jobs/many", {"definition": "guarded", "payloads": payloads})
     wrong = await api.post(
-        "/jobs/bulk", {"definition": "guarded", "payloads": [*payloads, {"number": None}]}
+        "/jobs/many", {"definition": "guarded", "payloads": [*payloads, {"number": None}]}
     )
 
     assert made.status_code == 201

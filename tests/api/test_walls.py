@@ -18,6 +18,7 @@ ALL = set(Role)
 WALL: dict[tuple[str, str], set[Role]] = {
     ("GET", "/jobs"): OAMV,
     ("POST", "/jobs"): OAM,
+    ("POST", "/jobs/many"): OAM,
     ("POST", "/jobs/bulk"): OAM,
     ("GET", "/jobs/summary"): OAMV,
     ("GET", "/jobs/stream"): OAMV,
@@ -108,6 +109,7 @@ OF_TENANT = [
     if "{" in path and not path.startswith(("/definitions", "/limits", "/tenants", "/work"))
 ]
 BODIES = {
+    ("POST", "/jobs/bulk"): {"action": "cancel", "all": True, "dry_run": True},
     ("POST", "/jobs/{job_id}/reject"): {"reason": "no"},
     ("POST", "/schedules/{name}/backfill"): {
         "start": "2026-01-01T00:00:00Z",

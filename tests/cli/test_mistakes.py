@@ -1,6 +1,8 @@
 """Mistakes on the command line: one sentence that says what to do, exit code 2, no traceback."""
 
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -12,6 +14,7 @@ from tests.contract.test_docs import commands
 from tests.support.commands import mainspring, mainspring_each, run_python, sentence
 from tests.support.databases import empty_database
 
+EVERYTHING = typer.main.get_command(app)
 NOWHERE = "postgresql://ada:secret@127.0.0.1:1/none"
 NO_WHEEL = """
 import importlib.util, sys
@@ -122,13 +125,34 @@ def test_help_lists_the_commands_and_version_is_the_packages():
     assert version.stdout == f"{__version__}\n"
 
 
-def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]):
-    """In this process: a hundred others would take most of a minute."""
-    everything = typer.main.get_command(app)
+@pytest.mark.parametrize("path", list(commands(EVERYTHING)))
+def test_every_command_explains_itself_with_an_example(path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as ended:
+        EVERYTHING.main([*path.split()[1:], "--help"], prog_name="mainspring")
 
-    for path in commands(everything):
-        with pytest.raises(SystemExit) as ended:
-            everything.main([*path.split()[1:], "--help"], prog_name="mainspring")
-        told = capsys.readouterr()
-        assert (ended.value.code, told.err) == (0, "")
-        assert f"{path} " in " ".join(told.out.split())
+    told = capsys.readouterr().out
+    assert not ended.value.code
+    assert path in told
+    for words in examples(told):
+        assert " ".join(words[: len(path.split())]) == path
+        command, rest = found(words[1:])
+        # Reads the options and arguments, and runs nothing.
+        command.make_context(path, rest)
+
+
+def examples(text: str) -> list[list[str]]:
+    """What the end of a help text shows, of which there must be something."""
+    _, _, shown = text.partition("Example")
+    lines = [line.strip() for line in shown.splitlines()]
+    read = [shlex.split(line.split(" > ")[0]) for line in lines if line.startswith("mainspring ")]
+    assert read, text
+    return [words[: words.index(">>")] if ">>" in words else words for words in read]
+
+
+def found(words: list[str]) -> tuple[Any, list[str]]:
+    """The command that the words name, and what is left of them."""
+    command: Any = EVERYTHING
+    while hasattr(command, "commands"):
+        command, words = command.commands[words[0]], words[1:]
+    return command, words

@@ -76,7 +76,7 @@ def test_a_mistake_is_answered_with_one_sentence(call):
         "did you mean 'hello'?": ["create", "x", "--event", "a", "--definition", "helo"],
         "event: 'a*' must be the name": ["create", "x", "--event", "a*", "--definition", "hello"],
         "the payload is not JSON": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "{a}"],
-        "payload: must be a JSON object": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "[1]"],
+        "payload must be a JSON object": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "[1]"],
         "knows no name 'evnt'": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", '{"a": "{{evnt}}"}'],
         "--dedupe-window must be a dur": [*RESYNC[:1], "x", *RESYNC[2:], "--dedupe-window", "x"],
         "update has nothing to change": ["update", "resync"],

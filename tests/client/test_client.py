@@ -38,6 +38,22 @@ def test_a_list_goes_through_all_pages(client: Client):
     assert client.jobs.summary().counts[JobState.QUEUED] == 25
 
 
+def test_many_jobs_are_counted_and_moved_by_filter(client: Client):
+    ids = client.jobs.enqueue_many("work", [{}, {}, {}], tags=["blue"]).ids
+
+    counted = client.jobs.bulk("cancel", dry_run=True, status=JobState.QUEUED, tag="blue")
+    started = client.jobs.bulk("cancel", all=True, reason="all of it")
+
+    assert (counted.count, counted.is_exact, counted.job_id) == (3, True, None)
+    assert started.job_id is not None
+    assert started.job_id > max(ids)
+    job = client.jobs.get(started.job_id)
+    assert (job.definition, job.payload["reason"]) == ("mainspring.bulk", "all of it")
+    with pytest.raises(ApiError, match="filter is empty") as refused:
+        client.jobs.bulk("delete")
+    assert (refused.value.status, refused.value.said) == (422, "invalid_option")
+
+
 def test_a_job_is_followed_until_it_ends(client: Client, connection: psycopg.Connection):
     made = client.jobs.enqueue("work")
     seen = client.jobs.follow(made.id)

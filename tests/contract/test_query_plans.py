@@ -179,6 +179,72 @@ ON_HISTORY: dict[str, tuple[dict[str, Any], int]] = {
         1,
     ),
 }
+SOUGHT: dict[str, Any] = {
+    "states": ["queued"],
+    "asked": '{"definition": "login"}',
+    "tenant_id": "default",
+    "behind": -500_000,
+    "up_to": 1_000_000,
+    "ended_before": None,
+    "most_seen": 1000,
+    "most_found": 500,
+}
+ENDED = ["succeeded", "failed", "dead_letter", "canceled"]
+BY_ANN = '{"created_by": "ann"}'
+MOVED: dict[str, Any] = {"tenant_id": "default", "reason": "why", "actor": "ann"}
+# By step of a bulk operation: statement, parameters, the pages it may touch. What a step looks for
+# is rare, and the steps begin in the middle of the tables.
+STEPS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "look at live jobs": (
+        "operations.seek_jobs",
+        {**SOUGHT, "room": "live", "behind": 100_000},
+        200,
+    ),
+    "look at ended jobs": (
+        "operations.seek_jobs",
+        {**SOUGHT, "room": "ended", "states": ENDED},
+        200,
+    ),
+    "look at failed jobs": (
+        "operations.seek_jobs",
+        {**SOUGHT, "room": "failed", "states": ["failed"]},
+        200,
+    ),
+    "look at someone's live jobs": (
+        "operations.seek_jobs",
+        {**SOUGHT, "room": "live", "asked": BY_ANN},
+        200,
+    ),
+    "look at someone's ended jobs": (
+        "operations.seek_jobs",
+        {**SOUGHT, "room": "ended", "states": ENDED, "asked": BY_ANN},
+        200,
+    ),
+    "count live jobs": ("operations.count_jobs", {**SOUGHT, "room": "live"}, 200),
+    "cancel jobs": (
+        "operations.change_jobs",
+        {
+            **MOVED,
+            "action": "cancel",
+            "states": ["queued"],
+            "tenant_id": "tenant0",
+            "job_ids": [1000, 1005, 1010],
+            "is_patient": False,
+        },
+        500,
+    ),
+    "delete ended jobs, one of which is gone": (
+        "operations.change_jobs",
+        {
+            **MOVED,
+            "action": "delete",
+            "states": ENDED,
+            "job_ids": [-5, -6, -2_000_000],
+            "is_patient": False,
+        },
+        500,
+    ),
+}
 BY_ADDRESS = ["attempts.claim", "waits.promote", "waits.release_known", "waits.expire"]
 STATISTICS = ["missing", "fresh"]
 PAGES_OF_A_LOOK = 200
@@ -220,6 +286,9 @@ def all_plans(
         for name, (params, _) in ON_HISTORY.items():
             session = reader if name.startswith("jobs.") else worker
             yield (statistics, name), run(session, name, params)
+        for name, (statement, params, _) in STEPS.items():
+            run(reader, statement, params)  # The first call of a function reads the catalogue too.
+            yield (statistics, name), run(reader, statement, params)
 
 
 def is_analyzed(connection: psycopg.Connection) -> bool:
@@ -273,6 +342,14 @@ def test_whoever_looks_for_a_job_touches_few_pages_of_a_million(plans, statistic
     assert plan.rows == rows
     assert plan.pages <= PAGES_OF_A_LOOK
     assert plan.sequential() & {"jobs", "jobs_history_default", "attempts_default"} == set()
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_of_an_operation_touches_few_pages_of_a_million(plans, statistics, name):
+    _, _, most_pages = STEPS[name]
+
+    assert 0 < plans[statistics, name].pages <= most_pages
 
 
 def test_a_plan_that_reads_a_whole_table_is_noticed():

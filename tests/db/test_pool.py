@@ -1,5 +1,7 @@
 """Connections: what is said when there is none, and what is not."""
 
+import re
+
 import psycopg
 import pytest
 
@@ -21,6 +23,10 @@ connection failed: connection to server at "127.0.0.1", port 1 failed: Connectio
         ("host=db password=secret dbname=app", "host=db password=*** dbname=app"),
         ("host=db password = 'se cr\\'et' dbname=app", "host=db password = *** dbname=app"),
         ("postgresql:///app?host=/run/socket", "postgresql:///app?host=/run/socket"),
+        ("postgresql://ada:se/cr?e@t@db/app", "postgresql://ada:***@db/app"),
+        ("postgresql://ada:secret@[::1", "postgresql://ada:***@[::1"),
+        ("postgresql://db/app?sslpassword=secret", "postgresql://db/app?sslpassword=***"),
+        ("postgresql://ada@[::1]:5432/app", "postgresql://ada@[::1]:5432/app"),
     ],
 )
 def test_a_url_is_shown_without_its_password(url, shown):
@@ -44,6 +50,28 @@ def test_the_reason_is_one_line_of_what_the_driver_says(problem, reason):
 
     assert str(error).startswith(f"cannot connect to postgresql://db/app: {reason}")
     assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("mysql://ada:secret@db", "it is neither a postgresql:// URL nor key=value text"),
+        ("secret", "it is neither a postgresql:// URL nor key=value text"),
+        ("host=db password=secret x", "it is neither a postgresql:// URL nor key=value text"),
+        ("host=db colour=red", 'invalid connection option "colour"'),
+        ("postgresql://ada:secret%zz@db", "invalid percent-encoded token"),
+        (
+            "postgresql://ada:secret@[::1",
+            'end of string reached when looking for matching "]" in IPv6',
+        ),
+        ("postgresql://db/app?colour=red", 'invalid URI query parameter: "colour"'),
+    ],
+)
+async def test_a_url_that_cannot_be_read_is_told_without_its_secret(url, reason):
+    with pytest.raises(DatabaseUnreachable, match=f": {re.escape(reason)}") as caught:
+        await pool.connect(url, name="test")
+
+    assert url == "secret" or "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/none", "mysql://db", "nonsense"])

@@ -32,6 +32,10 @@ select p.proname, p.proargnames, p.pronargs, p.oid::regprocedure::text
    and has_function_privilege('mainspring_app', p.oid, 'execute')
  order by p.proname
 """
+SEEK = """
+select cardinality(job_ids) from mainspring.seek_jobs(
+    'live', '{queued}', '{}', 'default', 0, 1000, null, 100, 100)
+"""
 ARGUMENTS = {
     "definition": "'work'",
     "payloads": "array['{}'::jsonb]",
@@ -41,6 +45,15 @@ ARGUMENTS = {
     "name": "'nightly'",
     "reason": "'why'",
     "steps": """'[{"definition": "work", "payload": {}}]'""",
+    "action": "'cancel'",
+    "asked": "'{}'",
+    "room": "'live'",
+    "states": "'{queued}'",
+    "behind": "0",
+    "up_to": "1000",
+    "ended_before": "null",
+    "most_seen": "10",
+    "most_found": "10",
 }
 
 
@@ -217,6 +230,7 @@ def test_functions_with_the_rights_of_the_owner_refuse_another_tenant(
         "update mainspring.jobs set state = 'queued'",
         "delete from mainspring.jobs_history",
         "select mainspring.set_limit('x', concurrency => 0)",
+        "select mainspring.change_jobs('delete', '{1}', '{queued}', 'acme', 'x', 'eve', false)",
         "select mainspring.call_function('mainspring.actor', 'postgres', '{}')",
         "select mainspring.enter(sha256('x'))",
         "select * from mainspring.bearers",
@@ -244,11 +258,35 @@ def test_a_member_sees_only_what_it_created(walled: str):
     with acting(walled, member="nobody") as caller:
         others = caller.execute("select count(*) from mainspring.job_status").fetchone()
         flows = caller.execute("select count(*) from mainspring.flow_status").fetchone()
+        sought = caller.execute(SEEK).fetchone()
     with acting(walled, member="someone") as caller:
         own = caller.execute("select count(*) from mainspring.job_status").fetchone()
+        found = caller.execute(SEEK).fetchone()
 
-    assert (others, flows) == ((0,), (0,))
-    assert own == (5,)
+    assert (others, flows, sought) == ((0,), (0,), (0,))
+    assert (own, found) == ((5,), (2,))
+
+
+def test_an_operation_of_a_member_is_about_its_own_jobs_whatever_it_asks(
+    walled: str, connection: psycopg.Connection
+):
+    connection.execute("insert into mainspring.definitions (key) values ('mainspring.bulk')")
+    with acting(walled, member="eve") as caller:
+        (job_id,) = caller.execute(
+            """select mainspring.start_bulk('delete', '{"created_by": "someone"}', 'mine')"""
+        ).fetchone() or (0,)
+    (payload,) = connection.execute(
+        "select payload from mainspring.jobs where job_id = %s", (job_id,)
+    ).fetchone() or ({},)
+
+    assert payload == {
+        "action": "delete",
+        "filter": {"created_by": "eve"},
+        "reason": "mine",
+        "tenant": "default",
+        "creator": "eve",
+        "actor": "test",
+    }
 
 
 def test_whoever_is_not_the_api_is_not_asked(walled: str, connection: psycopg.Connection):

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from signal import SIGKILL
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 
 from tests.support.warm import ROOT, WarmProcess
 
 Done = subprocess.CompletedProcess[str]
+
+# Nobody's own profiles are read or written.
+_PROFILES = TemporaryDirectory(prefix="mainspring-profiles-")
 
 
 def mainspring(*arguments: str, cwd: Path = ROOT, stdin: str = "", **environment: str) -> Done:
@@ -57,8 +60,13 @@ def run_python(
 
 def clean_environment(**variables: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAINSPRING")}
-    ours = {"PYTHONPATH": str(ROOT / "src"), "MAINSPRING_DEFAULT_SCHEDULES": "false"}
-    return {**kept, **ours, "COLUMNS": "200", **variables}
+    ours = {
+        "PYTHONPATH": str(ROOT / "src"),
+        "MAINSPRING_DEFAULT_SCHEDULES": "false",
+        "XDG_CONFIG_HOME": _PROFILES.name,
+        "COLUMNS": "200",
+    }
+    return {**kept, **ours, **variables}
 
 
 def sentence(done: Done) -> str:

@@ -14,6 +14,7 @@ from mainspring.api.routes import (
     events,
     flows,
     jobs,
+    operations,
     schedules,
     streams,
     tenants,
@@ -59,6 +60,7 @@ def create_app(database: Database, *, version: str, public_url: str | None = Non
         # Before the jobs: /jobs/stream is no job's id.
         streams.router,
         jobs.router,
+        operations.router,
         definitions.router,
         definitions.limit_router,
         schedules.router,

@@ -25,7 +25,7 @@ from mainspring.domain.access import READ, WRITE, Caller, Role, ensure_allowed
 from mainspring.domain.access_errors import Unauthenticated
 from mainspring.domain.errors import TenantNotFound
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
-from mainspring.services import edits, tokens
+from mainspring.services import edits, housekeeping, tokens
 from mainspring.services.submissions import Submissions
 from mainspring.services.summaries import SummaryBook
 from mainspring.settings import Settings
@@ -47,7 +47,7 @@ class Reception:
         self.summaries = SummaryBook()
         self._known: dict[bytes, tuple[float, Caller]] = {}
         self._opening = asyncio.Lock()
-        self._is_open = False
+        self._is_open = self._is_furnished = False
 
     @property
     def settings(self) -> Settings:
@@ -64,6 +64,14 @@ class Reception:
                 self._known.clear()
             self._known[digest] = (time.monotonic(), caller)
         return caller
+
+    async def install(self) -> None:
+        """Make sure of the definitions that come with Mainspring, once: no worker may have
+        started yet."""
+        async with self._opening:
+            if not self._is_furnished:
+                await housekeeping.install(self.database, with_schedules=False)
+                self._is_furnished = True
 
     async def _open(self) -> None:
         """Make sure of the role that requests run as, once."""

@@ -10,8 +10,6 @@ from fastapi import FastAPI
 
 from mainspring.domain.errors import SettingsError
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
 
 class _Uvicorn(uvicorn.Server):
     """Leaves signals to whoever runs it."""
@@ -63,7 +61,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )[0]
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise SettingsError(f"setting host: {host!r} is no address of this machine") from error
     listening = socket.socket(family, kind, protocol)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -79,7 +77,3 @@ def listen(host: str, port: int) -> socket.socket:
     listening.listen(2048)
     listening.setblocking(False)
     return listening
-
-
-def is_loopback(host: str) -> bool:
-    return host in _LOOPBACK

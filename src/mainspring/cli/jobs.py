@@ -177,12 +177,15 @@ def utc(at: datetime | None) -> str | None:
     return None if at is None else f"{at.isoformat()}Z"
 
 
-def parse_payload(text: str) -> Any:
+def parse_payload(text: str) -> dict[str, Any]:
     """JSON; a dash reads it from standard input, since others may see the arguments."""
     try:
-        return orjson.loads(sys.stdin.read() if text == "-" else text)
+        payload = orjson.loads(sys.stdin.read() if text == "-" else text)
     except orjson.JSONDecodeError as error:
         raise InvalidPayload(
             f"the payload is not JSON ({error}); in a shell write it in single quotes, "
             "such as '{\"user_id\": 7}'"
         ) from error
+    if not isinstance(payload, dict):
+        raise InvalidPayload(f"the payload must be a JSON object, not {text.strip()[:40]!r}")
+    return payload

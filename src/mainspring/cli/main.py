@@ -23,12 +23,13 @@ from mainspring.cli.admin import admin
 from mainspring.cli.approvals import approvals
 from mainspring.cli.audit import audit
 from mainspring.cli.completion import completion
+from mainspring.cli.config import config
 from mainspring.cli.cron import cron
 from mainspring.cli.definitions import definitions
 from mainspring.cli.events import events
 from mainspring.cli.flows import flows
 from mainspring.cli.limits import limits
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, make_settings
 from mainspring.cli.reaching import example
 from mainspring.cli.stats import stats
 from mainspring.cli.tenants import tenants
@@ -57,10 +58,12 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(worker_commands.up)
-app.command()(worker_commands.worker)
-app.command()(worker_commands.scheduler)
-app.command("server")(worker_commands.serve)
+app.command(epilog=example("mainspring up --app jobs:app"))(worker_commands.up)
+app.command(epilog=example("mainspring worker --app jobs:app --queues mail,default --processes 2"))(
+    worker_commands.worker
+)
+app.command(epilog=example("mainspring scheduler --app jobs:app"))(worker_commands.scheduler)
+app.command("server", epilog=example("mainspring server --port 8080"))(worker_commands.serve)
 app.command(
     epilog=example(
         "mainspring login https://jobs.example.com --name production",
@@ -99,9 +102,15 @@ app.add_typer(queues, name="queues")
 app.add_typer(audit, name="audit")
 app.add_typer(admin, name="admin")
 app.add_typer(cron, name="cron")
+app.add_typer(config, name="config")
 
 
-@app.command()
+@app.callback()
+def take_config(config_file: ConfigFile = None) -> None:
+    """What every command takes; the option itself says which file is read."""
+
+
+@app.command(epilog=example("mainspring migrate", "mainspring migrate --check"))
 def migrate(
     is_check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit 1 if something is to do.")
@@ -137,7 +146,7 @@ async def _check(url: str) -> None:
         await migrations.check(connection)
 
 
-@app.command()
+@app.command(epilog=example("mainspring version"))
 def version() -> None:
     """Print the version."""
     output.console.print(__version__, highlight=False)
@@ -146,7 +155,7 @@ def version() -> None:
 def main() -> None:
     """Run the command line; every error of ours is one sentence, never a traceback."""
     try:
-        app()
+        app(prog_name="mainspring")
     except MainspringError as error:
         output.errors.print(Text.assemble(("error: ", "red"), str(error)), soft_wrap=True)
         sys.exit(1 if is_not_done(error) else 2)

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import os
 from collections.abc import Coroutine, Iterator
 from itertools import islice
 from pathlib import Path
@@ -9,6 +10,7 @@ import typer
 
 from mainspring import settings
 from mainspring.cli.output import AsJson, Sure
+from mainspring.domain.settings import PREFIX
 from mainspring.settings import Settings
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PAGE",
     "AsJson",
+    "ConfigFile",
     "DataDir",
     "DatabaseUrl",
     "JobNumber",
@@ -28,11 +31,25 @@ __all__ = [
 
 T = TypeVar("T")
 
+
+def _use_file(path: Path | None) -> Path | None:
+    """As if the environment named it, so that your app and processes of ours read it too."""
+    if path is not None:
+        os.environ[f"{PREFIX}CONFIG"] = str(path)
+    return path
+
+
 DatabaseUrl = Annotated[
     str | None,
     typer.Option(help="PostgreSQL URL; without one the embedded server is used."),
 ]
 DataDir = Annotated[Path | None, typer.Option(help="Where the embedded server keeps its data.")]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", is_eager=True, callback=_use_file, help="Settings file; mainspring.toml here."
+    ),
+]
 JobNumber = Annotated[int, typer.Argument(help="The job's id.", min=1)]
 Tenant = Annotated[str, typer.Option(help="Whose jobs and schedules.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")]
@@ -50,7 +67,7 @@ def first(found: Iterator[T], limit: int) -> list[T]:
 def make_settings(
     database_url: str | None, data_dir: Path | None, *, base: Settings | None = None, **flags: Any
 ) -> Settings:
-    """Flags first, then what `base` was made with, then the environment and the defaults."""
+    """Flags first, then what `base` was made with, then the environment, the file, the defaults."""
     flags |= {"database_url": database_url, "data_dir": data_dir}
     given = {name: value for name, value in flags.items() if value is not None}
     return settings.load(**{**(base.model_dump(exclude_unset=True) if base else {}), **given})

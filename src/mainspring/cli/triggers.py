@@ -17,7 +17,7 @@ from mainspring.cli.output import Out, ago, confirm, console, facts_table, span,
 from mainspring.cli.reaching import example, reaching
 from mainspring.cli.schedule_options import read_duration
 from mainspring.client import Client
-from mainspring.domain.errors import InvalidOption, InvalidTrigger
+from mainspring.domain.errors import InvalidOption
 from mainspring.domain.triggers import UnknownPaths
 
 triggers = typer.Typer(help="See and steer what turns events into jobs.", no_args_is_help=True)
@@ -173,8 +173,6 @@ def _read(options: dict[str, Any]) -> dict[str, Any]:
     given = {name: options[name] for name in _PLAIN if options[name] is not None}
     if options["payload"] is not None:
         given["payload"] = parse_payload(options["payload"])
-        if not isinstance(given["payload"], dict):
-            raise InvalidTrigger("payload", "must be a JSON object")
     if options["dedupe_window"] is not None:
         given["dedupe_window"] = read_duration("--dedupe-window", options["dedupe_window"])
     return given

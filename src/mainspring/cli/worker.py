@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,16 +18,18 @@ from mainspring.app import Mainspring
 from mainspring.cli import output
 from mainspring.cli.loading import load_app
 from mainspring.cli.login import local_profile
-from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
+from mainspring.cli.options import ConfigFile, DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate
 from mainspring.db.pool import display_url
 from mainspring.domain.errors import InputError
 from mainspring.domain.housekeeping import QUEUE
+from mainspring.domain.settings import unknown_variables
 from mainspring.domain.types import DEFAULT_QUEUE
 from mainspring.runtime import process, supervisor
 from mainspring.runtime.worker import Worker
 from mainspring.services import housekeeping
 from mainspring.services.tokens import log_out, open_console
+from mainspring.settings import NAMES
 from mainspring.telemetry import LogFormat
 
 _PROFILE_LIFE = timedelta(days=365)
@@ -61,6 +63,7 @@ def worker(
     log_format: Annotated[LogFormat, typer.Option(help="How log lines look.")] = LogFormat.TEXT,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Run jobs until SIGTERM or Ctrl-C."""
     telemetry.configure(log_format)
@@ -69,7 +72,7 @@ def worker(
         raise typer.Exit(asyncio.run(_supervise(command, processes, reload=reload)))
     app = load_app(app_reference) if app_reference else Mainspring()
     flags = {"concurrency": concurrency, "drain_seconds": drain_seconds}
-    app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
+    _configure(app, database_url, data_dir, **flags)
     try:
         _run(app, _chosen_queues(app, queues), with_scheduler=False)
     finally:
@@ -84,11 +87,12 @@ def scheduler(
     log_format: Annotated[LogFormat, typer.Option(help="How log lines look.")] = LogFormat.TEXT,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Fire schedules until SIGTERM or Ctrl-C; any number may run."""
     telemetry.configure(log_format)
     app = load_app(app_reference) if app_reference else Mainspring()
-    app.use(make_settings(database_url, data_dir, base=app.settings))
+    _configure(app, database_url, data_dir)
     try:
         _run(app, (), with_scheduler=True)
     finally:
@@ -105,12 +109,13 @@ def up(
     expose: Expose = False,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Start everything on this machine: the database, a server, a scheduler and a worker."""
     telemetry.configure()
     app = load_app(app_reference) if app_reference else Mainspring()
     flags = {"concurrency": concurrency, "host": host, "port": port}
-    app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
+    _configure(app, database_url, data_dir, **flags)
     try:
         server = _make_server(app, is_exposed=expose, takes_any_port=True)
         output.console.print(f"[bold]Mainspring {__version__}[/bold]")
@@ -132,17 +137,27 @@ def serve(
     log_format: Annotated[LogFormat, typer.Option(help="How log lines look.")] = LogFormat.TEXT,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C; any number may run."""
     telemetry.configure(log_format)
     app = load_app(app_reference) if app_reference else Mainspring()
-    app.use(make_settings(database_url, data_dir, base=app.settings, host=host, port=port))
+    _configure(app, database_url, data_dir, host=host, port=port)
     try:
         server = _make_server(app, is_exposed=expose)
         asyncio.run(_print_server(app, server))
         _run(app, (), with_scheduler=False, server=server)
     finally:
         app.close()
+
+
+def _configure(
+    app: Mainspring, database_url: str | None, data_dir: Path | None, **flags: Any
+) -> None:
+    """What was mistyped would otherwise be found out in the night."""
+    app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
+    for doubt in unknown_variables(os.environ, NAMES):
+        telemetry.event("setting_unknown", problem=doubt.message)
 
 
 def _make_server(app: Mainspring, *, is_exposed: bool, takes_any_port: bool = False) -> "Server":

@@ -92,6 +92,16 @@ def create(path: str, body: Any) -> Ask:
     return Ask("POST", path, body=body, headers={"Idempotency-Key": new_key()}, is_safe=True)
 
 
+def operation(action: str, said: Mapping[str, Any], *, dry_run: bool) -> Ask:
+    """A bulk operation; whatever is said besides `all` and `reason` is a filter."""
+    filters = given(**said)
+    body: dict[str, Any] = {"action": action, "filter": filters, "dry_run": dry_run}
+    for name in ("all", "reason"):
+        if name in filters:
+            body[name] = filters.pop(name)
+    return create("/jobs/bulk", body)
+
+
 def act(path: str, body: Any = None) -> Ask:
     """An action that does no more when it is asked for twice."""
     return Ask("POST", path, body=body, is_safe=True)

@@ -22,6 +22,7 @@ from mainspring.api.models.jobs import (
     StateModel,
     SummaryModel,
 )
+from mainspring.api.models.operations import BulkModel
 from mainspring.api.models.parts import Page
 from mainspring.api.models.schedules import (
     FilledModel,
@@ -33,7 +34,7 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
 )
 from mainspring.api.models.streams import WatchedModel
-from mainspring.client.asking import Ask, act, create, given, named, new_key
+from mainspring.client.asking import Ask, act, create, given, named, new_key, operation
 
 if TYPE_CHECKING:
     from mainspring.client.awaiting import AsyncClient
@@ -68,7 +69,7 @@ class Jobs(Noun):
     ) -> EnqueuedManyModel:
         """Enqueue jobs of one definition together: all or none."""
         body = {"definition": definition, "payloads": list(payloads), **given(**options)}
-        return await self._client.ask(Ask("POST", "/jobs/bulk", body=body), EnqueuedManyModel)
+        return await self._client.ask(Ask("POST", "/jobs/many", body=body), EnqueuedManyModel)
 
     def list(self, *, limit: int = 100, **filters: Any) -> AsyncIterator[JobModel]:
         """All jobs that pass, the newest first; `limit` is the size of a page."""
@@ -99,6 +100,10 @@ class Jobs(Noun):
 
     async def delete(self, job_id: int) -> None:
         await self._client.do(Ask("DELETE", f"/jobs/{job_id}"))
+
+    async def bulk(self, action: str, *, dry_run: bool = False, **said: Any) -> BulkModel:
+        """Cancel, retry or delete all jobs that pass the filters; a dry run counts them."""
+        return await self._client.ask(operation(action, said, dry_run=dry_run), BulkModel)
 
     async def summary(self, *, tenant: str | None = None) -> SummaryModel:
         return await self._client.ask(

@@ -2,7 +2,6 @@
 
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import AsyncConnection, Connection, ConnectionInfo
@@ -36,7 +35,13 @@ _KEEPALIVE = {
 # A server that does not answer, and a URL that is none.
 _UNUSABLE = (psycopg.OperationalError, psycopg.ProgrammingError)
 _MARKERS = ("FATAL:", "failed:")
-_PASSWORD = re.compile(r"(\bpassword\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)")
+_PASSWORD = re.compile(r"(\b(?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)")
+# To the last @, because a password that nobody encoded may hold anything.
+_USER_AND_PASSWORD = re.compile(r"(://[^:@/?#]*:).*@", re.DOTALL)
+_URLS = ("postgresql://", "postgres://")
+# What libpq quotes is a name here; elsewhere it may be a piece of a password.
+_NAMING = ("invalid URI query parameter", "invalid connection option")
+_BEFORE_A_QUOTE = re.compile(r'(?:[^"]|"[^"]")*')
 
 
 def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[str, Any]:
@@ -94,21 +99,41 @@ def with_options(url: str, options: str) -> str:
 
 def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
     """One sentence that names the server, the reason and the remedy, never the password."""
+    return DatabaseUnreachable(
+        f"cannot connect to {display_url(url)}: {url_problem(url) or _reason(error)}; check the "
+        "database URL (MAINSPRING_DATABASE_URL or --database-url) and that the server runs"
+    )
+
+
+def _reason(error: psycopg.Error) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if any(marker in line for marker in _MARKERS)]
     reason = (telling or lines or [type(error).__name__])[-1]
     for marker in _MARKERS:
         reason = reason.rpartition(marker)[2].strip()
-    return DatabaseUnreachable(
-        f"cannot connect to {display_url(url)}: {reason}; check the database URL "
-        "(MAINSPRING_DATABASE_URL or --database-url) and that the server runs"
-    )
+    return reason
+
+
+def url_problem(url: str) -> str | None:
+    """What keeps the URL, or key=value text, from being read; None if nothing does."""
+    try:
+        conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        said = str(error).strip()
+        if said.startswith(_NAMING):
+            return said
+        if not url.startswith(_URLS):
+            return "it is neither a postgresql:// URL nor key=value text"
+        return _unquoted(said)
+    return None
+
+
+def _unquoted(text: str) -> str:
+    """What stands before a quote of more than one character."""
+    found = _BEFORE_A_QUOTE.match(text)
+    return found[0].rstrip(" :") if found else ""
 
 
 def display_url(url: str) -> str:
     """The URL, or key=value text, without its password."""
-    without_query = _PASSWORD.sub(r"\1***", url)
-    parts = urlsplit(without_query)
-    if parts.password is None:
-        return without_query
-    return without_query.replace(f":{parts.password}@", ":***@", 1)
+    return _USER_AND_PASSWORD.sub(r"\1***@", _PASSWORD.sub(r"\1***", url))

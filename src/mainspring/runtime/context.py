@@ -1,11 +1,13 @@
 """What a handler that asks for `ctx` gets."""
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import orjson
+from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.domain.errors import InputError, InvalidPayload, LeaseLost
@@ -160,13 +162,23 @@ class Context:
         encoded = _encode("progress", asdict(Progress(current, total, message, data)))
         self._facilities.note_progress(self._job, redacted(encoded, self._job.redactor))
 
-    async def acheckpoint(self, data: Any) -> None:
-        """Store where a later attempt may start from; it is committed when this returns."""
+    async def acheckpoint(
+        self, data: Any, *, connection: AsyncConnection[Any] | None = None
+    ) -> None:
+        """Store where a later attempt may start from; it is committed when this returns, or with
+        the transaction of a psycopg connection of yours."""
         encoded = _encode("checkpoint", data).decode()
-        async with self._facilities.async_source.connection() as connection:
-            is_held = await attempts.save_checkpoint(connection, self._job.report, encoded)
+        async with self._lent(connection) as lent:
+            is_held = await attempts.save_checkpoint(lent, self._job.report, encoded)
         if not is_held:
             raise LeaseLost(self._job.id)
+
+    def _lent(
+        self, connection: AsyncConnection[Any] | None
+    ) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
+        if connection is not None:
+            return nullcontext(connection)
+        return self._facilities.async_source.connection()
 
     def checkpoint(self, data: Any) -> None:
         """The same for plain functions."""

@@ -16,8 +16,10 @@ from mainspring.domain.housekeeping import (
     report,
 )
 from mainspring.domain.jobs import Fail
+from mainspring.domain.operations import BULK
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.context import Context
+from mainspring.runtime.operations import Operator
 from mainspring.runtime.transactions import AsyncSource
 from mainspring.settings import Settings
 from mainspring.store import history
@@ -43,6 +45,7 @@ def handlers(facilities: Facilities, settings: Settings) -> dict[str, Handler]:
         (PRUNE_KEYS, housekeeper.prune_keys),
         (PRUNE_TABLE, housekeeper.prune_table),
         (VACUUM_CHECK, housekeeper.check_vacuum),
+        (BULK, Operator(facilities.async_source).run),
     )
     return {
         definition.key: Handler(definition, function, ExecutionMode.ASYNC, wants_context=True)

@@ -600,6 +600,54 @@ $$;
 
 COMMENT ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) IS 'Cancels what is live of a flow; says how many jobs that were.';
 
+CREATE FUNCTION mainspring.change_jobs(action text, job_ids bigint[], states mainspring.job_state[], tenant text, reason text, actor text, is_patient boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    held record;
+    missed record;
+    refusals text[];
+begin
+    perform set_config('mainspring.actor', change_jobs.actor, true);
+    select * into held from mainspring.hold_jobs(
+        change_jobs.job_ids, change_jobs.states, change_jobs.tenant, change_jobs.is_patient);
+    case change_jobs.action
+        when 'cancel' then
+            perform mainspring.stop_jobs(held.job_ids, change_jobs.reason);
+        when 'delete' then
+            perform mainspring.remove_jobs(held.job_ids, change_jobs.tenant);
+        when 'retry' then
+            refusals := array(select mainspring.try_put_back(job_id, change_jobs.tenant)
+                                from unnest(held.job_ids) as job_id);
+    end case;
+    perform mainspring.note_action(
+        change_jobs.tenant, change_jobs.action, 'job', job.job_id::text, change_jobs.reason,
+        jsonb_build_object('state', job.state),
+        case change_jobs.action
+            when 'cancel' then jsonb_build_object('state', case when job.state = 'running'
+                                                                then 'running' else 'canceled' end)
+            when 'retry' then (select jsonb_build_object('state', live.state)
+                                 from mainspring.jobs as live where live.job_id = job.job_id) end)
+       from unnest(held.job_ids, held.states, refusals) as job (job_id, state, refusal)
+      where job.refusal is null;
+    select array_agg(why.job_id) filter (where why.reason is null) as busy,
+           array_agg(why.reason) filter (where why.reason is not null) as reasons
+      into missed
+      from mainspring.why_not_held(
+          array(select unnest(change_jobs.job_ids) except select unnest(held.job_ids)),
+          change_jobs.states, change_jobs.tenant, change_jobs.is_patient) as why;
+    refusals := array_remove(refusals, null) || missed.reasons;
+    return jsonb_build_object(
+        'changed', cardinality(change_jobs.job_ids) - coalesce(cardinality(missed.busy), 0)
+                   - coalesce(cardinality(refusals), 0),
+        'busy', to_jsonb(coalesce(missed.busy, '{}')),
+        'skipped', coalesce((select jsonb_object_agg(told.reason, told.count) from (
+            select reason, count(*) as count from unnest(refusals) as reason group by reason
+            ) as told), '{}'));
+end
+$$;
+
 CREATE FUNCTION mainspring.check_condition_role() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -840,6 +888,9 @@ begin
     if wrong is not null then
         perform mainspring.refuse_schedule(wrong[1], wrong[2]);
     end if;
+    if mainspring.is_closed(schedule.definition) then
+        perform mainspring.refuse_schedule('definition', mainspring.why_closed(schedule.definition));
+    end if;
     perform mainspring.check_cron(schedule.cron, schedule.name);
     if not mainspring.is_zone(schedule.zone) then
         perform mainspring.refuse_schedule('zone', 'there is no time zone '
@@ -886,6 +937,8 @@ begin
             || given.parent::text || ', which is not the number of a step before it',
             '{"option": "steps"}');
     end loop;
+    perform mainspring.ensure_open(step.definition)
+       from mainspring.read_steps(steps, tenant) as step;
     for given in select step.*, d.key from mainspring.read_steps(steps, tenant) as step
                    left join mainspring.definitions as d on d.key = step.definition and d.is_active
                   where d.key is null or step.priority not between 0 and 1000
@@ -1335,46 +1388,17 @@ CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'defaul
 #variable_conflict use_column
 declare
     was mainspring.job_state := mainspring.visible_state(delete_job.job_id, tenant);
-    gone mainspring.jobs;
-    past mainspring.jobs_history;
 begin
-    delete from mainspring.jobs as job
-     where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
-       and job.state <> 'running'
-    returning * into gone;
-    if gone.slot_at is not null then
-        update mainspring.slots as slot
-           set run_state = 'canceled', finished_at = now(), reason = 'its job was deleted'
-         where slot.schedule_id = gone.schedule_id and slot.scheduled_for = gone.slot_at;
-        perform mainspring.release_turn(gone.schedule_id);
-    end if;
-    if gone.job_id is null then
-        delete from mainspring.jobs_history as job
-         where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
-        returning job.* into past;
-        perform mainspring.untally(past.tenant_id, past.state, past.finished_at);
-        if past.job_id is null then
-            if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
-                          and job.tenant_id = delete_job.tenant) then
-                perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
-                    || ' is running; it cannot become deleted', jsonb_build_object(
-                    'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
-            end if;
-            perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(delete_job.job_id::text, 'null'),
-                jsonb_build_object('job_id', delete_job.job_id));
+    if not exists (select from mainspring.remove_jobs(array[delete_job.job_id], tenant)) then
+        if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
+                      and job.tenant_id = delete_job.tenant) then
+            perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
+                || ' is running; it cannot become deleted', jsonb_build_object(
+                'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
         end if;
-    end if;
-    delete from mainspring.attempts as attempt where attempt.job_id = delete_job.job_id;
-    delete from mainspring.outputs as output where output.job_id = delete_job.job_id;
-    delete from mainspring.approvals as asked where asked.job_id = delete_job.job_id;
-    delete from mainspring.dependencies as d where d.job_id = delete_job.job_id;
-    if gone.limit_name is not null and gone.waits_for is null then
-        perform mainspring.wake_limits(gone.limit_name, gone.limit_key, gone.tenant_id);
-    end if;
-    if exists (select from mainspring.dependencies as d
-                where d.parent_id = delete_job.job_id and d.outcome is null) then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.refuse('MS030',
+            'there is no job ' || coalesce(delete_job.job_id::text, 'null'),
+            jsonb_build_object('job_id', delete_job.job_id));
     end if;
     perform mainspring.note_action(tenant, 'delete', 'job', delete_job.job_id::text, null,
         jsonb_build_object('state', was), null);
@@ -1682,6 +1706,7 @@ begin
             || coalesce(quote_literal(enqueue_job.definition), 'null'),
             jsonb_build_object('key', enqueue_job.definition));
     end if;
+    perform mainspring.ensure_open(enqueue_job.definition);
     perform mainspring.ensure_visible(tenant);
     if not exists (select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant) then
         perform mainspring.refuse('MS003', 'tenant does not exist: '
@@ -1935,6 +1960,17 @@ begin
         perform mainspring.refuse('MS070',
             'there is no flow ' || coalesce(flow_id::text, 'null'),
             jsonb_build_object('flow_id', flow_id));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.ensure_open(definition text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if mainspring.is_closed(definition) then
+        perform mainspring.refuse('MS003', 'definition ' || mainspring.why_closed(definition),
+            '{"option": "definition"}');
     end if;
 end
 $$;
@@ -2228,6 +2264,39 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainspring.job_state[], tenant text, is_patient boolean) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    -- Where there is nothing to be found is not looked.
+    is_live boolean := states && '{awaiting_approval,blocked,queued,running}';
+    has_ended boolean := states && '{succeeded,failed,dead_letter,canceled}';
+begin
+    if is_patient then
+        perform from mainspring.jobs as job where job.job_id = any (hold_jobs.job_ids) for update;
+        perform from mainspring.jobs_history as job
+          where has_ended and job.job_id = any (hold_jobs.job_ids) for update;
+    end if;
+    with live as (
+        select job.job_id, job.state from mainspring.jobs as job
+         where is_live and job.job_id = any (hold_jobs.job_ids)
+           and job.tenant_id = hold_jobs.tenant and job.state = any (hold_jobs.states)
+           and not (job.state = 'running' and job.cancel_requested_at is not null)
+           for update skip locked
+    ), past as (
+        select job.job_id, job.state from mainspring.jobs_history as job
+         where has_ended and job.job_id = any (hold_jobs.job_ids)
+           and job.tenant_id = hold_jobs.tenant and job.state = any (hold_jobs.states)
+           for update skip locked
+    )
+    select coalesce(array_agg(job.job_id order by job.job_id), '{}'),
+           coalesce(array_agg(job.state order by job.job_id), '{}')
+      into job_ids, states
+      from (select * from live union all select * from past) as job;
+end
+$$;
+
 CREATE FUNCTION mainspring.install_schedule(spec jsonb) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -2243,6 +2312,10 @@ begin
     return stored.schedule_id is not null;
 end
 $$;
+
+CREATE FUNCTION mainspring.is_closed(definition text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN COALESCE(((definition = 'mainspring.bulk'::text) OR ((definition ~~ 'mainspring.%'::text) AND (current_setting('role'::text) = 'mainspring_app'::text))), false);
 
 CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -2377,6 +2450,8 @@ CREATE TABLE mainspring.jobs (
     CONSTRAINT jobs_wait_as_they_say CHECK ((((state = 'awaiting_approval'::mainspring.job_state) = (NOT (waits_for IS DISTINCT FROM 'approval'::mainspring.waits_for))) AND ((state = 'blocked'::mainspring.job_state) = (NOT (waits_for IS DISTINCT FROM 'parents'::mainspring.waits_for)))))
 )
 WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_analyze_scale_factor='0.05', autovacuum_analyze_threshold='5000', autovacuum_vacuum_cost_delay='0');
+
+COMMENT ON COLUMN mainspring.jobs.origin IS 'What made the job, if not an enqueue: the slot of a schedule, or the start of a bulk operation.';
 
 CREATE FUNCTION mainspring.live_runs(schedule_id bigint) RETURNS bigint
     LANGUAGE sql STABLE
@@ -2647,7 +2722,7 @@ begin
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'call_function', 'enter', 'open_to_app', 'remove_limit', 'set_limit'])
+               'call_function', 'change_jobs', 'enter', 'open_to_app', 'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute opened.said;
@@ -2696,6 +2771,7 @@ CREATE FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant t
 #variable_conflict use_column
 begin
     perform mainspring.ensure_visible(tenant);
+    perform mainspring.ensure_open(prepare_bulk.definition);
     select d.version, coalesce(prepare_bulk.queue, d.queue),
            coalesce(prepare_bulk.priority, d.priority),
            coalesce(prepare_bulk.max_attempts, d.max_attempts), d.is_plain
@@ -2764,6 +2840,7 @@ begin
         new.limit_name := null;
     end if;
     new.is_plain := new.limit_name is null and new.approvals_needed = 0
+                    and new.key not like 'mainspring.%'
                     and not exists (select from mainspring.tenants as t
                                      where t.tenant_id = 'default' and t.max_running is not null);
     if tg_op = 'UPDATE' and new is not distinct from old then
@@ -2954,6 +3031,9 @@ begin
         perform mainspring.refuse('MS031', 'job ' || put_back.job_id || ' is ' || live_state
             || '; it cannot become queued', jsonb_build_object(
             'job_id', put_back.job_id, 'state', live_state, 'target', 'queued'));
+    end if;
+    if put_back.payload is not null then
+        perform mainspring.ensure_open(ended.definition);
     end if;
     perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
     -- Who edits a payload has seen a redacted one.
@@ -3181,6 +3261,61 @@ begin
             perform mainspring.wake_for(released);
         end loop;
     end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.remove_jobs(job_ids bigint[], tenant text) RETURNS TABLE(job_id bigint, state mainspring.job_state)
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    removed bigint[];
+    states mainspring.job_state[];
+    schedule_ids bigint[];
+begin
+    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+       from (select distinct job.limit_name, job.limit_key, job.tenant_id
+               from mainspring.jobs as job
+              where job.job_id = any (remove_jobs.job_ids)
+                and job.tenant_id = remove_jobs.tenant and job.state <> 'running'
+                and job.limit_name is not null and job.waits_for is null) as room;
+    with gone as (
+        delete from mainspring.jobs as job
+         where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
+           and job.state <> 'running'
+        returning job.job_id, job.state, job.schedule_id, job.slot_at
+    ), closed as (
+        update mainspring.slots as slot
+           set run_state = 'canceled', finished_at = now(), reason = 'its job was deleted'
+          from gone
+         where slot.schedule_id = gone.schedule_id and slot.scheduled_for = gone.slot_at
+    ), past as (
+        delete from mainspring.jobs_history as job
+         where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
+        returning job.job_id, job.state, job.tenant_id, job.finished_at
+    ), untallied as (
+        insert into mainspring.tally_changes (tenant_id, state, day, count)
+        select tenant_id, state, mainspring.day_of(finished_at), -count(*) from past
+         group by tenant_id, state, mainspring.day_of(finished_at)
+    ), every as (
+        select gone.job_id, gone.state, gone.schedule_id, gone.slot_at from gone
+        union all
+        select past.job_id, past.state, null, null from past
+    )
+    select array_agg(every.job_id), array_agg(every.state),
+           array_agg(distinct every.schedule_id) filter (where every.slot_at is not null)
+      into removed, states, schedule_ids
+      from every;
+    perform mainspring.release_turn(schedule_id) from unnest(schedule_ids) as schedule_id;
+    delete from mainspring.attempts as attempt where attempt.job_id = any (removed);
+    delete from mainspring.outputs as output where output.job_id = any (removed);
+    delete from mainspring.approvals as asked where asked.job_id = any (removed);
+    delete from mainspring.dependencies as d where d.job_id = any (removed);
+    if exists (select from mainspring.dependencies as d
+                where d.parent_id = any (removed) and d.outcome is null) then
+        perform pg_notify('mainspring', 'p:');
+    end if;
+    return query select * from unnest(removed, states);
 end
 $$;
 
@@ -3519,6 +3654,84 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.seek_jobs(room text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint, up_to bigint, ended_before timestamp with time zone, most_seen integer, most_found integer, OUT job_ids bigint[], OUT seen bigint, OUT edge bigint) RETURNS record
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    creator text := asked ->> 'created_by';
+    of_state mainspring.job_state := nullif(nullif(room, 'live'), 'ended');
+    last_seen bigint;
+begin
+    perform mainspring.ensure_visible(tenant);
+    with walked as materialized (
+        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
+                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+           from mainspring.jobs as job
+          where seek_jobs.room = 'live' and creator is null
+            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
+          order by job.job_id limit seek_jobs.most_seen)
+        union all
+        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
+                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+           from mainspring.jobs as job
+          where seek_jobs.room = 'live' and job.created_by = creator
+            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
+          order by job.job_id limit seek_jobs.most_seen)
+        union all
+        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
+                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+           from mainspring.jobs_history as job
+          where seek_jobs.room = 'ended' and creator is null and job.tenant_id = seek_jobs.tenant
+            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
+          order by job.job_id limit seek_jobs.most_seen)
+        union all
+        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
+                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+           from mainspring.jobs_history as job
+          where of_state is not null and creator is null and job.tenant_id = seek_jobs.tenant
+            and job.state = of_state and job.state <> 'succeeded'
+            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
+          order by job.job_id limit seek_jobs.most_seen)
+        union all
+        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
+                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+           from mainspring.jobs_history as job
+          where seek_jobs.room <> 'live' and job.created_by = creator
+            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
+          order by job.job_id limit seek_jobs.most_seen)
+    ), passing as (
+        select job.job_id from walked as job
+         where job.tenant_id = seek_jobs.tenant and job.state = any (seek_jobs.states)
+           and job.definition not like 'mainspring.%'
+           and (asked ->> 'definition' is null or job.definition = asked ->> 'definition')
+           and (asked ->> 'queue' is null or job.queue = asked ->> 'queue')
+           and (asked ->> 'tag' is null or asked ->> 'tag' = any (job.tags))
+           and (asked ->> 'source' is null
+                or mainspring.source_of(job.schedule_id, job.created_by) = asked ->> 'source')
+           and (asked ->> 'created_after' is null
+                or job.created_at >= (asked ->> 'created_after')::timestamptz)
+           and (asked ->> 'created_before' is null
+                or job.created_at < (asked ->> 'created_before')::timestamptz)
+           and (asked ->> 'error' is null
+                or strpos(lower(job.last_error), lower(asked ->> 'error')) > 0)
+           and (seek_jobs.ended_before is null or job.finished_at <= seek_jobs.ended_before)
+           and mainspring.is_own(job.created_by)
+         order by job.job_id limit seek_jobs.most_found
+    )
+    select coalesce((select array_agg(job_id order by job_id) from passing), '{}'), count(*),
+           max(job_id)
+      into job_ids, seen, last_seen
+      from walked;
+    edge := case when cardinality(job_ids) = most_found then job_ids[most_found]
+                 when seen = most_seen then last_seen end;
+end
+$$;
+
 CREATE FUNCTION mainspring.set_clock() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3593,19 +3806,32 @@ COMMENT ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_con
 CREATE FUNCTION mainspring.settle_cancel(job_id bigint) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
-#variable_conflict use_column
-declare
-    held mainspring.jobs;
 begin
-    select * into held from mainspring.jobs as job where job.job_id = settle_cancel.job_id;
+    return mainspring.settle_cancels(array[job_id]) > 0;
+end
+$$;
+
+CREATE FUNCTION mainspring.settle_cancels(job_ids bigint[]) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+declare
+    moved bigint;
+begin
+    -- Heard when the transaction is committed.
+    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+       from (select distinct job.limit_name, job.limit_key, job.tenant_id
+               from mainspring.jobs as job
+              where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
+                and job.cancel_requested_at is not null
+                and job.limit_name is not null and job.waits_for is null) as room;
     with ended as (
         delete from mainspring.jobs as job
-         where job.job_id = settle_cancel.job_id and job.state <> 'running'
+         where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
            and job.cancel_requested_at is not null
         returning job.*
     ), tallied as (
         insert into mainspring.tally_changes (tenant_id, state, count)
-        select tenant_id, 'canceled', 1 from ended
+        select tenant_id, 'canceled', count(*) from ended group by tenant_id
     )
     insert into mainspring.jobs_history (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
@@ -3617,17 +3843,13 @@ begin
            tenant_id, queue, definition, definition_version, payload, dedupe_key,
            correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by
       from ended;
-    if not found then
-        return false;
-    end if;
-    if held.limit_name is not null and held.waits_for is null then
-        perform mainspring.wake_limits(held.limit_name, held.limit_key, held.tenant_id);
-    end if;
-    if exists (select from mainspring.dependencies as d
-                where d.parent_id = settle_cancel.job_id and d.outcome is null) then
+    get diagnostics moved = row_count;
+    if moved > 0 and exists (
+        select from mainspring.dependencies as d
+         where d.parent_id = any (settle_cancels.job_ids) and d.outcome is null) then
         perform pg_notify('mainspring', 'p:');
     end if;
-    return true;
+    return moved;
 end
 $$;
 
@@ -3756,6 +3978,58 @@ CREATE FUNCTION mainspring.spread_by(schedule mainspring.schedules) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN ((schedule).cron ~* '(^|[\s,])h'::text) THEN (schedule).name ELSE NULL::text END;
 
+CREATE FUNCTION mainspring.start_bulk(action text, asked jsonb, reason text, tenant text DEFAULT 'default'::text, total bigint DEFAULT NULL::bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    defined mainspring.definitions;
+    member text := case when current_setting('role') = 'mainspring_app'
+                        then nullif(current_setting('mainspring.member', true), '') end;
+    meant jsonb := case when member is null then asked
+                        else asked || jsonb_build_object('created_by', member) end;
+    waits mainspring.waits_for;
+    started bigint;
+begin
+    perform mainspring.ensure_visible(tenant);
+    select * into defined from mainspring.definitions as d
+     where d.key = 'mainspring.bulk' and d.is_active;
+    if not found then
+        perform mainspring.refuse('MS010', 'no active definition has the key ''mainspring.bulk''',
+            '{"key": "mainspring.bulk"}');
+    end if;
+    if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
+    end if;
+    if action is null or action not in ('cancel', 'retry', 'delete') then
+        perform mainspring.refuse('MS003', 'action must be cancel, retry or delete',
+            '{"option": "action"}');
+    end if;
+    waits := case when defined.approvals_needed > 0 then 'approval'::mainspring.waits_for end;
+    insert into mainspring.jobs as job (
+        tenant_id, queue, definition, definition_version, priority, payload, max_attempts, state,
+        waits_for, origin)
+    values (
+        tenant, defined.queue, defined.key, defined.version, defined.priority,
+        jsonb_strip_nulls(jsonb_build_object(
+            'action', action, 'filter', meant, 'reason', reason, 'tenant', tenant,
+            'creator', member, 'actor', mainspring.actor(), 'total', total)),
+        defined.max_attempts, mainspring.state_of(waits), waits,
+        jsonb_build_object('operation', action))
+    returning job.job_id into started;
+    if waits = 'approval' then
+        perform mainspring.ask_approval(started, tenant, defined);
+    else
+        perform mainspring.announce(defined.queue, defined.priority, tenant, started, now());
+    end if;
+    perform mainspring.note_action(tenant, 'bulk_' || action, 'job', started::text, reason, null,
+        jsonb_build_object('filter', meant));
+    return started;
+end
+$$;
+
 CREATE FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb DEFAULT NULL::jsonb, definition text DEFAULT NULL::text, in_line boolean DEFAULT false, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) RETURNS record
     LANGUAGE plpgsql
     AS $$
@@ -3771,6 +4045,11 @@ begin
     if not found then
         outcome := 'failed';
         reason := 'no active definition has the key ' || quote_literal(wanted);
+        return;
+    end if;
+    if mainspring.is_closed(wanted) then
+        outcome := 'failed';
+        reason := 'definition ' || mainspring.why_closed(wanted);
         return;
     end if;
     if live >= schedule.max_running and schedule.overlap = 'skip' and in_line is not true then
@@ -3841,16 +4120,23 @@ begin
         end if;
         return final_state;
     end if;
+    perform mainspring.stop_jobs(array[stop_job.job_id], stop_job.reason);
+    return case when found_job.state = 'running' then 'running' else 'canceled' end;
+end
+$$;
+
+CREATE FUNCTION mainspring.stop_jobs(job_ids bigint[], reason text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
     update mainspring.jobs as job
        set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
-           last_error = stop_job.reason
-     where job.job_id = stop_job.job_id;
-    if found_job.state = 'running' then
-        perform pg_notify('mainspring', 'c:' || found_job.worker_id);
-        return 'running';
-    end if;
-    perform mainspring.settle_cancel(stop_job.job_id);
-    return 'canceled';
+           last_error = stop_jobs.reason
+     where job.job_id = any (stop_jobs.job_ids);
+    perform pg_notify('mainspring', 'c:' || running.worker_id)
+       from (select distinct job.worker_id from mainspring.jobs as job
+              where job.job_id = any (stop_jobs.job_ids) and job.state = 'running') as running;
+    perform mainspring.settle_cancels(stop_jobs.job_ids);
 end
 $$;
 
@@ -4113,6 +4399,25 @@ $$;
 
 COMMENT ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) IS 'Fires a schedule now, in a slot of its own; conditions are checked unless forced.';
 
+CREATE FUNCTION mainspring.try_put_back(job_id bigint, tenant text) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    if not exists (select from mainspring.jobs_history as job
+                    where job.job_id = try_put_back.job_id and job.dedupe_key is not null) then
+        perform mainspring.put_back(job_id, null, tenant);
+        return null;
+    end if;
+    begin
+        perform mainspring.put_back(job_id, null, tenant);
+        return null;
+    exception when sqlstate 'MS020' then
+        return 'dedupe_key_taken';
+    end;
+end
+$$;
+
 CREATE FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -4203,6 +4508,32 @@ begin
         perform pg_notify('mainspring', case when limit_name is null or octet_length(room) > 7000
                                              then 'l:' else 'l:' || room end);
     end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; ask for a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) ELSE ' is built in, and for operators only'::text END);
+
+CREATE FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) RETURNS TABLE(job_id bigint, reason text)
+    LANGUAGE plpgsql STABLE
+    AS $$
+#variable_conflict use_column
+begin
+    return query
+    select missing.job_id,
+           case when job.job_id is null then 'gone'
+                when job.state = 'running' and job.cancel_requested_at is not null
+                then 'already_asked'
+                when why_not_held.is_patient or job.state <> all (why_not_held.states)
+                then job.state::text end
+      from unnest(why_not_held.job_ids) as missing (job_id)
+      -- One by one: a join could read all jobs.
+      left join lateral (
+          select seen.job_id, seen.state, seen.cancel_requested_at
+            from mainspring.job_status as seen
+           where seen.job_id = missing.job_id and seen.tenant_id = why_not_held.tenant limit 1
+          ) as job on true;
 end
 $$;
 
@@ -4353,6 +4684,8 @@ begin
                    || 'event, or its first parts and .* such as provider.*, or * for all']
         when coalesce(trigger.definition, '') = ''
         then '{definition,must name what is to run}'
+        when mainspring.is_closed(trigger.definition)
+        then array['definition', mainspring.why_closed(trigger.definition)]
         when jsonb_typeof(trigger.payload) is distinct from 'object'
         then '{payload,must be a JSON object}'
         when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
@@ -5757,6 +6090,8 @@ REVOKE ALL ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text
 
 REVOKE ALL ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.change_jobs(action text, job_ids bigint[], states mainspring.job_state[], tenant text, reason text, actor text, is_patient boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.check_condition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_cron(expression text, spread_key text) FROM PUBLIC;
@@ -5843,6 +6178,8 @@ REVOKE ALL ON FUNCTION mainspring.ensure_caller(role text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_flow(flow_id bigint, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.ensure_open(definition text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_visible(tenant text) FROM PUBLIC;
@@ -5865,7 +6202,11 @@ REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) F
 
 REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT roomy_names text[], OUT roomy_places integer[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.install_schedule(spec jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.is_closed(definition text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
 
@@ -5939,6 +6280,8 @@ REVOKE ALL ON FUNCTION mainspring.reject(job_id bigint, reason text, tenant text
 
 REVOKE ALL ON FUNCTION mainspring.release_turn(schedule_id bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.remove_jobs(job_ids bigint[], tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.remove_limit(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) FROM PUBLIC;
@@ -5965,11 +6308,15 @@ REVOKE ALL ON FUNCTION mainspring.schemas_in(document jsonb, schema jsonb, path 
 
 REVOKE ALL ON FUNCTION mainspring.secret_paths(schema jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.seek_jobs(room text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint, up_to bigint, ended_before timestamp with time zone, most_seen integer, most_found integer, OUT job_ids bigint[], OUT seen bigint, OUT edge bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.set_clock() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.settle_cancel(job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.settle_cancels(job_ids bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.settle_parents(parents bigint[], most integer, OUT is_ours boolean, OUT settled integer) FROM PUBLIC;
 
@@ -5981,11 +6328,15 @@ REVOKE ALL ON FUNCTION mainspring.shown_value(value jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.spread_by(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.start_bulk(action text, asked jsonb, reason text, tenant text, total bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.state_of(waits mainspring.waits_for) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.stop_jobs(job_ids bigint[], reason text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -6003,6 +6354,8 @@ REVOKE ALL ON FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) FRO
 
 REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.try_put_back(job_id bigint, tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
@@ -6016,6 +6369,10 @@ REVOKE ALL ON FUNCTION mainspring.wake(queue text, due_at timestamp with time zo
 REVOKE ALL ON FUNCTION mainspring.wake_for(job mainspring.jobs) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wake_limits(limit_name text, limit_key text, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_closed(definition text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, payload text) FROM PUBLIC;
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -73,14 +74,18 @@ class JobQuery:
 
     def of(self, desk: Desk) -> JobFilter:
         """A member's own, whatever it asks for."""
-        if desk.creator is None:
-            return self.asked
-        if self.asked.created_by not in (None, desk.creator):
-            raise Forbidden(
-                "members see their own jobs only; an admin sees all: `mainspring admin jobs list`"
-            )
-        facts = {name: getattr(self.asked, name) for name in JobFilter.__dataclass_fields__}
-        return JobFilter(**{**facts, "created_by": desk.creator})
+        return own_jobs(desk, self.asked)
+
+
+def own_jobs(desk: Desk, asked: JobFilter) -> JobFilter:
+    """The filter, and for a member its own jobs alone."""
+    if desk.creator is None:
+        return asked
+    if asked.created_by not in (None, desk.creator):
+        raise Forbidden(
+            "members see their own jobs only; an admin sees all: `mainspring admin jobs list`"
+        )
+    return replace(asked, created_by=desk.creator)
 
 
 Filters = Annotated[JobQuery, Depends()]
@@ -119,7 +124,7 @@ async def enqueue(
     return reply(made, 201 if is_new else 200, {"Location": f"{desk.request.url.path}/{job_id}"})
 
 
-@router.post("/bulk", response_model=EnqueuedManyModel, status_code=201)
+@router.post("/many", response_model=EnqueuedManyModel, status_code=201)
 async def enqueue_many(desk: Writer, jobs: Annotated[NewJobs, Body()]) -> Response:
     """Enqueue many jobs of one definition; one whose dedupe key is taken is left out."""
     facts = jobs.given()

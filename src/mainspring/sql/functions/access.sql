@@ -164,7 +164,7 @@ begin
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'call_function', 'enter', 'open_to_app', 'remove_limit', 'set_limit'])
+               'call_function', 'change_jobs', 'enter', 'open_to_app', 'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute opened.said;

@@ -203,6 +203,7 @@ begin
         new.limit_name := null;
     end if;
     new.is_plain := new.limit_name is null and new.approvals_needed = 0
+                    and new.key not like 'mainspring.%'
                     and not exists (select from mainspring.tenants as t
                                      where t.tenant_id = 'default' and t.max_running is not null);
     if tg_op = 'UPDATE' and new is not distinct from old then

@@ -272,6 +272,8 @@ begin
             || given.parent::text || ', which is not the number of a step before it',
             '{"option": "steps"}');
     end loop;
+    perform mainspring.ensure_open(step.definition)
+       from mainspring.read_steps(steps, tenant) as step;
     for given in select step.*, d.key from mainspring.read_steps(steps, tenant) as step
                    left join mainspring.definitions as d on d.key = step.definition and d.is_active
                   where d.key is null or step.priority not between 0 and 1000

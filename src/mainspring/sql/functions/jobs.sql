@@ -291,6 +291,7 @@ begin
             || coalesce(quote_literal(enqueue_job.definition), 'null'),
             jsonb_build_object('key', enqueue_job.definition));
     end if;
+    perform mainspring.ensure_open(enqueue_job.definition);
     perform mainspring.ensure_visible(tenant);
     if not exists (select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant) then
         perform mainspring.refuse('MS003', 'tenant does not exist: '
@@ -462,6 +463,7 @@ as $$
 #variable_conflict use_column
 begin
     perform mainspring.ensure_visible(tenant);
+    perform mainspring.ensure_open(prepare_bulk.definition);
     select d.version, coalesce(prepare_bulk.queue, d.queue),
            coalesce(prepare_bulk.priority, d.priority),
            coalesce(prepare_bulk.max_attempts, d.max_attempts), d.is_plain
@@ -626,16 +628,25 @@ begin
         end if;
         return final_state;
     end if;
+    perform mainspring.stop_jobs(array[stop_job.job_id], stop_job.reason);
+    return case when found_job.state = 'running' then 'running' else 'canceled' end;
+end
+$$;
+
+-- Cancels live jobs whose rows the caller has locked; asks those that run to stop.
+create or replace function mainspring.stop_jobs(job_ids bigint[], reason text)
+returns void
+language plpgsql
+as $$
+begin
     update mainspring.jobs as job
        set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
-           last_error = stop_job.reason
-     where job.job_id = stop_job.job_id;
-    if found_job.state = 'running' then
-        perform pg_notify('mainspring', 'c:' || found_job.worker_id);
-        return 'running';
-    end if;
-    perform mainspring.settle_cancel(stop_job.job_id);
-    return 'canceled';
+           last_error = stop_jobs.reason
+     where job.job_id = any (stop_jobs.job_ids);
+    perform pg_notify('mainspring', 'c:' || running.worker_id)
+       from (select distinct job.worker_id from mainspring.jobs as job
+              where job.job_id = any (stop_jobs.job_ids) and job.state = 'running') as running;
+    perform mainspring.settle_cancels(stop_jobs.job_ids);
 end
 $$;
 
@@ -667,19 +678,34 @@ create or replace function mainspring.settle_cancel(job_id bigint)
 returns boolean
 language plpgsql
 as $$
-#variable_conflict use_column
-declare
-    held mainspring.jobs;
 begin
-    select * into held from mainspring.jobs as job where job.job_id = settle_cancel.job_id;
+    return mainspring.settle_cancels(array[job_id]) > 0;
+end
+$$;
+
+-- The same of many jobs; says how many it moved.
+create or replace function mainspring.settle_cancels(job_ids bigint[])
+returns bigint
+language plpgsql
+as $$
+declare
+    moved bigint;
+begin
+    -- Heard when the transaction is committed.
+    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+       from (select distinct job.limit_name, job.limit_key, job.tenant_id
+               from mainspring.jobs as job
+              where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
+                and job.cancel_requested_at is not null
+                and job.limit_name is not null and job.waits_for is null) as room;
     with ended as (
         delete from mainspring.jobs as job
-         where job.job_id = settle_cancel.job_id and job.state <> 'running'
+         where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
            and job.cancel_requested_at is not null
         returning job.*
     ), tallied as (
         insert into mainspring.tally_changes (tenant_id, state, count)
-        select tenant_id, 'canceled', 1 from ended
+        select tenant_id, 'canceled', count(*) from ended group by tenant_id
     )
     insert into mainspring.jobs_history (
         job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
@@ -691,17 +717,13 @@ begin
            tenant_id, queue, definition, definition_version, payload, dedupe_key,
            correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by
       from ended;
-    if not found then
-        return false;
-    end if;
-    if held.limit_name is not null and held.waits_for is null then
-        perform mainspring.wake_limits(held.limit_name, held.limit_key, held.tenant_id);
-    end if;
-    if exists (select from mainspring.dependencies as d
-                where d.parent_id = settle_cancel.job_id and d.outcome is null) then
+    get diagnostics moved = row_count;
+    if moved > 0 and exists (
+        select from mainspring.dependencies as d
+         where d.parent_id = any (settle_cancels.job_ids) and d.outcome is null) then
         perform pg_notify('mainspring', 'p:');
     end if;
-    return true;
+    return moved;
 end
 $$;
 
@@ -738,6 +760,9 @@ begin
         perform mainspring.refuse('MS031', 'job ' || put_back.job_id || ' is ' || live_state
             || '; it cannot become queued', jsonb_build_object(
             'job_id', put_back.job_id, 'state', live_state, 'target', 'queued'));
+    end if;
+    if put_back.payload is not null then
+        perform mainspring.ensure_open(ended.definition);
     end if;
     perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
     -- Who edits a payload has seen a redacted one.
@@ -826,6 +851,64 @@ $$;
 comment on function mainspring.retry is
     'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
 
+-- Removes those of the jobs that do not run, with all that belongs to them, whoever asks; gives the
+-- state that each was in. Nothing is written down.
+create or replace function mainspring.remove_jobs(job_ids bigint[], tenant text)
+returns table (job_id bigint, state mainspring.job_state)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    removed bigint[];
+    states mainspring.job_state[];
+    schedule_ids bigint[];
+begin
+    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+       from (select distinct job.limit_name, job.limit_key, job.tenant_id
+               from mainspring.jobs as job
+              where job.job_id = any (remove_jobs.job_ids)
+                and job.tenant_id = remove_jobs.tenant and job.state <> 'running'
+                and job.limit_name is not null and job.waits_for is null) as room;
+    with gone as (
+        delete from mainspring.jobs as job
+         where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
+           and job.state <> 'running'
+        returning job.job_id, job.state, job.schedule_id, job.slot_at
+    ), closed as (
+        update mainspring.slots as slot
+           set run_state = 'canceled', finished_at = now(), reason = 'its job was deleted'
+          from gone
+         where slot.schedule_id = gone.schedule_id and slot.scheduled_for = gone.slot_at
+    ), past as (
+        delete from mainspring.jobs_history as job
+         where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
+        returning job.job_id, job.state, job.tenant_id, job.finished_at
+    ), untallied as (
+        insert into mainspring.tally_changes (tenant_id, state, day, count)
+        select tenant_id, state, mainspring.day_of(finished_at), -count(*) from past
+         group by tenant_id, state, mainspring.day_of(finished_at)
+    ), every as (
+        select gone.job_id, gone.state, gone.schedule_id, gone.slot_at from gone
+        union all
+        select past.job_id, past.state, null, null from past
+    )
+    select array_agg(every.job_id), array_agg(every.state),
+           array_agg(distinct every.schedule_id) filter (where every.slot_at is not null)
+      into removed, states, schedule_ids
+      from every;
+    perform mainspring.release_turn(schedule_id) from unnest(schedule_ids) as schedule_id;
+    delete from mainspring.attempts as attempt where attempt.job_id = any (removed);
+    delete from mainspring.outputs as output where output.job_id = any (removed);
+    delete from mainspring.approvals as asked where asked.job_id = any (removed);
+    delete from mainspring.dependencies as d where d.job_id = any (removed);
+    if exists (select from mainspring.dependencies as d
+                where d.parent_id = any (removed) and d.outcome is null) then
+        perform pg_notify('mainspring', 'p:');
+    end if;
+    return query select * from unnest(removed, states);
+end
+$$;
+
 create or replace function mainspring.delete_job(job_id bigint, tenant text default 'default')
 returns void
 language plpgsql
@@ -835,46 +918,17 @@ as $$
 #variable_conflict use_column
 declare
     was mainspring.job_state := mainspring.visible_state(delete_job.job_id, tenant);
-    gone mainspring.jobs;
-    past mainspring.jobs_history;
 begin
-    delete from mainspring.jobs as job
-     where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
-       and job.state <> 'running'
-    returning * into gone;
-    if gone.slot_at is not null then
-        update mainspring.slots as slot
-           set run_state = 'canceled', finished_at = now(), reason = 'its job was deleted'
-         where slot.schedule_id = gone.schedule_id and slot.scheduled_for = gone.slot_at;
-        perform mainspring.release_turn(gone.schedule_id);
-    end if;
-    if gone.job_id is null then
-        delete from mainspring.jobs_history as job
-         where job.job_id = delete_job.job_id and job.tenant_id = delete_job.tenant
-        returning job.* into past;
-        perform mainspring.untally(past.tenant_id, past.state, past.finished_at);
-        if past.job_id is null then
-            if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
-                          and job.tenant_id = delete_job.tenant) then
-                perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
-                    || ' is running; it cannot become deleted', jsonb_build_object(
-                    'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
-            end if;
-            perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(delete_job.job_id::text, 'null'),
-                jsonb_build_object('job_id', delete_job.job_id));
+    if not exists (select from mainspring.remove_jobs(array[delete_job.job_id], tenant)) then
+        if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
+                      and job.tenant_id = delete_job.tenant) then
+            perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
+                || ' is running; it cannot become deleted', jsonb_build_object(
+                'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
         end if;
-    end if;
-    delete from mainspring.attempts as attempt where attempt.job_id = delete_job.job_id;
-    delete from mainspring.outputs as output where output.job_id = delete_job.job_id;
-    delete from mainspring.approvals as asked where asked.job_id = delete_job.job_id;
-    delete from mainspring.dependencies as d where d.job_id = delete_job.job_id;
-    if gone.limit_name is not null and gone.waits_for is null then
-        perform mainspring.wake_limits(gone.limit_name, gone.limit_key, gone.tenant_id);
-    end if;
-    if exists (select from mainspring.dependencies as d
-                where d.parent_id = delete_job.job_id and d.outcome is null) then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.refuse('MS030',
+            'there is no job ' || coalesce(delete_job.job_id::text, 'null'),
+            jsonb_build_object('job_id', delete_job.job_id));
     end if;
     perform mainspring.note_action(tenant, 'delete', 'job', delete_job.job_id::text, null,
         jsonb_build_object('state', was), null);

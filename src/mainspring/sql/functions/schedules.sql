@@ -177,6 +177,9 @@ begin
     if wrong is not null then
         perform mainspring.refuse_schedule(wrong[1], wrong[2]);
     end if;
+    if mainspring.is_closed(schedule.definition) then
+        perform mainspring.refuse_schedule('definition', mainspring.why_closed(schedule.definition));
+    end if;
     perform mainspring.check_cron(schedule.cron, schedule.name);
     if not mainspring.is_zone(schedule.zone) then
         perform mainspring.refuse_schedule('zone', 'there is no time zone '
@@ -519,6 +522,11 @@ begin
     if not found then
         outcome := 'failed';
         reason := 'no active definition has the key ' || quote_literal(wanted);
+        return;
+    end if;
+    if mainspring.is_closed(wanted) then
+        outcome := 'failed';
+        reason := 'definition ' || mainspring.why_closed(wanted);
         return;
     end if;
     if live >= schedule.max_running and schedule.overlap = 'skip' and in_line is not true then

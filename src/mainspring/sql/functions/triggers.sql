@@ -25,6 +25,8 @@ begin
                    || 'event, or its first parts and .* such as provider.*, or * for all']
         when coalesce(trigger.definition, '') = ''
         then '{definition,must name what is to run}'
+        when mainspring.is_closed(trigger.definition)
+        then array['definition', mainspring.why_closed(trigger.definition)]
         when jsonb_typeof(trigger.payload) is distinct from 'object'
         then '{payload,must be a JSON object}'
         when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')

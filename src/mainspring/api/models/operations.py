@@ -1,0 +1,47 @@
+"""Bulk operations in requests and answers."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mainspring.api.models.parts import Answer, Body, IdOut, InstantIn, LongText, Text
+from mainspring.domain.jobs import JobFilter
+from mainspring.domain.operations import BulkAction
+from mainspring.domain.types import JobSource, JobState
+
+
+class FilterIn(Body):
+    """Which jobs are meant, by the same words as in a job list."""
+
+    status: Annotated[JobState, Field(strict=False)] | None = None
+    source: Annotated[JobSource, Field(strict=False)] | None = None
+    definition: Text | None = None
+    queue: Text | None = None
+    tag: Text | None = None
+    created_after: InstantIn | None = None
+    created_before: InstantIn | None = None
+    error: Text | None = Field(None, description="A part of the last error.")
+    created_by: Text | None = Field(None, description="Who enqueued them.")
+
+    def read(self) -> JobFilter:
+        facts = self.given()
+        state = facts.pop("status", None)
+        return JobFilter(state=None if state is None else JobState(state), **facts)
+
+
+class Bulk(Body):
+    """What to do to all jobs that pass a filter."""
+
+    action: Annotated[BulkAction, Field(strict=False)]
+    filter: FilterIn | None = None
+    all: bool = Field(False, description="Said in place of a filter, it means every job.")
+    reason: LongText = ""
+    dry_run: bool = Field(False, description="Only count the jobs that pass.")
+
+
+class BulkModel(Answer):
+    """How many jobs pass, and the job that carries the operation out, unless it is a dry run."""
+
+    job_id: IdOut | None = None
+    count: int
+    is_exact: bool = Field(description="False if there are more than were looked at.")

@@ -1,0 +1,57 @@
+"""/jobs/bulk: cancel, retry or delete jobs by filter."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Response
+
+from mainspring.api.bodies import JsonRoute
+from mainspring.api.desks import Desk, writing
+from mainspring.api.models.operations import Bulk, BulkModel
+from mainspring.api.replies import JSON
+from mainspring.api.routes.jobs import own_jobs
+from mainspring.api.routes.parameters import IdempotencyKey, once
+from mainspring.db.access import Database
+from mainspring.domain.jobs import JobFilter
+from mainspring.domain.operations import BulkAction, Operation, ensure_sensible
+from mainspring.services import operations
+
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
+
+Writer = Annotated[Desk, Depends(writing("jobs"))]
+
+
+@router.post(
+    "/bulk",
+    response_model=BulkModel,
+    status_code=202,
+    responses={200: {"model": BulkModel, "description": "A dry run."}},
+)
+async def bulk(
+    desk: Writer, asked: Annotated[Bulk, Body()], idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Cancel, retry or delete all jobs that pass, by a job of its own, or count them."""
+    operation = _operation(desk, asked)
+    if asked.dry_run:
+        counted = await operations.count(desk.database, operation)
+        return _reply(BulkModel(count=counted.count, is_exact=counted.is_exact), 200)
+    await desk.reception.install()
+
+    async def start(database: Database) -> Response:
+        job_id, counted = await operations.start(database, operation)
+        made = BulkModel(job_id=job_id, count=counted.count, is_exact=counted.is_exact)
+        return _reply(made, 202)
+
+    return await once(desk, idempotency_key, start)
+
+
+def _operation(desk: Desk, asked: Bulk) -> Operation:
+    meant = asked.filter.read() if asked.filter else JobFilter()
+    ensure_sensible(asked.action, meant, is_all=asked.all)
+    reason: str | None = asked.reason or None
+    if reason is None and asked.action is BulkAction.CANCEL:
+        reason = f"canceled by {desk.caller.actor}"
+    return Operation(asked.action, own_jobs(desk, meant), desk.tenant_id, reason=reason)
+
+
+def _reply(model: BulkModel, status: int) -> Response:
+    return Response(model.model_dump_json(exclude_none=True), status, media_type=JSON)

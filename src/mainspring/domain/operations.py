@@ -1,0 +1,232 @@
+"""Bulk operations: cancel, retry or delete jobs by filter. Each is a job itself, of a definition
+that is built in.
+
+Jobs are looked for room by room, in the order of their ids: what is live, what has ended, or what
+has ended in one state without success. How far an operation is, is its `Sweep`, which is also the
+checkpoint of its job.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+from mainspring.domain.definitions import BUILT_IN, Definition
+from mainspring.domain.errors import InvalidOption
+from mainspring.domain.housekeeping import QUEUE
+from mainspring.domain.jobs import FINAL_STATES, LIVE_STATES, MOVES, JobFilter
+from mainspring.domain.types import JobSource, JobState, TenantId
+
+LIVE: Final = "live"
+ENDED: Final = "ended"
+CHANGED_MEANWHILE: Final = "changed_meanwhile"
+"""Why a job was skipped that passed when all were counted, and no longer when its turn came."""
+
+
+class BulkAction(StrEnum):
+    """What is done to every job that passes."""
+
+    CANCEL = "cancel"
+    RETRY = "retry"
+    DELETE = "delete"
+
+
+STATES: Final[Mapping[BulkAction, tuple[JobState, ...]]] = MappingProxyType(
+    {
+        BulkAction.CANCEL: tuple(each for each in JobState if JobState.CANCELED in MOVES[each]),
+        BulkAction.RETRY: tuple(
+            each for each in JobState if each in FINAL_STATES and JobState.QUEUED in MOVES[each]
+        ),
+        BulkAction.DELETE: tuple(each for each in JobState if each is not JobState.RUNNING),
+    }
+)
+"""The states that a job can be in for each."""
+
+_DONE = {
+    BulkAction.CANCEL: "canceled",
+    BulkAction.RETRY: "retried",
+    BulkAction.DELETE: "deleted",
+}
+
+BULK = Definition(
+    key=f"{BUILT_IN}bulk",
+    queue=QUEUE,
+    timeout=timedelta(days=1),
+    # What fails is a batch that met another transaction; the next attempt goes on behind the last.
+    max_attempts=10,
+    description="Cancels, retries or deletes jobs by filter; started by POST /api/v1/jobs/bulk",
+    arg_schema={
+        "type": "object",
+        "properties": {
+            "action": {"enum": list(BulkAction)},
+            "filter": {"type": "object"},
+            "reason": {"type": "string"},
+            "tenant": {"type": "string"},
+            "creator": {"type": "string", "description": "whose jobs alone, for a member"},
+            "actor": {"type": "string", "description": "who asked for it"},
+            "total": {"type": "integer", "description": "how many passed, if all were counted"},
+        },
+        "required": ["action", "filter", "tenant", "actor"],
+        "additionalProperties": False,
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is to be done, to which jobs, and in whose name."""
+
+    action: BulkAction
+    asked: JobFilter
+    tenant_id: TenantId
+    reason: str | None = None
+    actor: str = ""
+    total: int | None = None
+    started_at: datetime | None = None
+
+    @property
+    def states(self) -> tuple[JobState, ...]:
+        return STATES[self.action] if self.asked.state is None else (self.asked.state,)
+
+    @property
+    def rooms(self) -> tuple[str, ...]:
+        """Where jobs in these states are, in the order they are looked for."""
+        live = (LIVE,) if LIVE_STATES.intersection(self.states) else ()
+        ended = [state for state in self.states if state in FINAL_STATES]
+        if ended and (JobState.SUCCEEDED in ended or self.asked.created_by is not None):
+            return (*live, ENDED)
+        return (*live, *ended)
+
+    @property
+    def ended_before(self) -> datetime | None:
+        """What was put back and fails once more is not put back a second time."""
+        return self.started_at if self.action is BulkAction.RETRY else None
+
+
+def ensure_sensible(action: BulkAction, asked: JobFilter, *, is_all: bool) -> None:
+    """Refuse a filter that means every job without saying so, or none."""
+    if asked == JobFilter() and not is_all:
+        raise InvalidOption(
+            "filter", f'is empty; say "all": true if every job is to be {_DONE[action]}'
+        )
+    if asked != JobFilter() and is_all:
+        raise InvalidOption("all", "and a filter exclude each other; give one")
+    if asked.state is not None and asked.state not in STATES[action]:
+        raise InvalidOption(
+            "status",
+            f"{asked.state} does not go with {action}: such jobs cannot be {_DONE[action]}; "
+            f"choose {_listed(STATES[action])}, or leave it out",
+        )
+    if asked.definition is not None and asked.definition.startswith(BUILT_IN):
+        raise InvalidOption(
+            "definition",
+            f"{asked.definition} is built in, and its jobs are left alone; "
+            f"{action} them one by one",
+        )
+    after, before = asked.created_after, asked.created_before
+    if after is not None and before is not None and after >= before:
+        raise InvalidOption("created_after", "is not before created_before; no job can pass")
+
+
+def _listed(states: tuple[JobState, ...]) -> str:
+    return f"{', '.join(states[:-1])} or {states[-1]}"
+
+
+def write_filter(asked: JobFilter) -> dict[str, Any]:
+    """As it is kept in a payload, with the names of the API."""
+    facts = {name: value for name, value in asdict(asked).items() if value is not None}
+    if "state" in facts:
+        facts["status"] = facts.pop("state")
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else str(value)
+        for name, value in facts.items()
+    }
+
+
+def read_operation(
+    payload: Mapping[str, Any], *, tenant_id: TenantId, started_at: datetime
+) -> Operation:
+    """What a payload says that `start_bulk` has written."""
+    facts = dict(payload["filter"])
+    if "status" in facts:
+        facts["state"] = JobState(facts.pop("status"))
+    if "source" in facts:
+        facts["source"] = JobSource(facts["source"])
+    for name in ("created_after", "created_before"):
+        if name in facts:
+            facts[name] = datetime.fromisoformat(facts[name])
+    if "creator" in payload:
+        facts["created_by"] = payload["creator"]
+    return Operation(
+        BulkAction(payload["action"]),
+        JobFilter(**facts),
+        tenant_id,
+        reason=payload.get("reason"),
+        actor=payload["actor"],
+        total=payload.get("total"),
+        started_at=started_at,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What came of a batch; `busy` are jobs that someone else held."""
+
+    changed: int
+    skipped: Mapping[str, int]
+    busy: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """How far an operation is: the room, the last id seen in it, and what came of it so far."""
+
+    room: int = 0
+    after: int = 0
+    changed: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    busy: tuple[int, ...] = ()
+    total: int | None = None
+
+    @classmethod
+    def read(cls, saved: Mapping[str, Any]) -> "Sweep":
+        return cls(**{**saved, "busy": tuple(saved["busy"])})
+
+    @property
+    def done(self) -> int:
+        return self.changed + sum(self.skipped.values())
+
+    def moved(self, edge: int | None) -> "Sweep":
+        """Behind the last that was looked at; at the beginning of the next room if that was all."""
+        if edge is None:
+            return replace(self, room=self.room + 1, after=0)
+        return replace(self, after=edge)
+
+    def noted(self, change: Change) -> "Sweep":
+        skipped = dict(self.skipped)
+        for reason, count in change.skipped.items():
+            skipped[reason] = skipped.get(reason, 0) + count
+        return replace(
+            self,
+            changed=self.changed + change.changed,
+            skipped=skipped,
+            busy=(*self.busy, *change.busy),
+        )
+
+    def without_first(self) -> "Sweep":
+        return replace(self, busy=self.busy[1:])
+
+    def ended(self) -> "Sweep":
+        """All that was counted is accounted for."""
+        missing = (self.total or 0) - self.done
+        return self.noted(Change(0, {CHANGED_MEANWHILE: missing})) if missing > 0 else self
+
+    def result(self, action: BulkAction) -> dict[str, Any]:
+        return {
+            "action": action,
+            "changed": self.changed,
+            "skipped": sum(self.skipped.values()),
+            "reasons": dict(self.skipped),
+        }

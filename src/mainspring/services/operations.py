@@ -1,0 +1,44 @@
+"""Use cases of bulk operations: count what they would be about, and start them."""
+
+from dataclasses import dataclass, replace
+
+from mainspring.db.access import Database
+from mainspring.domain.operations import Operation
+from mainspring.domain.types import JobId
+from mainspring.store import operations as store
+from mainspring.store.operations import Found, Place
+
+# What a count looks at; some hundred milliseconds.
+_MOST_SEEN = 100_000
+_SEEN_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many jobs pass; at least so many if there were more than could be looked at."""
+
+    count: int
+    is_exact: bool
+
+
+async def count(database: Database, operation: Operation) -> Count:
+    """How many jobs the operation would be about now."""
+    passing, left = 0, _MOST_SEEN
+    for room in operation.rooms:
+        after: int | None = 0
+        while after is not None:
+            if left <= 0:
+                return Count(passing, is_exact=False)
+            place = Place(room, after, most_seen=min(left, _SEEN_AT_ONCE))
+            (row,) = await database.arun(store.count_jobs(operation, place))
+            found = Found(*row)
+            passing, left, after = passing + found.jobs, left - found.seen, found.edge
+    return Count(passing, is_exact=True)
+
+
+async def start(database: Database, operation: Operation) -> tuple[JobId, Count]:
+    """The job that carries it out, in the name of whoever is let into the database."""
+    counted = await count(database, operation)
+    total = counted.count if counted.is_exact else None
+    ((job_id,),) = await database.arun(store.start_bulk(replace(operation, total=total)))
+    return JobId(job_id), counted

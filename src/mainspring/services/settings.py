@@ -1,0 +1,208 @@
+"""Settings looked at before anything starts: what counts, and all that is wrong or doubtful."""
+
+import ipaddress
+import os
+import shlex
+import socket
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from mainspring.db import migrate, pool
+from mainspring.db.access import Database
+from mainspring.db.embedded import programs
+from mainspring.db.pool import display_url, url_problem
+from mainspring.domain import settings as rules
+from mainspring.domain.database_errors import EmbeddedServerMissing
+from mainspring.domain.errors import MainspringError, SettingsError
+from mainspring.domain.secret_paths import REDACTED
+from mainspring.domain.settings import Finding, Level, Origin, error, variable, warning
+from mainspring.settings import (
+    NAMES,
+    Settings,
+    Sources,
+    gather,
+    given,
+    range_of,
+    read_environment,
+    settle,
+)
+from mainspring.settings_file import SettingsFile, find
+
+_URLS = ("database_url", "condition_database_url")
+_OTHERS_READ = 0o077
+_OTHERS_WRITE = 0o022
+_ANYONE_WRITES = 0o002
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A setting as people may see it."""
+
+    key: str
+    value: str | float | None
+    origin: Origin
+    range: str
+    meaning: str
+
+
+def entries(**flags: Any) -> list[Entry]:
+    """All settings with what counts; raises SettingsError if one is wrong."""
+    sources = gather(**flags)
+    settings, winners = settle(sources), sources.winners()
+    return [
+        Entry(
+            key=name,
+            value=shown(name, getattr(settings, name)),
+            origin=winners[name].origin if name in winners else Origin.DEFAULT,
+            range=range_of(name),
+            meaning=fact.description or "",
+        )
+        for name, fact in Settings.model_fields.items()
+    ]
+
+
+def shown(name: str, value: Any) -> str | float | None:
+    """A value without what is secret in it, and without what would upset a terminal."""
+    if isinstance(value, SecretStr):
+        return REDACTED if value.get_secret_value() else ""
+    if name in _URLS and value is not None:
+        return REDACTED if url_problem(value) else _printable(display_url(value))
+    return _printable(str(value)) if isinstance(value, str | Path) else value
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
+def check(**flags: Any) -> list[Finding]:
+    """Everything that is wrong, then everything that is doubtful; connects to nothing."""
+    sources, found = _read(flags)
+    settings = sources.usable()
+    found += sources.all_problems()
+    found += _wrong_urls(settings)
+    found += _missing_packages(settings)
+    found += _wrong_directories(settings.command_paths)
+    found += _wrong_host(settings.host)
+    found += rules.unknown_variables(os.environ, NAMES)
+    found += _empty_urls(sources)
+    found += file_doubts(sources.file)
+    found += rules.doubts(settings.model_dump())
+    return sorted(found, key=lambda finding: finding.level is not Level.ERROR)
+
+
+async def check_connections(**flags: Any) -> list[Finding]:
+    """Whether the databases answer, are new enough and migrated; starts the embedded one."""
+    sources, _ = _read(flags)
+    settings = sources.usable()
+    database = Database(settings)
+    found: list[Finding] = []
+    try:
+        await _ensure_ready(database)
+    except MainspringError as problem:
+        found.append(error(str(problem), "database_url"))
+    finally:
+        database.close()
+    if settings.condition_database_url is not None:
+        try:
+            await (await _connect(settings, settings.condition_database_url)).close()
+        except MainspringError as problem:
+            found.append(error(str(problem), "condition_database_url"))
+    return found
+
+
+async def _ensure_ready(database: Database) -> None:
+    async with await _connect(database.settings, database.url) as connection:
+        await migrate.check(connection)
+
+
+async def _connect(settings: Settings, url: str) -> Any:
+    return await pool.connect(url, name="mainspring check", use_pooler=settings.use_pooler)
+
+
+def _read(flags: dict[str, Any]) -> tuple[Sources, list[Finding]]:
+    """The sources, without a file that cannot be read."""
+    try:
+        return gather(**flags), []
+    except SettingsError as problem:
+        path, _ = find()
+        nothing = SettingsFile(path, {}, None)
+        return Sources(given(flags), read_environment(), nothing), [error(str(problem))]
+
+
+def _wrong_urls(settings: Settings) -> Iterator[Finding]:
+    for name in _URLS:
+        url = getattr(settings, name)
+        if url is not None and (problem := url_problem(url)) is not None:
+            yield error(f"setting {name} cannot be read: {problem}", name)
+
+
+def _missing_packages(settings: Settings) -> Iterator[Finding]:
+    if settings.encryption_keys.get_secret_value() and find_spec("cryptography") is None:
+        said = "encryption_keys needs a package; run `pip install 'mainspring[encryption]'`"
+        yield error(said, "encryption_keys")
+    if settings.database_url is None:
+        try:
+            programs.installation()
+        except EmbeddedServerMissing as problem:
+            yield error(str(problem), "database_url")
+
+
+def _wrong_directories(paths: Iterable[Path]) -> Iterator[Finding]:
+    key = "command_directories"
+    for path in paths:
+        try:
+            mode = path.stat().st_mode
+            is_folder = path.is_dir()
+        except OSError as problem:
+            yield error(f"{key}: {path} cannot be used: {problem.strerror}", key)
+            continue
+        if not is_folder:
+            yield error(f"{key}: {path} is not a directory", key)
+        elif mode & _ANYONE_WRITES:
+            yield warning(f"{key}: anyone may put programs into {path}, and jobs may run them", key)
+        if not path.is_absolute():
+            yield warning(f"{key}: {path} depends on the directory a worker is started in", key)
+
+
+def _wrong_host(host: str) -> Iterator[Finding]:
+    """A name is looked up, as the server would."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        try:
+            socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, ValueError):
+            yield error(f"setting host: {host!r} is no address of this machine", "host")
+
+
+def _empty_urls(sources: Sources) -> Iterator[Finding]:
+    for name in _URLS:
+        if sources.environment.get(name) == "":
+            yield warning(f"{variable(name)} is set and empty, which is as good as none", name)
+
+
+def file_doubts(file: SettingsFile) -> Iterator[Finding]:
+    """What others can do with the file."""
+    if file.mode is None:
+        return
+    name = shlex.quote(str(file.path))
+    secret = [key for key, value in file.values.items() if _is_secret(key, value)]
+    if secret and file.mode & _OTHERS_READ:
+        said = f"{file.path} holds {secret[0]}, and others may read it; run `chmod 600 {name}`"
+        yield warning(said, secret[0])
+    if file.mode & _OTHERS_WRITE:
+        said = f"others may change {file.path}, and so what runs here; run `chmod go-w {name}`"
+        yield warning(said)
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    if key in _URLS:
+        return isinstance(value, str) and shown(key, value) != value
+    return key == "encryption_keys" and bool(value)

@@ -1,0 +1,106 @@
+"""Statements of bulk operations."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from psycopg import AsyncConnection
+
+from mainspring.db.arrays import IntegerArray
+from mainspring.db.calls import Call
+from mainspring.db.statements import load
+from mainspring.domain.operations import Change, Operation, read_operation, write_filter
+from mainspring.domain.types import JobId, TenantId
+
+_STATEMENTS = load("operations")
+_LAST_ID = 2**63 - 1
+
+
+class Place(NamedTuple):
+    """Where jobs are looked for: behind an id, up to another, and how many at the most."""
+
+    room: str
+    behind: int = 0
+    up_to: int = _LAST_ID
+    most_seen: int = 5000
+
+
+class Found(NamedTuple):
+    """Jobs that pass, or how many; and the id to go on behind, None when all have been seen."""
+
+    jobs: Any
+    seen: int
+    edge: int | None
+
+
+def start_bulk(operation: Operation) -> Call:
+    """The row is (job_id,)."""
+    return Call(
+        _STATEMENTS["start_bulk"].sql,
+        {
+            "action": str(operation.action),
+            "asked": _filter(operation),
+            "reason": operation.reason,
+            "tenant_id": operation.tenant_id,
+            "total": operation.total,
+        },
+    )
+
+
+def count_jobs(operation: Operation, place: Place) -> Call:
+    """The row is that of a `Found`."""
+    return Call(_STATEMENTS["count_jobs"].sql, _sought(operation, place))
+
+
+async def get_operation(connection: AsyncConnection[Any], job_id: JobId) -> Operation | None:
+    """None if nobody asked for it in the one way that there is."""
+    cursor = await connection.execute(_STATEMENTS["get_operation"].sql, {"job_id": job_id})
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    payload, started_at, tenant_id = row
+    return read_operation(payload, tenant_id=TenantId(tenant_id), started_at=started_at)
+
+
+async def seek_jobs(
+    connection: AsyncConnection[Any], operation: Operation, place: Place, *, most_found: int
+) -> Found:
+    params = {**_sought(operation, place), "most_found": most_found}
+    cursor = await connection.execute(_STATEMENTS["seek_jobs"].sql, params)
+    (row,) = await cursor.fetchall()
+    return Found(*row)
+
+
+async def change_jobs(
+    connection: AsyncConnection[Any],
+    operation: Operation,
+    job_ids: Sequence[int],
+    *,
+    is_patient: bool,
+) -> Change:
+    params = {
+        "action": str(operation.action),
+        "job_ids": IntegerArray(job_ids),
+        "states": [str(state) for state in operation.states],
+        "tenant_id": operation.tenant_id,
+        "reason": operation.reason,
+        "actor": operation.actor,
+        "is_patient": is_patient,
+    }
+    cursor = await connection.execute(_STATEMENTS["change_jobs"].sql, params)
+    ((told,),) = await cursor.fetchall()
+    return Change(told["changed"], told["skipped"], tuple(told["busy"]))
+
+
+def _sought(operation: Operation, place: Place) -> dict[str, Any]:
+    return {
+        **place._asdict(),
+        "states": [str(state) for state in operation.states],
+        "asked": _filter(operation),
+        "tenant_id": operation.tenant_id,
+        "ended_before": operation.ended_before,
+    }
+
+
+def _filter(operation: Operation) -> str:
+    return orjson.dumps(write_filter(operation.asked)).decode()
