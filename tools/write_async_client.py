@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Final
 
 CLIENT: Final = Path(__file__).parents[1] / "src" / "mainspring" / "client"
-FILES: Final = {"blocking.py": "awaiting.py", "nouns.py": "awaiting_nouns.py"}
+FILES: Final = {
+    "blocking.py": "awaiting.py",
+    "nouns.py": "awaiting_nouns.py",
+    "access_nouns.py": "awaiting_access_nouns.py",
+}
 WORDS: Final = (
     (
         r"^\"\"\"The blocking client;.*\"\"\"$",
@@ -20,6 +24,10 @@ WORDS: Final = (
         r"^\"\"\"The things that a client has:.*\"\"\"$",
         '"""The nouns of the async client, written by `tools/write_async_client.py`."""',
     ),
+    (
+        r"^\"\"\"More things that a client has:.*\"\"\"$",
+        '"""More nouns of the async client, written by `tools/write_async_client.py`."""',
+    ),
     (r"  # noqa: UP028 .*$", ""),
     (r"^import time$", "import asyncio"),
     (r"\btime\.sleep\(", "await asyncio.sleep("),
@@ -27,7 +35,7 @@ WORDS: Final = (
     (r"\bClient\b", "AsyncClient"),
     (r"\bIterator\b", "AsyncIterator"),
     (r"\bclient\.blocking\b", "client.awaiting"),
-    (r"\bclient\.nouns\b", "client.awaiting_nouns"),
+    (r"\bclient\.(access_)?nouns\b", r"client.awaiting_\1nouns"),
     (r"\bself\._http\.close\(", "await self._http.aclose("),
     (r"\bself\._http\.request\(", "await self._http.request("),
     (r"\bself\.close\(", "await self.close("),

@@ -104,9 +104,14 @@ class Indoors:
         try:
             await prepare(self._database)
             token = await tokens.open_console(self._database)
-            server = Server(
-                create_app(self._database, version=self._version), host="127.0.0.1", port=0
+            settings = self._database.settings
+            app = create_app(
+                self._database,
+                version=self._version,
+                # Where others find the server of these settings, if one runs.
+                public_url=f"http://{settings.host}:{settings.port}",
             )
+            server = Server(app, host="127.0.0.1", port=0)
             self._opened.set_result((server, token))
             await server.run()
         finally:

@@ -85,9 +85,11 @@ async def test_a_scope_narrows_what_a_token_may(api: Api):
     read = await api.client.get("/api/v1/jobs", headers=headers)
     written = await api.client.post("/api/v1/jobs", headers=headers, json={"definition": "work"})
     other = await api.client.get("/api/v1/schedules", headers=headers)
+    me = await api.client.get("/api/v1/me", headers=headers)
 
     assert (read.status_code, written.status_code, other.status_code) == (200, 403, 403)
     assert "jobs:write" in written.json()["detail"]
+    assert (me.json()["role"], me.json()["scopes"]) == ("admin", ["jobs:read"])
 
 
 async def test_an_admin_cannot_make_an_operator(api: Api):
@@ -131,6 +133,18 @@ async def logged_in(api: Api) -> httpx.AsyncClient:
     code = await tokens.open_login(api.database, "ann")
     await api.client.post("/login", data={"code": code}, headers=SAME_SITE)
     return api.client
+
+
+async def test_coming_and_going_is_no_change_that_the_audit_tells(api: Api):
+    client = await logged_in(api)
+    console = await tokens.open_console(api.database)
+    before = (await api.get("/audit")).json()["items"]
+
+    await tokens.log_out(api.database, console)
+    await client.post("/logout", headers=SAME_SITE)
+
+    assert (await api.get("/audit")).json()["items"] == before
+    assert before
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,24 @@ async def test_a_job_that_awaits_approval_is_approved_by_who_asks(api: Api):
     assert [(vote["actor"], vote["reason"]) for vote in votes] == [("admin-default", "fine")]
 
 
+async def test_an_operator_alone_decides_for_someone_else_and_is_named(api: Api):
+    job_id = await enqueue(api, approvals_needed=2)
+    decision = {"reason": "fine", "by": "ann"}
+
+    approved = await api.post(f"/jobs/{job_id}/approve", decision)
+    refused = await api.post(f"/jobs/{job_id}/reject", decision, role=Role.ADMIN)
+
+    assert approved.json()["state"] == "awaiting_approval"
+    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    votes = (await api.get(f"/approvals/{job_id}")).json()["votes"]
+    assert [(vote["actor"], vote["reason"]) for vote in votes] == [
+        ("ann", "fine (told by operator)")
+    ]
+    own = {"by": "admin-default"}
+    decided = await api.post(f"/jobs/{job_id}/approve", own, role=Role.ADMIN)
+    assert decided.json()["state"] == "queued"
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -1,4 +1,4 @@
-"""`mainspring secrets ...`, and secrets as the other commands show them."""
+"""`mainspring admin secrets ...`, and secrets as the other commands show them."""
 
 import json
 
@@ -27,7 +27,10 @@ def login(database_url: str) -> str:
 
 
 def test_a_generated_key_is_one_line_that_the_setting_takes(command):
-    first, second = command("secrets", "generate-key"), command("secrets", "generate-key")
+    first, second = (
+        command("admin", "secrets", "generate-key"),
+        command("admin", "secrets", "generate-key"),
+    )
 
     assert first.stdout.endswith("\n")
     assert first.stdout != second.stdout
@@ -37,7 +40,7 @@ def test_a_generated_key_is_one_line_that_the_setting_takes(command):
 def test_a_rotation_says_what_it_did(command, login):
     command("enqueue", login, PAYLOAD, MAINSPRING_ENCRYPTION_KEYS=OLD)
 
-    done = command("secrets", "rotate", MAINSPRING_ENCRYPTION_KEYS=f"{NEW},{OLD}")
+    done = command("admin", "secrets", "rotate", MAINSPRING_ENCRYPTION_KEYS=f"{NEW},{OLD}")
 
     assert (done.returncode, done.stdout) == (
         0,
@@ -48,13 +51,13 @@ def test_a_rotation_says_what_it_did(command, login):
 def test_a_rotation_that_leaves_something_exits_1(command, login):
     command("enqueue", login, PAYLOAD, MAINSPRING_ENCRYPTION_KEYS=OLD)
 
-    done = command("secrets", "rotate", "--json", MAINSPRING_ENCRYPTION_KEYS=NEW)
+    done = command("admin", "secrets", "rotate", "--json", MAINSPRING_ENCRYPTION_KEYS=NEW)
 
     assert (done.returncode, json.loads(done.stdout)["unreadable"]) == (1, 1)
 
 
 def test_a_rotation_without_keys_says_what_to_set(command):
-    done = command("secrets", "rotate")
+    done = command("admin", "secrets", "rotate")
 
     assert done.returncode == 2
     assert "set MAINSPRING_ENCRYPTION_KEYS" in done.stderr

@@ -38,14 +38,15 @@ def test_a_trigger_is_made_shown_changed_and_removed(call):
     assert head.split() == ["NAME", "EVENT", "DEFINITION", "STATE", "LAST"]
     assert row.split() == ["resync", "list.*", "hello", "enabled"]
     assert removed.stdout == "trigger resync is removed\n"
-    assert none.stdout == "No triggers.\n"
+    assert none.stdout == "No triggers; make one with `mainspring triggers create`.\n"
 
 
-def test_json_is_for_programs(call):
+def test_json_and_yaml_are_for_programs(call):
     call([*RESYNC, "--dedupe-window", "5m", "--priority", "3", "--disabled"])
-    shown, listed, none = call(
+    shown, listed, after, none = call(
         ["show", "resync", "--json"],
         ["list", "--event", "provider.x", "--json"],
+        ["list", "--after", "resync", "--output", "yaml"],
         ["list", "--enabled", "--json"],
     )
 
@@ -53,7 +54,7 @@ def test_json_is_for_programs(call):
     assert (facts["name"], facts["event"], facts["dedupe_window"]) == ("resync", "provider.*", 300)
     assert (facts["priority"], facts["is_enabled"], facts["payload"]) == (3, False, {})
     assert json.loads(listed.stdout) == [facts]
-    assert json.loads(none.stdout) == []
+    assert (json.loads(none.stdout), after.stdout) == ([], "[]\n")
 
 
 def test_a_trigger_is_tried_without_enqueueing(call, each_command):
@@ -75,13 +76,14 @@ def test_a_mistake_is_answered_with_one_sentence(call):
         "did you mean 'hello'?": ["create", "x", "--event", "a", "--definition", "helo"],
         "event: 'a*' must be the name": ["create", "x", "--event", "a*", "--definition", "hello"],
         "the payload is not JSON": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "{a}"],
-        "payload: must be a JSON object": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "[1]"],
+        "payload must be a JSON object": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "[1]"],
         "knows no name 'evnt'": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", '{"a": "{{evnt}}"}'],
         "--dedupe-window must be a dur": [*RESYNC[:1], "x", *RESYNC[2:], "--dedupe-window", "x"],
         "update has nothing to change": ["update", "resync"],
         "did you mean dedupe_window?": ["update", "resync", "--clear", "dedup-window"],
         "'list.x' is not matched by": ["test", "resync", "--event", "list.x"],
         "context: is not JSON": ["test", "resync", "--context", "{"],
+        "--priority must be 1000 or less": ["update", "resync", "--priority", "1001"],
     }
     for said, done in zip(wrong, call(*wrong.values()), strict=True):
         assert done.returncode == 2, done.args
@@ -104,3 +106,16 @@ def test_removing_asks_first(command):
 
     assert command("triggers", "delete", "resync", stdin="n\n").returncode == 1
     assert command("triggers", "show", "resync").returncode == 0
+
+
+def test_a_member_sees_triggers_of_a_server_and_changes_none(server_command):
+    assert server_command("triggers", *RESYNC).stdout == "trigger resync is created\n"
+    shown = server_command("triggers", "show", "resync", role="member")
+    refused = server_command("triggers", "disable", "resync", role="member")
+    emitted = server_command("events", "emit", "provider.changed", role="member")
+
+    assert "provider.*" in shown.stdout
+    assert sentence(refused) == (
+        "error: the role member may not write triggers; it takes the role admin or operator"
+    )
+    assert (refused.returncode, emitted.stdout) == (2, "event 1\n")

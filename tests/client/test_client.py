@@ -164,6 +164,37 @@ def test_an_approval_is_given(client: Client):
     assert client.approvals.approve(made.id, "fine").state is JobState.QUEUED
 
 
+def test_a_list_begins_after_or_before_something(client: Client):
+    jobs = [client.jobs.enqueue("work", approvals_needed=1).id for _ in range(3)]
+    events = [client.events.emit("a").id for _ in range(3)]
+    for name in ("b", "c"):
+        client.tenants.create(name)
+        client.people.create(name, "operator")
+        client.tokens.create(name, "operator")
+        client.triggers.create(name, event="a", definition="work")
+
+    assert [each.job_id for each in client.approvals.list(after=jobs[0], limit=1)] == jobs[1:]
+    assert [each.id for each in client.events.list(before=events[2], limit=1)] == events[1::-1]
+    for nouns in (client.tenants, client.people, client.tokens, client.triggers):
+        assert "c" in {each.name for each in nouns.list(after="b", limit=1)}
+        assert "b" not in {each.name for each in nouns.list(after="b", limit=1)}
+
+
+def test_what_is_empty_but_no_object_is_not_taken_for_nothing(client: Client):
+    with pytest.raises(ApiError, match=r"body\.payload"):
+        client.jobs.enqueue("work", [])  # type: ignore[arg-type]
+    with pytest.raises(ApiError, match=r"body\.context"):
+        client.events.emit("a", [])  # type: ignore[arg-type]
+
+
+def test_a_name_is_one_part_of_a_path(client: Client):
+    client.people.create("ann lee", "operator")
+
+    assert client.people.get("ann lee").name == "ann lee"
+    with pytest.raises(ApiError, match=r"there is no person 'ann\?x=1'"):
+        client.people.get("ann?x=1")
+
+
 async def test_the_async_client_does_the_same(server: tuple[str, str]):
     async with AsyncClient(*server) as client:
         made = await client.jobs.enqueue("work", {"n": 1})

@@ -64,10 +64,11 @@ def programs(folder: Path) -> Path:
 def follow(environment: dict[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
     # The worker has had its key from the start; the guide comes to it later.
     script = "\n".join(["set -eu", *BLOCK.findall(GUIDE)]).replace(
-        'KEYS="$(mainspring secrets generate-key)"', 'KEYS="$MAINSPRING_ENCRYPTION_KEYS"'
+        'KEYS="$(mainspring admin secrets generate-key)"', 'KEYS="$MAINSPRING_ENCRYPTION_KEYS"'
     )
     # It does not have the next one, which a job that has not run by then would be under.
-    script = script.replace("mainspring secrets rotate", f"{RETRIED}\nmainspring secrets rotate")
+    rotate = "mainspring admin secrets rotate"
+    script = script.replace(rotate, f"{RETRIED}\n{rotate}")
     return subprocess.run(
         ["bash", "-c", script],
         cwd=folder,

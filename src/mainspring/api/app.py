@@ -39,8 +39,9 @@ _REFUSALS = {
 _PROBLEM = {errors.PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
-def create_app(database: Database, *, version: str) -> FastAPI:
-    """The application; whoever makes it opens and closes the database."""
+def create_app(database: Database, *, version: str, public_url: str | None = None) -> FastAPI:
+    """The application; whoever makes it opens and closes the database. Links begin with
+    `public_url`, or with the address that a request came to."""
     settings = database.settings
     app = FastAPI(
         title="Mainspring",
@@ -52,6 +53,7 @@ def create_app(database: Database, *, version: str) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.reception = Reception(database, Hub(database, streams.make_frame))
+    app.state.public_url = public_url
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"description": said, "content": _PROBLEM} for status, said in _REFUSALS.items()
     }

@@ -22,7 +22,7 @@ from mainspring.api.streams import Hub
 from mainspring.db.access import Database
 from mainspring.db.acting import Acting
 from mainspring.domain import tokens as token_rules
-from mainspring.domain.access import WRITE, Caller, Role, ensure_allowed
+from mainspring.domain.access import READ, WRITE, Caller, Role, ensure_allowed
 from mainspring.domain.access_errors import Unauthenticated
 from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
@@ -151,9 +151,10 @@ class Desk:
 
 
 class Needs:
-    """A dependency: lets in who may do this, and refuses everyone else."""
+    """A dependency: lets in who may do this, and refuses everyone else. Without a noun, everyone
+    with a token that is good."""
 
-    def __init__(self, noun: str, verb: str) -> None:
+    def __init__(self, noun: str | None, verb: str) -> None:
         self.noun, self.verb = noun, verb
 
     async def __call__(
@@ -175,7 +176,8 @@ class Needs:
         caller = await reception.caller_of(text, digest)
         if is_session:
             ensure_same_origin(request)
-        ensure_allowed(caller, self.noun, self.verb)
+        if self.noun is not None:
+            ensure_allowed(caller, self.noun, self.verb)
         database = Acting(reception.database, token_store.enter(digest))
         return Desk(reception, caller, _tenant(caller, tenant), database, request, text)
 
@@ -226,8 +228,12 @@ def ensure_same_origin(request: Request) -> None:
         )
 
 
+def known() -> Any:
+    return Needs(None, READ)
+
+
 def reading(noun: str) -> Any:
-    return Needs(noun, "read")
+    return Needs(noun, READ)
 
 
 def writing(noun: str) -> Any:

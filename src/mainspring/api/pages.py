@@ -38,7 +38,8 @@ def root_of(request: Request) -> str:
 
 def address_of(request: Request, settings: Settings) -> str:
     """Where people reach the server; without a setting, where this request has."""
-    return (settings.public_url or str(request.base_url)).rstrip("/")
+    known = settings.public_url or request.app.state.public_url
+    return (known or str(request.base_url)).rstrip("/")
 
 
 def is_secure(request: Request, settings: Settings) -> bool:

@@ -1,122 +1,106 @@
 """`mainspring approvals ...`: see what awaits approval, and decide."""
 
-from dataclasses import asdict
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import orjson
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.app import Mainspring
-from mainspring.cli import output
-from mainspring.cli.options import (
-    AsJson,
-    DatabaseUrl,
-    DataDir,
-    JobNumber,
-    Tenant,
-    make_settings,
-    run,
-)
-from mainspring.domain.approvals import Approval
+from mainspring.api.models.flows import ApprovalModel
+from mainspring.cli.options import PAGE, JobNumber, Limit, first
+from mainspring.cli.output import STATE_STYLES, Out, ago, console, relative, table
+from mainspring.cli.reaching import example, reaching
+from mainspring.client import Client
 from mainspring.domain.types import JobState
 
 approvals = typer.Typer(help="See what awaits approval, and decide.", no_args_is_help=True)
 
-By = Annotated[str | None, typer.Option("--by", help="Who decides; the database's user else.")]
+By = Annotated[
+    str | None, typer.Option("--by", help="For whom; an operator may decide for someone else.")
+]
+_DECISION_STYLES = {"approved": "green", "rejected": "red", "expired": "yellow"}
 
 
-@approvals.command("list")
+@approvals.command("list", epilog=example("mainspring approvals list"))
+@reaching
 def list_approvals(
-    after: Annotated[int | None, typer.Option(help="Only jobs newer than this id.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at the most.")] = 50,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    client: Client,
+    out: Out,
+    after: Annotated[int | None, typer.Option(min=1, help="Only jobs newer than this id.")] = None,
+    limit: Limit = 50,
 ) -> None:
     """What awaits approval, the longest waiting first."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    found = run(app, app.approvals.alist(tenant_id=tenant, after=after, limit=limit))
-    if as_json:
-        output.print_json([_facts(approval) for approval in found])
-    elif found:
-        output.console.print(_table(found))
-    else:
-        output.console.print("Nothing awaits approval.")
+    found = client.approvals.list(after=after, limit=min(limit, PAGE))
+    out.rows(first(found, limit), _table, nothing="Nothing awaits approval.")
 
 
-@approvals.command()
-def show(
-    job_id: JobNumber,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@approvals.command(epilog=example("mainspring approvals show 7"))
+@reaching
+def show(client: Client, out: Out, job_id: JobNumber) -> None:
     """The approval of one job, with who said what."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    approval = run(app, app.approvals.aget(job_id, tenant_id=tenant))
-    if as_json:
-        output.print_json(_facts(approval))
-        return
-    output.console.print(_table([approval]))
-    for vote in approval.votes:
-        said = "approved" if vote.is_approval else "rejected"
-        reason = f": {vote.reason}" if vote.reason else ""
-        output.console.print(Text(f"{vote.actor} {said} {output.ago(vote.voted_at)}{reason}"))
+    out.show(client.approvals.get(job_id), _print_approval)
 
 
-@approvals.command()
+@approvals.command(epilog=example("mainspring approvals approve 7 --reason 'checked with legal'"))
+@reaching
 def approve(
+    client: Client,
+    out: Out,
     job_id: JobNumber,
     by: By = None,
     reason: Annotated[str, typer.Option(help="Why.")] = "",
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Say yes to a job."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    state = run(app, app.approvals.aapprove(job_id, by=by, reason=reason, tenant_id=tenant))
-    what = "approved"
-    if state is JobState.AWAITING_APPROVAL:
-        what = "approved by you, and needs more approvals"
-    output.console.print(f"Job {job_id} is {what}.", highlight=False)
+    told = client.approvals.approve(job_id, reason, by=by)
+    is_enough = told.state is not JobState.AWAITING_APPROVAL
+    what = "approved" if is_enough else "approved by you, and needs more approvals"
+    out.say(told, f"Job {job_id} is {what}.")
 
 
-@approvals.command()
+@approvals.command(epilog=example("mainspring approvals reject 7 --reason 'wrong tenant'"))
+@reaching
 def reject(
+    client: Client,
+    out: Out,
     job_id: JobNumber,
     reason: Annotated[str, typer.Option(help="Why; needed.")],
     by: By = None,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Say no to a job; it is canceled."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    run(app, app.approvals.areject(job_id, by=by, reason=reason, tenant_id=tenant))
-    output.console.print(f"Job {job_id} is rejected.", highlight=False)
+    out.say(client.approvals.reject(job_id, reason, by=by), f"Job {job_id} is rejected.")
 
 
-def _table(found: list[Approval]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("JOB", "DEFINITION", "STATE", "APPROVED", "BY", "ASKED", "PAYLOAD"):
-        table.add_column(heading, overflow="ellipsis", no_wrap=heading == "PAYLOAD")
+def _print_approval(approval: ApprovalModel) -> None:
+    console.print(_table([approval]))
+    for vote in approval.votes:
+        said = "approved" if vote.is_approval else "rejected"
+        reason = f": {vote.reason}" if vote.reason else ""
+        line = Text.assemble(
+            f"{vote.actor} ", (said, _DECISION_STYLES[said]), f" {ago(vote.voted_at)}{reason}"
+        )
+        console.print(line, soft_wrap=True)
+
+
+def _table(found: Sequence[ApprovalModel]) -> Table:
+    names = ("JOB", "DEFINITION", "STATE", "APPROVED", "BY", "ASKED", "EXPIRES", "PAYLOAD")
+    made = table(*names, wrap="BY")
     for approval in found:
-        table.add_row(
+        made.add_row(
             str(approval.job_id),
-            approval.definition,
-            str(approval.decision or approval.state),
+            Text(approval.definition),
+            _state(approval),
             f"{approval.needed - approval.missing} of {approval.needed}",
-            ", ".join(approval.approvers) or "anyone",
-            output.ago(approval.requested_at),
+            Text(", ".join(approval.approvers) or "anyone"),
+            ago(approval.requested_at),
+            relative(approval.expires_at) if approval.expires_at else "never",
             Text(orjson.dumps(approval.payload).decode()),
         )
-    return table
+    return made
 
 
-def _facts(approval: Approval) -> dict[str, Any]:
-    return {**asdict(approval), "job_id": str(approval.job_id), "missing": approval.missing}
+def _state(approval: ApprovalModel) -> Text:
+    if approval.decision is not None:
+        return Text(approval.decision, _DECISION_STYLES.get(approval.decision, ""))
+    return Text(str(approval.state), STATE_STYLES[approval.state])

@@ -12,6 +12,7 @@ from mainspring.cli.job_output import job_view, jobs_table
 from mainspring.cli.options import JobNumber, Limit, Sure
 from mainspring.cli.output import Out, confirm, console
 from mainspring.cli.reaching import example, reaching
+from mainspring.cli.system_jobs import ensure_not_system
 from mainspring.cli.watching import wait_for, watch_job, watch_jobs
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidPayload
@@ -132,9 +133,8 @@ def cancel(
     client: Client, out: Out, job_id: JobNumber, reason: Reason = "canceled by request"
 ) -> None:
     """Cancel a queued job; ask a running one to stop."""
-    told = client.jobs.cancel(job_id, reason)
-    is_asked = told.state is JobState.RUNNING
-    out.say(told, f"job {job_id} {'was asked to stop' if is_asked else 'is canceled'}")
+    ensure_not_system(client, job_id, "cancel")
+    cancel_job(client, out, job_id, reason=reason)
 
 
 @jobs.command("retry", epilog=example("""mainspring jobs retry 7 --payload '{"user_id": 8}'"""))
@@ -146,14 +146,30 @@ def retry(
     payload: Annotated[str | None, typer.Option(help="Another payload; - reads it.")] = None,
 ) -> None:
     """Put a failed, dead-lettered or canceled job back to queued."""
-    edited = None if payload is None else parse_payload(payload)
-    out.say(client.jobs.retry(job_id, edited), f"job {job_id} is queued")
+    ensure_not_system(client, job_id, "retry")
+    retry_job(client, out, job_id, payload=payload)
 
 
 @jobs.command("delete", epilog=example("mainspring jobs delete 7 --yes"))
 @reaching
 def delete(client: Client, out: Out, job_id: JobNumber, is_sure: Sure = False) -> None:
     """Remove a job that is not running, with its attempts."""
+    ensure_not_system(client, job_id, "delete")
+    delete_job(client, out, job_id, is_sure=is_sure)
+
+
+def cancel_job(client: Client, out: Out, job_id: int, *, reason: str) -> None:
+    told = client.jobs.cancel(job_id, reason)
+    is_asked = told.state is JobState.RUNNING
+    out.say(told, f"job {job_id} {'was asked to stop' if is_asked else 'is canceled'}")
+
+
+def retry_job(client: Client, out: Out, job_id: int, *, payload: str | None) -> None:
+    edited = None if payload is None else parse_payload(payload)
+    out.say(client.jobs.retry(job_id, edited), f"job {job_id} is queued")
+
+
+def delete_job(client: Client, out: Out, job_id: int, *, is_sure: bool) -> None:
     confirm(f"Remove job {job_id} and its attempts?", is_sure=is_sure)
     client.jobs.delete(job_id)
     out.say({"id": str(job_id), "deleted": True}, f"job {job_id} is removed")

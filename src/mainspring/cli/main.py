@@ -19,7 +19,9 @@ from mainspring.cli import output
 from mainspring.cli import schedules as schedule_commands
 from mainspring.cli import tokens as token_commands
 from mainspring.cli import worker as worker_commands
+from mainspring.cli.admin import admin
 from mainspring.cli.approvals import approvals
+from mainspring.cli.audit import audit
 from mainspring.cli.completion import completion
 from mainspring.cli.config import config
 from mainspring.cli.cron import cron
@@ -29,10 +31,11 @@ from mainspring.cli.flows import flows
 from mainspring.cli.limits import limits
 from mainspring.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, make_settings
 from mainspring.cli.reaching import example
-from mainspring.cli.secrets import secrets
+from mainspring.cli.stats import stats
 from mainspring.cli.tenants import tenants
 from mainspring.cli.top import top
 from mainspring.cli.triggers import triggers
+from mainspring.cli.workers import queues, workers
 from mainspring.db import migrate as migrations
 from mainspring.db import pool
 from mainspring.db.access import Database
@@ -73,10 +76,16 @@ app.command(epilog=example("mainspring top", "mainspring top --once --json"))(to
 app.command(epilog=example("mainspring completion bash >> ~/.bashrc", "mainspring completion zsh"))(
     completion
 )
-app.command("login-link")(token_commands.login_link)
+app.command(
+    "login-link",
+    epilog=example(
+        "mainspring login-link ann", "mainspring login-link ann --url https://jobs.example.com"
+    ),
+)(token_commands.login_link)
 app.command(epilog=example("""mainspring enqueue hello '{"name": "Ada"}' --wait 10"""))(
     job_commands.enqueue
 )
+job_commands.jobs.command("stats", epilog=example("mainspring jobs stats"))(stats)
 app.add_typer(job_commands.jobs, name="jobs")
 app.add_typer(schedule_commands.schedules, name="schedules")
 app.add_typer(definitions, name="definitions")
@@ -85,10 +94,13 @@ app.add_typer(approvals, name="approvals")
 app.add_typer(flows, name="flows")
 app.add_typer(events, name="events")
 app.add_typer(triggers, name="triggers")
-app.add_typer(secrets, name="secrets")
 app.add_typer(tenants, name="tenants")
 app.add_typer(token_commands.people, name="people")
 app.add_typer(token_commands.tokens, name="tokens")
+app.add_typer(workers, name="workers")
+app.add_typer(queues, name="queues")
+app.add_typer(audit, name="audit")
+app.add_typer(admin, name="admin")
 app.add_typer(cron, name="cron")
 app.add_typer(config, name="config")
 

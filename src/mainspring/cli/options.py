@@ -1,7 +1,8 @@
 """Options that several commands share."""
 
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mainspring.app import Mainspring
 
 __all__ = [
+    "PAGE",
     "AsJson",
     "ConfigFile",
     "DataDir",
@@ -23,6 +25,7 @@ __all__ = [
     "JobNumber",
     "Limit",
     "Sure",
+    "first",
     "make_settings",
 ]
 
@@ -50,6 +53,15 @@ ConfigFile = Annotated[
 JobNumber = Annotated[int, typer.Argument(help="The job's id.", min=1)]
 Tenant = Annotated[str, typer.Option(help="Whose jobs and schedules.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")]
+
+
+# What a list asks for at a time.
+PAGE = 200
+
+
+def first(found: Iterator[T], limit: int) -> list[T]:
+    """So many of a list at the most."""
+    return list(islice(found, limit))
 
 
 def make_settings(

@@ -1,4 +1,5 @@
-"""`mainspring secrets ...`: keys for what is encrypted."""
+"""`mainspring admin secrets ...`: keys for what is encrypted. The keys are in the settings, so this
+works on the database itself."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -6,35 +7,34 @@ from typing import Annotated
 import typer
 
 from mainspring.app import Mainspring
-from mainspring.cli import output
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings, run
+from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
+from mainspring.cli.output import AsJson, Format, Out, OutputFormat
+from mainspring.cli.reaching import example
 from mainspring.services.rotations import Rotation
 from mainspring.services.secrets import generate_key as make_key
 
 secrets = typer.Typer(help="Keys that secrets are encrypted with.", no_args_is_help=True)
 
 
-@secrets.command()
+@secrets.command(epilog=example("mainspring admin secrets generate-key"))
 def generate_key() -> None:
     """Print a new key for the setting encryption_keys."""
     # Not through the console, which would break it where the terminal is narrow.
     print(make_key())
 
 
-@secrets.command()
+@secrets.command(epilog=example("mainspring admin secrets rotate"))
 def rotate(
     batch: Annotated[int, typer.Option(min=1, max=10_000, help="How many at a time.")] = 500,
+    output_format: OutputFormat = Format.TABLE,
     as_json: AsJson = False,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
 ) -> None:
     """Encrypt everything under the first key; exit 1 if something is left."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    done = run(app, app.secrets.arotate(batch=batch))
-    if as_json:
-        output.print_json(asdict(done))
-    else:
-        output.console.print(_sentence(done), highlight=False, soft_wrap=True)
+    with Mainspring(settings=make_settings(database_url, data_dir)) as app:
+        done = app.secrets.rotate(batch=batch)
+    Out.chosen(output_format, as_json=as_json).say(asdict(done), _sentence(done))
     if done.left or done.unreadable:
         raise typer.Exit(1)
 

@@ -1,16 +1,19 @@
 """`mainspring tenants ...`: who there is, and what each may take of a queue."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
-from mainspring.app import Mainspring
-from mainspring.cli import output
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings, run
+from mainspring.api.models.tenants import TenantModel
+from mainspring.cli.options import PAGE, Limit, first
+from mainspring.cli.output import Out, console, facts_table, instant, table
+from mainspring.cli.reaching import example, reaching
+from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.tenants import TenantState
+from mainspring.domain.tenants import ensure_weight
 
 tenants = typer.Typer(help="See and steer who work belongs to.", no_args_is_help=True)
 
@@ -23,68 +26,53 @@ MaxRunning = Annotated[
 ]
 
 
-@tenants.command("list")
+@tenants.command("list", epilog=example("mainspring tenants list"))
+@reaching
 def list_tenants(
+    client: Client,
+    out: Out,
     after: Annotated[str | None, typer.Option(help="Only names after this one.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at the most.")] = 100,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    limit: Limit = 100,
 ) -> None:
     """Tenants by name, with their live jobs."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    found = run(app, app.tenants.alist(after=after, limit=limit))
-    if as_json:
-        output.print_json([asdict(state) for state in found])
-    elif found:
-        output.console.print(_table(found))
-    else:
-        output.console.print("No tenants.")
+    found = client.tenants.list(after=after, limit=min(limit, PAGE))
+    out.rows(first(found, limit), _table, nothing="No tenants.")
 
 
-@tenants.command()
-def show(
-    name: Name, as_json: AsJson = False, database_url: DatabaseUrl = None, data_dir: DataDir = None
-) -> None:
+@tenants.command(epilog=example("mainspring tenants show acme"))
+@reaching
+def show(client: Client, out: Out, name: Name) -> None:
     """One tenant."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    _tell(run(app, app.tenants.aget(name)), None, as_json=as_json)
+    out.show(client.tenants.get(name), lambda it: console.print(facts_table(_facts(it))))
 
 
-@tenants.command()
+@tenants.command(epilog=example("mainspring tenants create acme --weight 3 --max-running 50"))
+@reaching
 def create(
-    name: Name,
-    weight: Weight = None,
-    max_running: MaxRunning = None,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    client: Client, out: Out, name: Name, weight: Weight = None, max_running: MaxRunning = None
 ) -> None:
     """Add a tenant."""
-    given = _read(weight, max_running)
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    _tell(run(app, app.tenants.acreate(name, **given)), "is created", as_json=as_json)
+    made = client.tenants.create(name, **_read(weight, max_running))
+    out.say(made, f"Tenant {made.name} is created.")
 
 
-@tenants.command()
+@tenants.command(epilog=example("mainspring tenants update acme --max-running none"))
+@reaching
 def update(
-    name: Name,
-    weight: Weight = None,
-    max_running: MaxRunning = None,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    client: Client, out: Out, name: Name, weight: Weight = None, max_running: MaxRunning = None
 ) -> None:
     """Change what a tenant may take; workers go by it within about a second."""
     given = _read(weight, max_running)
     if not given:
         raise InvalidOption("update", "has nothing to change; give an option, see --help")
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    _tell(run(app, app.tenants.aupdate(name, **given)), "is updated", as_json=as_json)
+    out.say(client.tenants.update(name, **given), f"Tenant {name} is updated.")
 
 
 def _read(weight: int | None, max_running: str | None) -> dict[str, Any]:
-    given: dict[str, Any] = {} if weight is None else {"weight": weight}
+    given: dict[str, Any] = {}
+    if weight is not None:
+        ensure_weight(weight)
+        given["weight"] = weight
     if max_running is not None:
         given["max_running"] = _number_or_none(max_running)
     return given
@@ -95,41 +83,27 @@ def _number_or_none(text: str) -> int | None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise InvalidOption("max_running", f"must be a whole number, or none, not {text!r}")
-    return int(text)
+    return int(text[:20])
 
 
-def _tell(state: TenantState, what: str | None, *, as_json: bool = False) -> None:
-    if as_json:
-        output.print_json(asdict(state))
-    elif what is not None:
-        output.console.print(f"Tenant {state.tenant_id} {what}.", highlight=False)
-    else:
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for name, value in _rows(state):
-            table.add_row(name, value)
-        output.console.print(table)
-
-
-def _rows(state: TenantState) -> list[tuple[str, str]]:
+def _facts(tenant: TenantModel) -> list[tuple[str, Text | str]]:
     return [
-        ("tenant", state.tenant_id),
-        ("weight", str(state.weight)),
-        ("max running", _limit(state)),
-        ("jobs", f"{state.ready} ready, {state.waiting} waiting, {state.running} running"),
-        ("held", str(state.held)),
-        ("created", output.ago(state.created_at)),
+        ("tenant", tenant.name),
+        ("weight", str(tenant.weight)),
+        ("max running", _limit(tenant)),
+        ("jobs", f"{tenant.ready} ready, {tenant.waiting} waiting, {tenant.running} running"),
+        ("held", str(tenant.held)),
+        ("created", instant(tenant.created_at)),
     ]
 
 
-def _table(found: list[TenantState]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("NAME", "WEIGHT", "MAX RUNNING", "READY", "WAITING", "RUNNING", "HELD"):
-        table.add_column(name, overflow="ellipsis", no_wrap=True)
-    for state in found:
-        counts = (state.ready, state.waiting, state.running, state.held)
-        table.add_row(state.tenant_id, str(state.weight), _limit(state), *map(str, counts))
-    return table
+def _table(found: Sequence[TenantModel]) -> Table:
+    made = table("NAME", "WEIGHT", "MAX RUNNING", "READY", "WAITING", "RUNNING", "HELD")
+    for tenant in found:
+        counts = (tenant.ready, tenant.waiting, tenant.running, tenant.held)
+        made.add_row(tenant.name, str(tenant.weight), _limit(tenant), *map(str, counts))
+    return made
 
 
-def _limit(state: TenantState) -> str:
-    return "none" if state.max_running is None else str(state.max_running)
+def _limit(tenant: TenantModel) -> str:
+    return "none" if tenant.max_running is None else str(tenant.max_running)

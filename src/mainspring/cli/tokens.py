@@ -1,27 +1,29 @@
 """`mainspring tokens ...`, `mainspring people ...` and `mainspring login-link`: who may come in."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.app import Mainspring
-from mainspring.cli import output
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings, run
+from mainspring.api.models.tenants import CreatedTokenModel, PersonModel, TokenModel
+from mainspring.cli.options import PAGE, Limit, Sure, first
+from mainspring.cli.output import Out, ago, confirm, errors, relative, say, table
+from mainspring.cli.reaching import example, reaching
+from mainspring.client import Client
+from mainspring.client.asking import given
+from mainspring.domain.access import ensure_role
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.tokens import Person, Token, TokenState
+from mainspring.domain.tokens import LONGEST_LIFE, TokenState
 
 tokens = typer.Typer(help="See and steer what lets programs in.", no_args_is_help=True)
 people = typer.Typer(help="See and steer who may log in.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Its name.")]
-Role = Annotated[str, typer.Option(help="operator, admin, member, viewer or worker.")]
-Tenant = Annotated[str | None, typer.Option(help="Whose; not for an operator.")]
 After = Annotated[str | None, typer.Option(help="Only names after this one.")]
-Limit = Annotated[int, typer.Option(min=1, max=1000, help="How many at the most.")]
 
 _STATE_STYLES = {
     TokenState.ACTIVE: "green",
@@ -30,197 +32,178 @@ _STATE_STYLES = {
 }
 
 
-@tokens.command("list")
+@tokens.command("list", epilog=example("mainspring tokens list --all"))
+@reaching
 def list_tokens(
+    client: Client,
+    out: Out,
     ended: Annotated[bool, typer.Option("--all", help="Those that have ended, too.")] = False,
     after: After = None,
     limit: Limit = 100,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Tokens by name; their texts are not kept."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    found = run(app, app.tokens.alist(after=after, limit=limit, with_ended=ended))
-    if as_json:
-        output.print_json([asdict(token) for token in found])
-    elif found:
-        output.console.print(_token_table(found))
-    else:
-        output.console.print("No tokens; make one with `mainspring tokens create`.")
+    found = client.tokens.list(ended=ended, after=after, limit=min(limit, PAGE))
+    nothing = "No tokens; make one with `mainspring tokens create`."
+    out.rows(first(found, limit), _token_table, nothing=nothing)
 
 
-@tokens.command("create")
+@tokens.command(
+    "create",
+    epilog=example(
+        "mainspring tokens create ci --role member --tenant acme --days 90",
+        "mainspring tokens create graphs --role viewer --scope jobs:read",
+    ),
+)
+@reaching
 def create_token(
+    client: Client,
+    out: Out,
     name: Name,
-    role: Role,
-    tenant: Tenant = None,
+    role: Annotated[str, typer.Option(help="operator, admin, member, viewer or worker.")],
     scope: Annotated[
         list[str] | None, typer.Option(help="Such as jobs:read; may be repeated. All without.")
     ] = None,
     days: Annotated[float | None, typer.Option(help="How long it lasts; for ever without.")] = None,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Make a token. Its text is printed once, and cannot be shown again."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
     life = None if days is None else _life(days)
-    new = run(
-        app,
-        app.tokens.acreate(
-            name, role, tenant_id=_tenant(role, tenant), scopes=scope, expires_in=life
-        ),
-    )
-    if as_json:
-        output.print_json({"token": new.text, "details": asdict(new.token)})
-        return
-    output.console.print(new.text, highlight=False, soft_wrap=True)
-    output.errors.print(
-        f"Keep it: this is the only time it is shown. {new.token.name} is {new.token.role}"
-        f"{f' in {new.token.tenant_id}' if new.token.tenant_id else ''}.",
-        highlight=False,
-    )
+    made = client.tokens.create(name, ensure_role(role), scopes=scope, expires_in=life)
+    out.show(made, _print_new)
 
 
-@tokens.command("revoke")
-def revoke_token(
-    name: Name, as_json: AsJson = False, database_url: DatabaseUrl = None, data_dir: DataDir = None
-) -> None:
+@tokens.command("revoke", epilog=example("mainspring tokens revoke ci"))
+@reaching
+def revoke_token(client: Client, out: Out, name: Name) -> None:
     """Let nobody in by it, from the next request on."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    token = run(app, app.tokens.arevoke(name))
-    if as_json:
-        output.print_json(asdict(token))
-    else:
-        output.console.print(f"Token {token.name} is revoked.", highlight=False)
+    token = client.tokens.revoke(name)
+    out.say(token, f"Token {token.name} is revoked.")
 
 
-@people.command("list")
-def list_people(
-    after: After = None,
-    limit: Limit = 100,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@people.command("list", epilog=example("mainspring people list"))
+@reaching
+def list_people(client: Client, out: Out, after: After = None, limit: Limit = 100) -> None:
     """Who may log in, by name."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    found = run(app, app.people.alist(after=after, limit=limit))
-    if as_json:
-        output.print_json([asdict(person) for person in found])
-    elif found:
-        output.console.print(_person_table(found))
-    else:
-        output.console.print("Nobody; the first start of a server makes an operator.")
+    found = client.people.list(after=after, limit=min(limit, PAGE))
+    nothing = "Nobody; the first start of a server makes an operator."
+    out.rows(first(found, limit), _person_table, nothing=nothing)
 
 
-@people.command("create")
+@people.command("create", epilog=example("mainspring people create ann --role admin --tenant acme"))
+@reaching
 def create_person(
+    client: Client,
+    out: Out,
     name: Name,
-    role: Role,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    role: Annotated[str, typer.Option(help="operator, admin, member or viewer.")],
 ) -> None:
     """Add someone who may log in."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    person = run(app, app.people.acreate(name, role, tenant_id=_tenant(role, tenant)))
-    _tell_person(person, "may log in", as_json=as_json)
+    _tell_person(out, client.people.create(name, _role_of_person(role)), "may log in")
 
 
-@people.command("change")
+@people.command("change", epilog=example("mainspring people change ann --disable"))
+@reaching
 def change_person(
+    client: Client,
+    out: Out,
     name: Name,
     role: Annotated[str | None, typer.Option(help="Another role in the same tenant.")] = None,
     disabled: Annotated[
         bool | None, typer.Option("--disable/--enable", help="Keep the person out, or not.")
     ] = None,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Give a person another role, or keep it out."""
     if role is None and disabled is None:
         raise InvalidOption("change", "has nothing to change; give an option, see --help")
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    person = run(app, app.people.achange(name, role=role, is_disabled=disabled))
-    _tell_person(person, "is changed", as_json=as_json)
+    chosen = None if role is None else _role_of_person(role)
+    changed = client.people.change(name, **given(role=chosen, is_disabled=disabled))
+    _tell_person(out, changed, "is changed")
 
 
-@people.command("delete")
-def delete_person(name: Name, database_url: DatabaseUrl = None, data_dir: DataDir = None) -> None:
+@people.command("delete", epilog=example("mainspring people delete ann --yes"))
+@reaching
+def delete_person(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
     """Remove a person with its tokens and sessions."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    run(app, app.people.adelete(name))
-    output.console.print(f"{name} is gone.", highlight=False)
+    client.people.get(name)
+    confirm(f"Remove {name} with its tokens and sessions?", is_sure=is_sure)
+    client.people.delete(name)
+    out.say({"name": name, "deleted": True}, f"{name} is gone.")
 
 
+@reaching
 def login_link(
+    client: Client,
+    out: Out,
     name: Annotated[str, typer.Argument(help="Who is to log in.")] = "operator",
-    server: Annotated[
-        str | None,
-        typer.Option(help="Where the server is.", show_default="public_url, or this machine"),
+    url: Annotated[
+        str | None, typer.Option(help="How a browser reaches the server, if not as commands do.")
     ] = None,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Print a link with which a person logs in, once and within a quarter of an hour."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    code = run(app, app.people.aopen_login(name))
-    base = server or app.settings.public_url or "http://127.0.0.1:8080"
-    link = f"{base.rstrip('/')}/login?code={code}"
-    output.console.print(link, highlight=False, soft_wrap=True)
+    base = None if url is None else _base(url)
+    made = client.people.open_login(name)
+    link = made.url if base is None else f"{base}/login?{urlsplit(made.url).query}"
+    out.say({"url": link}, link)
 
 
-def _tenant(role: str, tenant: str | None) -> str | None:
-    return "default" if tenant is None and role != "operator" else tenant
+def _base(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidOption("--url", f"must be like https://jobs.example.com, not {url!r}")
+    return url.rstrip("/")
+
+
+def _role_of_person(role: str) -> str:
+    known = ensure_role(role)
+    if known == "worker":
+        raise InvalidOption("role", "cannot be worker for a person; make a token for a worker")
+    return known
 
 
 def _life(days: float) -> timedelta:
-    try:
-        return timedelta(days=days)
-    except OverflowError:
-        raise InvalidOption("days", "must be at most 3660") from None
+    if not 0 < days <= LONGEST_LIFE.days:
+        raise InvalidOption("--days", f"must be more than 0 and at most {LONGEST_LIFE.days}")
+    return timedelta(days=days)
 
 
-def _tell_person(person: Person, what: str, *, as_json: bool) -> None:
-    if as_json:
-        output.print_json(asdict(person))
-        return
-    where = f" in {person.tenant_id}" if person.tenant_id else ""
-    output.console.print(f"{person.name} {what}: {person.role}{where}.", highlight=False)
+def _where(tenant: str | None) -> str:
+    return f" in {tenant}" if tenant else " in all tenants"
 
 
-def _token_table(found: list[Token]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("NAME", "ROLE", "TENANT", "STATE", "BEGINS", "SCOPES", "LAST USED", "EXPIRES"):
-        table.add_column(name, overflow="ellipsis", no_wrap=True)
+def _print_new(made: CreatedTokenModel) -> None:
+    say(made.token)
+    token = made.details
+    kept = f"Keep it: this is the only time it is shown. {token.name} is {token.role}"
+    errors.print(f"{kept}{_where(token.tenant)}.", highlight=False, soft_wrap=True)
+
+
+def _tell_person(out: Out, person: PersonModel, what: str) -> None:
+    out.say(person, f"{person.name} {what}: {person.role}{_where(person.tenant)}.")
+
+
+def _token_table(found: Sequence[TokenModel]) -> Table:
+    made = table("NAME", "ROLE", "TENANT", "STATE", "BEGINS", "SCOPES", "LAST USED", "EXPIRES")
     for token in found:
-        table.add_row(
+        made.add_row(
             token.name,
             token.role,
-            token.tenant_id or "*",
+            token.tenant or "*",
             Text(token.state, style=_STATE_STYLES[token.state]),
             token.prefix,
             ", ".join(token.scopes) if token.scopes else "all",
-            output.ago(token.last_used_at) if token.last_used_at else "never",
-            f"{token.expires_at:%Y-%m-%d}" if token.expires_at else "never",
+            ago(token.last_used_at) if token.last_used_at else "never",
+            relative(token.expires_at) if token.expires_at else "never",
         )
-    return table
+    return made
 
 
-def _person_table(found: list[Person]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("NAME", "ROLE", "TENANT", "STATE", "LAST SEEN"):
-        table.add_column(name, overflow="ellipsis", no_wrap=True)
+def _person_table(found: Sequence[PersonModel]) -> Table:
+    made = table("NAME", "ROLE", "TENANT", "STATE", "LAST SEEN")
     for person in found:
-        table.add_row(
+        made.add_row(
             person.name,
             person.role,
-            person.tenant_id or "*",
+            person.tenant or "*",
             Text("disabled", style="red") if person.is_disabled else Text("active", style="green"),
-            output.ago(person.last_seen_at) if person.last_seen_at else "never",
+            ago(person.last_seen_at) if person.last_seen_at else "never",
         )
-    return table
+    return made

@@ -1,7 +1,7 @@
 """`mainspring triggers ...`: see, make and steer what turns events into jobs."""
 
 import difflib
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import orjson
@@ -9,15 +9,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.app import Mainspring
-from mainspring.cli import output
-from mainspring.cli.events import read_context
+from mainspring.api.models.events import TriggerModel
+from mainspring.cli.events import OUTCOME_STYLES, read_context
 from mainspring.cli.jobs import parse_payload
-from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, Tenant, make_settings, run
+from mainspring.cli.options import PAGE, Limit, Sure, first
+from mainspring.cli.output import Out, ago, confirm, console, facts_table, span, table
+from mainspring.cli.reaching import example, reaching
 from mainspring.cli.schedule_options import read_duration
+from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.triggers import TriggerState, UnknownPaths
-from mainspring.services.triggers import NULLABLE
+from mainspring.domain.triggers import UnknownPaths
 
 triggers = typer.Typer(help="See and steer what turns events into jobs.", no_args_is_help=True)
 
@@ -37,56 +38,47 @@ Window = Annotated[
 Queue = Annotated[str | None, typer.Option(help="Another queue than the definition's.")]
 Priority = Annotated[int | None, typer.Option(help="0 (first) to 1000 (last).")]
 _PLAIN = ("event", "definition", "unknown_paths", "queue", "priority")
+_CLEARABLE = ("dedupe_window", "queue", "priority")
 
 
-@triggers.command("list")
+@triggers.command("list", epilog=example("mainspring triggers list --event provider.renamed"))
+@reaching
 def list_triggers(
+    client: Client,
+    out: Out,
     event: Annotated[str | None, typer.Option(help="Only those that match this event.")] = None,
     definition: Annotated[str | None, typer.Option(help="Only those of this definition.")] = None,
     enabled: Annotated[
         bool | None, typer.Option("--enabled/--disabled", help="Only these.")
     ] = None,
     after: Annotated[str | None, typer.Option(help="Only names after this one.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at the most.")] = 100,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
+    limit: Limit = 100,
 ) -> None:
     """Triggers by name, with what came of them last."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    reading = app.triggers.alist(
-        event=event,
-        definition=definition,
-        enabled=enabled,
-        after=after,
-        limit=limit,
-        tenant_id=tenant,
+    found = client.triggers.list(
+        event=event, definition=definition, enabled=enabled, after=after, limit=min(limit, PAGE)
     )
-    found = run(app, reading)
-    if as_json:
-        output.print_json([_facts(state) for state in found])
-    elif found:
-        output.console.print(_table(found))
-    else:
-        output.console.print("No triggers.")
+    nothing = "No triggers; make one with `mainspring triggers create`."
+    out.rows(first(found, limit), _table, nothing=nothing)
 
 
-@triggers.command()
-def show(
-    name: Name,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@triggers.command(epilog=example("mainspring triggers show resync"))
+@reaching
+def show(client: Client, out: Out, name: Name) -> None:
     """One trigger."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    _tell(run(app, app.triggers.aget(name, tenant_id=tenant)), None, as_json=as_json)
+    out.show(client.triggers.get(name), lambda it: console.print(facts_table(_facts(it))))
 
 
-@triggers.command()
+@triggers.command(
+    epilog=example(
+        "mainspring triggers create resync --event 'provider.*' --definition sync "
+        """--payload '{"folder": "{{event.folder}}"}' --dedupe-window 5m"""
+    )
+)
+@reaching
 def create(
+    client: Client,
+    out: Out,
     name: Name,
     event: Annotated[str, typer.Option(help="An event's name, provider.* or *.")],
     definition: Annotated[str, typer.Option(help="The key of what it enqueues.")],
@@ -98,20 +90,22 @@ def create(
     enabled: Annotated[
         bool, typer.Option("--enabled/--disabled", help="Whether it sees events.")
     ] = True,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Enqueue a definition for each event that matches."""
     given = _read(locals())
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    making = app.triggers.acreate(name, enabled=enabled, tenant_id=tenant, **given)
-    _tell(run(app, making), "is created", as_json=as_json)
+    _tell(out, client.triggers.create(name, enabled=enabled, **given), "created")
 
 
-@triggers.command()
+@triggers.command(
+    epilog=example(
+        "mainspring triggers update resync --dedupe-window 10m",
+        "mainspring triggers update resync --clear queue",
+    )
+)
+@reaching
 def update(
+    client: Client,
+    out: Out,
     name: Name,
     event: Annotated[str | None, typer.Option(help="An event's name, provider.* or *.")] = None,
     definition: Annotated[str | None, typer.Option(help="The key of what it enqueues.")] = None,
@@ -124,80 +118,54 @@ def update(
         list[str] | None,
         typer.Option(help="A field to empty, such as dedupe_window; may be repeated."),
     ] = None,
-    tenant: Tenant = "default",
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Change some parts of a trigger, from the next event on."""
     given = _read(locals()) | dict.fromkeys(_clearable(field) for field in clear or ())
     if not given:
         raise InvalidOption("update", "has nothing to change; give an option, see --help")
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    changing = app.triggers.aupdate(name, tenant_id=tenant, **given)
-    _tell(run(app, changing), "is updated", as_json=as_json)
+    _tell(out, client.triggers.update(name, **given), "updated")
 
 
-@triggers.command()
-def enable(
-    name: Name,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@triggers.command(epilog=example("mainspring triggers enable resync"))
+@reaching
+def enable(client: Client, out: Out, name: Name) -> None:
     """Let a trigger see events again."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    _tell(run(app, app.triggers.aenable(name, tenant_id=tenant)), "is enabled")
+    _tell(out, client.triggers.enable(name), "enabled")
 
 
-@triggers.command()
-def disable(
-    name: Name,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@triggers.command(epilog=example("mainspring triggers disable resync"))
+@reaching
+def disable(client: Client, out: Out, name: Name) -> None:
     """Let a trigger see no events."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    _tell(run(app, app.triggers.adisable(name, tenant_id=tenant)), "is disabled")
+    _tell(out, client.triggers.disable(name), "disabled")
 
 
-@triggers.command()
-def delete(
-    name: Name,
-    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
+@triggers.command(epilog=example("mainspring triggers delete resync --yes"))
+@reaching
+def delete(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
     """Remove a trigger; its jobs stay, and what it made of events does too."""
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-
-    async def remove() -> None:
-        await app.triggers.aget(name, tenant_id=tenant)
-        if not is_sure:
-            typer.confirm(f"Remove the trigger {name}?", abort=True)
-        await app.triggers.adelete(name, tenant_id=tenant)
-
-    run(app, remove())
-    output.console.print(f"trigger {name} is removed", markup=False, highlight=False)
+    client.triggers.get(name)
+    confirm(f"Remove the trigger {name}?", is_sure=is_sure)
+    client.triggers.delete(name)
+    out.say({"name": name, "deleted": True}, f"trigger {name} is removed")
 
 
-@triggers.command("test")
+@triggers.command(
+    "test", epilog=example("""mainspring triggers test resync --context '{"folder": "/photos"}'""")
+)
+@reaching
 def rehearse(
+    client: Client,
+    out: Out,
     name: Name,
     context: Annotated[str, typer.Option(help="The context of an event, a JSON object.")] = "{}",
     event: Annotated[
         str | None, typer.Option(help="The name of the event; one that matches by default.")
     ] = None,
-    tenant: Tenant = "default",
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
 ) -> None:
     """Print the payload that an event would make; nothing is enqueued."""
-    read = read_context(context)
-    app = Mainspring(settings=make_settings(database_url, data_dir))
-    output.print_json(run(app, app.triggers.atest(name, read, event=event, tenant_id=tenant)))
+    payload = client.triggers.test(name, read_context(context), event=event)
+    Out.chosen(out.format, as_json=out.is_for_people).show(payload, console.print)
 
 
 def _read(options: dict[str, Any]) -> dict[str, Any]:
@@ -212,70 +180,53 @@ def _read(options: dict[str, Any]) -> dict[str, Any]:
 
 def _clearable(field: str) -> str:
     name = field.strip("-").replace("-", "_")
-    if name not in NULLABLE:
-        close = difflib.get_close_matches(name, NULLABLE, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(NULLABLE)}"
+    if name not in _CLEARABLE:
+        close = difflib.get_close_matches(name, _CLEARABLE, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_CLEARABLE)}"
         raise InvalidOption("--clear", f"{field!r} is no field that can be empty; {hint}")
     return name
 
 
-def _tell(state: TriggerState, what: str | None, *, as_json: bool = False) -> None:
-    if as_json:
-        output.print_json(_facts(state))
-    elif what is not None:
-        line = f"trigger {state.name} {what}"
-        output.console.print(line, markup=False, highlight=False, soft_wrap=True)
-    else:
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for name, value in _rows(state):
-            table.add_row(name, Text(value))
-        output.console.print(table)
+def _tell(out: Out, trigger: TriggerModel, what: str) -> None:
+    out.say(trigger, f"trigger {trigger.name} is {what}")
 
 
-def _rows(state: TriggerState) -> list[tuple[str, str]]:
-    trigger = state.trigger
+def _facts(trigger: TriggerModel) -> list[tuple[str, Text | str]]:
     window = trigger.dedupe_window
-    rows = [
-        ("trigger", state.name),
-        ("state", "enabled" if state.is_enabled else "disabled"),
+    facts: list[tuple[str, Text | str]] = [
+        ("trigger", Text(trigger.name)),
+        ("tenant", trigger.tenant),
+        ("state", _state(trigger)),
         ("event", trigger.event),
-        ("definition", trigger.definition),
-        ("payload", orjson.dumps(trigger.payload, default=str).decode()),
+        ("definition", Text(trigger.definition)),
+        ("payload", Text(orjson.dumps(trigger.payload).decode())),
         ("unknown paths", str(trigger.unknown_paths)),
-        ("window", "" if window is None else output.span(window)),
-        ("queue", trigger.queue or ""),
+        ("window", "" if window is None else span(window)),
+        ("queue", Text(trigger.queue or "")),
         ("priority", "" if trigger.priority is None else str(trigger.priority)),
-        ("last", _last(state)),
-        ("changed", output.ago(state.updated_at)),
+        ("last", _last(trigger)),
+        ("changed", ago(trigger.updated_at)),
     ]
-    return [(name, value) for name, value in rows if value]
+    return [(name, value) for name, value in facts if value]
 
 
-def _last(state: TriggerState) -> str:
-    if state.last_dispatched_at is None:
-        return ""
-    what = state.last_error or f"job {state.last_job_id}"
-    told = f"{state.last_outcome}, event {state.last_event_id}, {what}"
-    return f"{told} ({output.ago(state.last_dispatched_at)})"
+def _state(trigger: TriggerModel) -> Text:
+    return Text("enabled", "green") if trigger.is_enabled else Text("disabled", "dim")
 
 
-def _table(found: list[TriggerState]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("NAME", "EVENT", "DEFINITION", "STATE", "LAST"):
-        table.add_column(name, overflow="ellipsis", no_wrap=name != "LAST")
-    for state in found:
-        trigger = state.trigger
-        shown = Text("enabled", style="green") if state.is_enabled else Text("disabled", "dim")
-        last = Text(_last(state), overflow="ellipsis", no_wrap=True)
-        table.add_row(Text(state.name), trigger.event, trigger.definition, shown, last)
-    return table
+def _last(trigger: TriggerModel) -> Text:
+    if trigger.last_outcome is None or trigger.last_dispatched_at is None:
+        return Text("")
+    what = trigger.last_error or f"job {trigger.last_job_id}"
+    told = f", event {trigger.last_event_id}, {what} ({ago(trigger.last_dispatched_at)})"
+    return Text.assemble((str(trigger.last_outcome), OUTCOME_STYLES[trigger.last_outcome]), told)
 
 
-def _facts(state: TriggerState) -> dict[str, Any]:
-    facts = asdict(state)
-    trigger = facts.pop("trigger")
-    window = state.trigger.dedupe_window
-    trigger["dedupe_window"] = None if window is None else window.total_seconds()
-    for name in ("id", "last_event_id", "last_job_id"):
-        facts[name] = None if facts[name] is None else str(facts[name])
-    return {**trigger, **facts}
+def _table(found: Sequence[TriggerModel]) -> Table:
+    made = table("NAME", "EVENT", "DEFINITION", "STATE", "LAST", wrap="LAST")
+    for trigger in found:
+        last = _last(trigger)
+        last.overflow, last.no_wrap = "ellipsis", True
+        names = (Text(trigger.name), trigger.event, Text(trigger.definition))
+        made.add_row(*names, _state(trigger), last)
+    return made

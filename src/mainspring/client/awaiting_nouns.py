@@ -34,13 +34,6 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
 )
 from mainspring.api.models.streams import WatchedModel
-from mainspring.api.models.tenants import (
-    CreatedTokenModel,
-    LoginModel,
-    PersonModel,
-    TenantModel,
-    TokenModel,
-)
 from mainspring.client.asking import Ask, act, create, given, named, new_key, operation
 
 if TYPE_CHECKING:
@@ -112,8 +105,10 @@ class Jobs(Noun):
         """Cancel, retry or delete all jobs that pass the filters; a dry run counts them."""
         return await self._client.ask(operation(action, said, dry_run=dry_run), BulkModel)
 
-    async def summary(self) -> SummaryModel:
-        return await self._client.ask(Ask("GET", "/jobs/summary"), SummaryModel)
+    async def summary(self, *, tenant: str | None = None) -> SummaryModel:
+        return await self._client.ask(
+            Ask("GET", "/jobs/summary", given(tenant=tenant)), SummaryModel
+        )
 
     async def watch(self, *, limit: int = 50, **filters: Any) -> AsyncIterator[Page[JobModel]]:
         """The first page of a list, whenever it changes."""
@@ -246,10 +241,11 @@ class Events(Noun):
         correlation_id: str | None = None,
     ) -> EmittedModel:
         """Say that something happened."""
-        body = {"name": name, "context": context or {}, **given(correlation_id=correlation_id)}
+        body = {"name": name, **given(context=context, correlation_id=correlation_id)}
         return await self._client.ask(create("/events", body), EmittedModel)
 
     def list(self, **filters: Any) -> AsyncIterator[EventModel]:
+        """The newest first."""
         return self._client.pages(Ask("GET", "/events", filters), Page[EventModel])
 
     async def get(self, event_id: int) -> EventModel:
@@ -267,10 +263,11 @@ class Triggers(Noun):
     """`client.triggers`."""
 
     def list(self, **filters: Any) -> AsyncIterator[TriggerModel]:
+        """By name."""
         return self._client.pages(Ask("GET", "/triggers", filters), Page[TriggerModel])
 
     async def get(self, name: str) -> TriggerModel:
-        return await self._client.ask(Ask("GET", f"/triggers/{name}"), TriggerModel)
+        return await self._client.ask(Ask("GET", f"/triggers/{named(name)}"), TriggerModel)
 
     async def create(
         self, name: str, *, event: str, definition: str, **fields: Any
@@ -279,23 +276,27 @@ class Triggers(Noun):
         return await self._client.ask(create("/triggers", body), TriggerModel)
 
     async def update(self, name: str, **changes: Any) -> TriggerModel:
-        return await self._client.ask(Ask("PATCH", f"/triggers/{name}", body=changes), TriggerModel)
+        return await self._client.ask(
+            Ask("PATCH", f"/triggers/{named(name)}", body=changes), TriggerModel
+        )
 
     async def delete(self, name: str) -> None:
-        await self._client.do(Ask("DELETE", f"/triggers/{name}"))
+        await self._client.do(Ask("DELETE", f"/triggers/{named(name)}"))
 
     async def enable(self, name: str) -> TriggerModel:
-        return await self._client.ask(act(f"/triggers/{name}/enable"), TriggerModel)
+        return await self._client.ask(act(f"/triggers/{named(name)}/enable"), TriggerModel)
 
     async def disable(self, name: str) -> TriggerModel:
-        return await self._client.ask(act(f"/triggers/{name}/disable"), TriggerModel)
+        return await self._client.ask(act(f"/triggers/{named(name)}/disable"), TriggerModel)
 
     async def test(
         self, name: str, context: dict[str, Any] | None = None, *, event: str | None = None
     ) -> dict[str, Any]:
         """The payload that such an event would make."""
-        body = {"context": context or {}, **given(event=event)}
-        return (await self._client.ask(act(f"/triggers/{name}/test", body), RehearsedModel)).payload
+        body = given(context=context, event=event)
+        return (
+            await self._client.ask(act(f"/triggers/{named(name)}/test", body), RehearsedModel)
+        ).payload
 
 
 class Flows(Noun):
@@ -331,74 +332,18 @@ class Flows(Noun):
 class Approvals(Noun):
     """`client.approvals`."""
 
-    async def list(self) -> AsyncIterator[ApprovalModel]:
+    async def list(self, **filters: Any) -> AsyncIterator[ApprovalModel]:
         """Jobs that await approval, the longest waiting first."""
-        return self._client.pages(Ask("GET", "/approvals"), Page[ApprovalModel])
+        return self._client.pages(Ask("GET", "/approvals", filters), Page[ApprovalModel])
 
     async def get(self, job_id: int) -> ApprovalModel:
         return await self._client.ask(Ask("GET", f"/approvals/{job_id}"), ApprovalModel)
 
-    async def approve(self, job_id: int, reason: str = "") -> StateModel:
-        return await self._client.ask(
-            act(f"/jobs/{job_id}/approve", {"reason": reason}), StateModel
-        )
+    async def approve(self, job_id: int, reason: str = "", *, by: str | None = None) -> StateModel:
+        """An operator may decide for someone else."""
+        body = {"reason": reason, **given(by=by)}
+        return await self._client.ask(act(f"/jobs/{job_id}/approve", body), StateModel)
 
-    async def reject(self, job_id: int, reason: str) -> StateModel:
-        return await self._client.ask(act(f"/jobs/{job_id}/reject", {"reason": reason}), StateModel)
-
-
-class Tenants(Noun):
-    """`client.tenants`."""
-
-    def list(self) -> AsyncIterator[TenantModel]:
-        return self._client.pages(Ask("GET", "/tenants"), Page[TenantModel])
-
-    async def get(self, name: str) -> TenantModel:
-        return await self._client.ask(Ask("GET", f"/tenants/{name}"), TenantModel)
-
-    async def create(self, name: str, **fields: Any) -> TenantModel:
-        return await self._client.ask(create("/tenants", {"name": name, **fields}), TenantModel)
-
-    async def update(self, name: str, **changes: Any) -> TenantModel:
-        return await self._client.ask(Ask("PATCH", f"/tenants/{name}", body=changes), TenantModel)
-
-
-class People(Noun):
-    """`client.people`."""
-
-    def list(self) -> AsyncIterator[PersonModel]:
-        return self._client.pages(Ask("GET", "/people"), Page[PersonModel])
-
-    async def get(self, name: str) -> PersonModel:
-        return await self._client.ask(Ask("GET", f"/people/{name}"), PersonModel)
-
-    async def create(self, name: str, role: str) -> PersonModel:
-        return await self._client.ask(create("/people", {"name": name, "role": role}), PersonModel)
-
-    async def change(self, name: str, **changes: Any) -> PersonModel:
-        return await self._client.ask(Ask("PATCH", f"/people/{name}", body=changes), PersonModel)
-
-    async def delete(self, name: str) -> None:
-        await self._client.do(Ask("DELETE", f"/people/{name}"))
-
-    async def open_login(self, name: str) -> LoginModel:
-        """A link with which the person logs in, once and soon."""
-        return await self._client.ask(Ask("POST", f"/people/{name}/login"), LoginModel)
-
-
-class Tokens(Noun):
-    """`client.tokens`."""
-
-    def list(self, *, ended: bool = False) -> AsyncIterator[TokenModel]:
-        return self._client.pages(Ask("GET", "/tokens", {"ended": ended}), Page[TokenModel])
-
-    async def get(self, name: str) -> TokenModel:
-        return await self._client.ask(Ask("GET", f"/tokens/{name}"), TokenModel)
-
-    async def create(self, name: str, role: str, **fields: Any) -> CreatedTokenModel:
-        """The only time its text is shown."""
-        body = {"name": name, "role": role, **given(**fields)}
-        return await self._client.ask(Ask("POST", "/tokens", body=body), CreatedTokenModel)
-
-    async def revoke(self, name: str) -> TokenModel:
-        return await self._client.ask(act(f"/tokens/{name}/revoke"), TokenModel)
+    async def reject(self, job_id: int, reason: str, *, by: str | None = None) -> StateModel:
+        body = {"reason": reason, **given(by=by)}
+        return await self._client.ask(act(f"/jobs/{job_id}/reject", body), StateModel)

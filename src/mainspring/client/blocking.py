@@ -17,6 +17,7 @@ from mainspring.api.models.tenants import (
     Workers,
 )
 from mainspring.client import asking
+from mainspring.client.access_nouns import People, Tenants, Tokens
 from mainspring.client.asking import TRIES, Ask, EventReader, given
 from mainspring.client.nouns import (
     Approvals,
@@ -25,10 +26,7 @@ from mainspring.client.nouns import (
     Flows,
     Jobs,
     Limits,
-    People,
     Schedules,
-    Tenants,
-    Tokens,
     Triggers,
 )
 
@@ -77,10 +75,15 @@ class Client:
         return self.ask(Ask("GET", "/queues"), Queues).items
 
     def audit(
-        self, *, actor: str | None = None, noun: str | None = None, subject: str | None = None
+        self,
+        *,
+        actor: str | None = None,
+        noun: str | None = None,
+        subject: str | None = None,
+        limit: int = 50,
     ) -> Iterator[AuditModel]:
-        """What was changed, the newest first."""
-        ask = Ask("GET", "/audit", given(actor=actor, noun=noun, subject=subject))
+        """What was changed, the newest first; `limit` is the size of a page."""
+        ask = Ask("GET", "/audit", given(actor=actor, noun=noun, subject=subject, limit=limit))
         return self.pages(ask, Page[AuditModel])
 
     def ask(self, ask: Ask, model: type[Model]) -> Model:

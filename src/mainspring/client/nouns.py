@@ -34,13 +34,6 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
 )
 from mainspring.api.models.streams import WatchedModel
-from mainspring.api.models.tenants import (
-    CreatedTokenModel,
-    LoginModel,
-    PersonModel,
-    TenantModel,
-    TokenModel,
-)
 from mainspring.client.asking import Ask, act, create, given, named, new_key, operation
 
 if TYPE_CHECKING:
@@ -110,8 +103,8 @@ class Jobs(Noun):
         """Cancel, retry or delete all jobs that pass the filters; a dry run counts them."""
         return self._client.ask(operation(action, said, dry_run=dry_run), BulkModel)
 
-    def summary(self) -> SummaryModel:
-        return self._client.ask(Ask("GET", "/jobs/summary"), SummaryModel)
+    def summary(self, *, tenant: str | None = None) -> SummaryModel:
+        return self._client.ask(Ask("GET", "/jobs/summary", given(tenant=tenant)), SummaryModel)
 
     def watch(self, *, limit: int = 50, **filters: Any) -> Iterator[Page[JobModel]]:
         """The first page of a list, whenever it changes."""
@@ -242,10 +235,11 @@ class Events(Noun):
         correlation_id: str | None = None,
     ) -> EmittedModel:
         """Say that something happened."""
-        body = {"name": name, "context": context or {}, **given(correlation_id=correlation_id)}
+        body = {"name": name, **given(context=context, correlation_id=correlation_id)}
         return self._client.ask(create("/events", body), EmittedModel)
 
     def list(self, **filters: Any) -> Iterator[EventModel]:
+        """The newest first."""
         return self._client.pages(Ask("GET", "/events", filters), Page[EventModel])
 
     def get(self, event_id: int) -> EventModel:
@@ -261,33 +255,36 @@ class Triggers(Noun):
     """`client.triggers`."""
 
     def list(self, **filters: Any) -> Iterator[TriggerModel]:
+        """By name."""
         return self._client.pages(Ask("GET", "/triggers", filters), Page[TriggerModel])
 
     def get(self, name: str) -> TriggerModel:
-        return self._client.ask(Ask("GET", f"/triggers/{name}"), TriggerModel)
+        return self._client.ask(Ask("GET", f"/triggers/{named(name)}"), TriggerModel)
 
     def create(self, name: str, *, event: str, definition: str, **fields: Any) -> TriggerModel:
         body = {"name": name, "event": event, "definition": definition, **given(**fields)}
         return self._client.ask(create("/triggers", body), TriggerModel)
 
     def update(self, name: str, **changes: Any) -> TriggerModel:
-        return self._client.ask(Ask("PATCH", f"/triggers/{name}", body=changes), TriggerModel)
+        return self._client.ask(
+            Ask("PATCH", f"/triggers/{named(name)}", body=changes), TriggerModel
+        )
 
     def delete(self, name: str) -> None:
-        self._client.do(Ask("DELETE", f"/triggers/{name}"))
+        self._client.do(Ask("DELETE", f"/triggers/{named(name)}"))
 
     def enable(self, name: str) -> TriggerModel:
-        return self._client.ask(act(f"/triggers/{name}/enable"), TriggerModel)
+        return self._client.ask(act(f"/triggers/{named(name)}/enable"), TriggerModel)
 
     def disable(self, name: str) -> TriggerModel:
-        return self._client.ask(act(f"/triggers/{name}/disable"), TriggerModel)
+        return self._client.ask(act(f"/triggers/{named(name)}/disable"), TriggerModel)
 
     def test(
         self, name: str, context: dict[str, Any] | None = None, *, event: str | None = None
     ) -> dict[str, Any]:
         """The payload that such an event would make."""
-        body = {"context": context or {}, **given(event=event)}
-        return self._client.ask(act(f"/triggers/{name}/test", body), RehearsedModel).payload
+        body = given(context=context, event=event)
+        return self._client.ask(act(f"/triggers/{named(name)}/test", body), RehearsedModel).payload
 
 
 class Flows(Noun):
@@ -319,72 +316,18 @@ class Flows(Noun):
 class Approvals(Noun):
     """`client.approvals`."""
 
-    def list(self) -> Iterator[ApprovalModel]:
+    def list(self, **filters: Any) -> Iterator[ApprovalModel]:
         """Jobs that await approval, the longest waiting first."""
-        return self._client.pages(Ask("GET", "/approvals"), Page[ApprovalModel])
+        return self._client.pages(Ask("GET", "/approvals", filters), Page[ApprovalModel])
 
     def get(self, job_id: int) -> ApprovalModel:
         return self._client.ask(Ask("GET", f"/approvals/{job_id}"), ApprovalModel)
 
-    def approve(self, job_id: int, reason: str = "") -> StateModel:
-        return self._client.ask(act(f"/jobs/{job_id}/approve", {"reason": reason}), StateModel)
+    def approve(self, job_id: int, reason: str = "", *, by: str | None = None) -> StateModel:
+        """An operator may decide for someone else."""
+        body = {"reason": reason, **given(by=by)}
+        return self._client.ask(act(f"/jobs/{job_id}/approve", body), StateModel)
 
-    def reject(self, job_id: int, reason: str) -> StateModel:
-        return self._client.ask(act(f"/jobs/{job_id}/reject", {"reason": reason}), StateModel)
-
-
-class Tenants(Noun):
-    """`client.tenants`."""
-
-    def list(self) -> Iterator[TenantModel]:
-        return self._client.pages(Ask("GET", "/tenants"), Page[TenantModel])
-
-    def get(self, name: str) -> TenantModel:
-        return self._client.ask(Ask("GET", f"/tenants/{name}"), TenantModel)
-
-    def create(self, name: str, **fields: Any) -> TenantModel:
-        return self._client.ask(create("/tenants", {"name": name, **fields}), TenantModel)
-
-    def update(self, name: str, **changes: Any) -> TenantModel:
-        return self._client.ask(Ask("PATCH", f"/tenants/{name}", body=changes), TenantModel)
-
-
-class People(Noun):
-    """`client.people`."""
-
-    def list(self) -> Iterator[PersonModel]:
-        return self._client.pages(Ask("GET", "/people"), Page[PersonModel])
-
-    def get(self, name: str) -> PersonModel:
-        return self._client.ask(Ask("GET", f"/people/{name}"), PersonModel)
-
-    def create(self, name: str, role: str) -> PersonModel:
-        return self._client.ask(create("/people", {"name": name, "role": role}), PersonModel)
-
-    def change(self, name: str, **changes: Any) -> PersonModel:
-        return self._client.ask(Ask("PATCH", f"/people/{name}", body=changes), PersonModel)
-
-    def delete(self, name: str) -> None:
-        self._client.do(Ask("DELETE", f"/people/{name}"))
-
-    def open_login(self, name: str) -> LoginModel:
-        """A link with which the person logs in, once and soon."""
-        return self._client.ask(Ask("POST", f"/people/{name}/login"), LoginModel)
-
-
-class Tokens(Noun):
-    """`client.tokens`."""
-
-    def list(self, *, ended: bool = False) -> Iterator[TokenModel]:
-        return self._client.pages(Ask("GET", "/tokens", {"ended": ended}), Page[TokenModel])
-
-    def get(self, name: str) -> TokenModel:
-        return self._client.ask(Ask("GET", f"/tokens/{name}"), TokenModel)
-
-    def create(self, name: str, role: str, **fields: Any) -> CreatedTokenModel:
-        """The only time its text is shown."""
-        body = {"name": name, "role": role, **given(**fields)}
-        return self._client.ask(Ask("POST", "/tokens", body=body), CreatedTokenModel)
-
-    def revoke(self, name: str) -> TokenModel:
-        return self._client.ask(act(f"/tokens/{name}/revoke"), TokenModel)
+    def reject(self, job_id: int, reason: str, *, by: str | None = None) -> StateModel:
+        body = {"reason": reason, **given(by=by)}
+        return self._client.ask(act(f"/jobs/{job_id}/reject", body), StateModel)

@@ -49,6 +49,7 @@ class EventModel(Answer):
     jobs: int
     duplicates: int
     failures: int
+    last_error: str | None
     dispatches: list[DispatchModel]
 
     @classmethod

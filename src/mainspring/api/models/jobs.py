@@ -209,7 +209,13 @@ class Reason(Body):
     reason: LongText = ""
 
 
-class Rejection(Body):
+class Decision(Reason):
+    """Why a job may run; `by` is in whose name an operator decides, if not in its own."""
+
+    by: Text | None = None
+
+
+class Rejection(Decision):
     """Why a job must not run."""
 
     reason: Annotated[LongText, Field(min_length=1, max_length=500)]

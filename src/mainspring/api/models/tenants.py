@@ -125,7 +125,7 @@ class CreatedTokenModel(Answer):
 
 
 class WorkerModel(Answer):
-    """A worker process, and whether it is alive."""
+    """A worker process, whether it is alive, and how many of the jobs that you may see it runs."""
 
     id: IdOut
     name: str
@@ -139,6 +139,7 @@ class WorkerModel(Answer):
     expires_at: datetime
     is_stopping: bool
     is_alive: bool
+    running: int
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "WorkerModel":

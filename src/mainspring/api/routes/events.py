@@ -18,9 +18,17 @@ from mainspring.api.models.events import (
     TriggerFields,
     TriggerModel,
 )
-from mainspring.api.models.parts import Page
+from mainspring.api.models.parts import IdIn, Page
 from mainspring.api.replies import nothing, page, place, read_cursor, read_place, reply, tagged
-from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, Number, once
+from mainspring.api.routes.parameters import (
+    After,
+    Cursor,
+    IdempotencyKey,
+    Limit,
+    Named,
+    Number,
+    once,
+)
 from mainspring.db.access import Database
 from mainspring.domain.errors import InvalidTrigger
 from mainspring.domain.triggers import TriggerState
@@ -43,18 +51,19 @@ async def list_events(
     name: EventName = None,
     handled: bool | None = None,
     failed: bool | None = None,
+    before: Annotated[IdIn | None, Query(description="Only events older than this id.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
     """Events, the newest first; the name may be a pattern."""
-    before = read_cursor(cursor, int)
+    older = read_cursor(cursor, int) or before
     found = await events.list_events(
         desk.database,
         desk.listed_tenant,
         name=name,
         handled=handled,
         failed=failed,
-        before=None if before is None else EventId(before),
+        before=None if older is None else EventId(older),
         limit=limit,
     )
     following = found[-1].id if len(found) == limit else None
@@ -116,15 +125,16 @@ async def list_triggers(
     event: EventName = None,
     definition: EventName = None,
     enabled: bool | None = None,
+    after: After = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
     """Triggers by name; with an event, those that match it."""
-    after, after_tenant = read_place(cursor)
+    last_seen, after_tenant = read_place(cursor)
     found = await triggers.list_triggers(
         desk.database,
         desk.listed_tenant,
-        after=after,
+        after=last_seen or after,
         after_tenant=after_tenant,
         enabled=enabled,
         event=event,

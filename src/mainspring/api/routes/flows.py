@@ -158,14 +158,17 @@ async def _own(desk: Desk) -> AsyncIterator[None]:
 
 @approval_router.get("", response_model=Page[ApprovalModel])
 async def list_approvals(
-    desk: ApprovalReader, limit: Limit = 50, cursor: Cursor = None
+    desk: ApprovalReader,
+    after: Annotated[IdIn | None, Query(description="Only jobs newer than this id.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Response:
     """Jobs that await approval, the longest waiting first."""
-    after = read_cursor(cursor, int)
+    newer = read_cursor(cursor, int) or after
     found = await approvals.list_open(
         desk.database,
         desk.listed_tenant,
-        after=None if after is None else JobId(after),
+        after=None if newer is None else JobId(newer),
         limit=limit,
     )
     following = found[-1].job_id if len(found) == limit else None

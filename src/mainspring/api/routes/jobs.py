@@ -14,6 +14,7 @@ from mainspring.api.errors import Refused
 from mainspring.api.models.jobs import (
     AttemptModel,
     Attempts,
+    Decision,
     Edit,
     EnqueuedManyModel,
     EnqueuedModel,
@@ -199,13 +200,13 @@ async def delete(desk: Writer, job_id: Number) -> Response:
 
 @router.post("/{job_id:int}/approve", response_model=StateModel)
 async def approve(
-    desk: Decider, job_id: Number, why: Annotated[Reason | None, Body()] = None
+    desk: Decider, job_id: Number, why: Annotated[Decision | None, Body()] = None
 ) -> Response:
     """Approve a job that awaits it; it still does while more have to approve."""
-    reason = why.reason if why else ""
+    reason, actor = _vote(desk, why or Decision())
     async with own(desk):
         state = await approvals.approve(
-            desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=None
+            desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=actor
         )
     return reply(StateModel.model_construct(id=job_id, state=state))
 
@@ -213,11 +214,21 @@ async def approve(
 @router.post("/{job_id:int}/reject", response_model=StateModel)
 async def reject(desk: Decider, job_id: Number, why: Annotated[Rejection, Body()]) -> Response:
     """Reject a job that awaits approval; it is canceled."""
+    reason, actor = _vote(desk, why)
     async with own(desk):
         await approvals.reject(
-            desk.database, desk.tenant_id, JobId(job_id), reason=why.reason, actor=None
+            desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=actor
         )
     return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))
+
+
+def _vote(desk: Desk, why: Decision) -> tuple[str, str | None]:
+    """The reason, and in whose name; who decides for someone else is named in the reason."""
+    if why.by in (None, desk.caller.actor):
+        return why.reason, None
+    if desk.caller.role is not Role.OPERATOR:
+        raise Forbidden("only an operator can decide in the name of someone else")
+    return f"{why.reason} (told by {desk.caller.actor})".strip(), why.by
 
 
 def _tuples(facts: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, reading, writing
+from mainspring.api.desks import Desk, known, reading, writing
 from mainspring.api.models.parts import Page, Text
 from mainspring.api.models.tenants import (
     AuditModel,
@@ -27,7 +27,7 @@ from mainspring.api.models.tenants import (
 )
 from mainspring.api.pages import address_of
 from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
-from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.db.access import Database
 from mainspring.domain.access import Role, ensure_may_grant
 from mainspring.domain.errors import InvalidOption, TenantNotFound
@@ -47,7 +47,7 @@ TokenWriter = Annotated[Desk, Depends(writing("tokens"))]
 WorkerReader = Annotated[Desk, Depends(reading("workers"))]
 AuditReader = Annotated[Desk, Depends(reading("audit"))]
 JobReader = Annotated[Desk, Depends(reading("jobs"))]
-Known = Annotated[Desk, Depends(reading("definitions"))]
+Known = Annotated[Desk, Depends(known())]
 
 
 # Tenants
@@ -62,9 +62,13 @@ def _facts(state: TenantState) -> object:
 
 
 @router.get("/tenants", tags=["tenants"], response_model=Page[TenantModel])
-async def list_tenants(desk: TenantReader, limit: Limit = 100, cursor: Cursor = None) -> Response:
+async def list_tenants(
+    desk: TenantReader, after: After = None, limit: Limit = 100, cursor: Cursor = None
+) -> Response:
     """Tenants by name: an operator sees all, everyone else its own."""
-    found = await tenants.list_tenants(desk.database, after=read_cursor(cursor, str), limit=limit)
+    found = await tenants.list_tenants(
+        desk.database, after=read_cursor(cursor, str) or after, limit=limit
+    )
     following = found[-1].tenant_id if len(found) == limit else None
     return page(found, TenantModel.of, following=following, model=Page[TenantModel])
 
@@ -110,10 +114,12 @@ async def update_tenant(
 
 
 @router.get("/people", tags=["people"], response_model=Page[PersonModel])
-async def list_people(desk: PeopleReader, limit: Limit = 100, cursor: Cursor = None) -> Response:
+async def list_people(
+    desk: PeopleReader, after: After = None, limit: Limit = 100, cursor: Cursor = None
+) -> Response:
     """People by name."""
     found = await people.list_people(
-        desk.database, desk.own_tenant, after=read_cursor(cursor, str), limit=limit
+        desk.database, desk.own_tenant, after=read_cursor(cursor, str) or after, limit=limit
     )
     following = found[-1].name if len(found) == limit else None
     return page(found, PersonModel.of, following=following, model=Page[PersonModel])
@@ -181,6 +187,7 @@ async def open_login(desk: PeopleWriter, name: Named, request: Request) -> Respo
 async def list_tokens(
     desk: TokenReader,
     ended: Annotated[bool, Query(description="Those that let nobody in, too.")] = False,
+    after: After = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
@@ -188,7 +195,7 @@ async def list_tokens(
     found = await tokens.list_tokens(
         desk.database,
         desk.own_tenant,
-        after=read_cursor(cursor, str),
+        after=read_cursor(cursor, str) or after,
         limit=limit,
         with_ended=ended,
     )

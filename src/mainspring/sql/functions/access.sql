@@ -93,7 +93,7 @@ declare
     was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
     is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
 begin
-    if was = is_now or coalesce(is_now, was) ->> 'kind' in ('session', 'login', 'console') then
+    if was = is_now or (was || is_now) ->> 'kind' in ('session', 'login', 'console') then
         return null;
     end if;
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)

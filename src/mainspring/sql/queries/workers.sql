@@ -64,8 +64,11 @@ delete from mainspring.workers as worker
 
 -- name: list_workers
 -- scope: system
--- All workers, the newest first.
-select * from mainspring.worker_status order by worker_id desc;
+-- All workers, the newest first, with how many jobs each runs.
+select worker.*,
+       (select count(*) from mainspring.jobs as job
+         where job.worker_id = worker.worker_id and job.state = 'running') as running
+  from mainspring.worker_status as worker order by worker_id desc;
 
 -- name: wake
 -- scope: system

@@ -1,0 +1,130 @@
+"""`mainspring admin ...`: what takes the role admin or operator, kept apart from one's own."""
+
+from collections.abc import Iterator
+from heapq import merge
+from typing import Annotated, Any
+
+import typer
+
+from mainspring.api.models.jobs import JobModel
+from mainspring.cli.job_output import jobs_table
+from mainspring.cli.jobs import Reason, cancel_job, delete_job, retry_job
+from mainspring.cli.options import PAGE, JobNumber, Limit, Sure, first
+from mainspring.cli.output import Out, console, plain
+from mainspring.cli.reaching import example, reaching
+from mainspring.cli.secrets import secrets
+from mainspring.cli.stats import print_summary, tenants_table
+from mainspring.cli.system_jobs import ensure_admin
+from mainspring.client import Client
+from mainspring.domain.access import Role
+from mainspring.domain.access_errors import Forbidden
+from mainspring.domain.definitions import BUILT_IN
+from mainspring.domain.types import JobSource, JobState
+
+admin = typer.Typer(help="What admins and operators do.", no_args_is_help=True)
+jobs = typer.Typer(help="See and steer everyone's jobs, and the system's.", no_args_is_help=True)
+admin.add_typer(jobs, name="jobs")
+admin.add_typer(secrets, name="secrets")
+
+AllTenants = Annotated[
+    bool, typer.Option("--all-tenants", help="Those of every tenant; for operators.")
+]
+
+
+@jobs.command(
+    "list",
+    epilog=example(
+        "mainspring admin jobs list --system", "mainspring admin jobs list --all-tenants"
+    ),
+)
+@reaching
+def list_jobs(
+    client: Client,
+    out: Out,
+    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Only jobs of this queue.")] = None,
+    created_by: Annotated[str | None, typer.Option(help="Only what this one enqueued.")] = None,
+    is_system: Annotated[
+        bool, typer.Option("--system", help="Only those of schedules and of the system itself.")
+    ] = False,
+    all_tenants: AllTenants = False,
+    limit: Limit = 20,
+) -> None:
+    """Everyone's jobs, the newest first."""
+    role = ensure_admin(client)
+    filters = {"status": state, "queue": queue, "created_by": created_by}
+    lists = [
+        client.jobs.list(limit=min(limit, PAGE), **filters, **kind, **whose)
+        for whose in (_tenants(client, role) if all_tenants else [{}])
+        for kind in (_system_kinds(client) if is_system else [{}])
+    ]
+    out.rows(first(_newest(lists), limit), jobs_table, nothing="No jobs.")
+
+
+@jobs.command("cancel", epilog=example("mainspring admin jobs cancel 7 --reason 'wrong file'"))
+@reaching
+def cancel(
+    client: Client, out: Out, job_id: JobNumber, reason: Reason = "canceled by request"
+) -> None:
+    """Cancel a queued job of anyone; ask a running one to stop."""
+    ensure_admin(client)
+    cancel_job(client, out, job_id, reason=reason)
+
+
+@jobs.command("retry", epilog=example("mainspring admin jobs retry 7"))
+@reaching
+def retry(
+    client: Client,
+    out: Out,
+    job_id: JobNumber,
+    payload: Annotated[str | None, typer.Option(help="Another payload; - reads it.")] = None,
+) -> None:
+    """Put a failed, dead-lettered or canceled job of anyone back to queued."""
+    ensure_admin(client)
+    retry_job(client, out, job_id, payload=payload)
+
+
+@jobs.command("delete", epilog=example("mainspring admin jobs delete 7 --yes"))
+@reaching
+def delete(client: Client, out: Out, job_id: JobNumber, is_sure: Sure = False) -> None:
+    """Remove a job of anyone that is not running, with its attempts."""
+    ensure_admin(client)
+    delete_job(client, out, job_id, is_sure=is_sure)
+
+
+@jobs.command("stats", epilog=example("mainspring admin jobs stats --all-tenants"))
+@reaching
+def stats(client: Client, out: Out, all_tenants: AllTenants = False) -> None:
+    """How many jobs of everyone are in which state."""
+    role = ensure_admin(client)
+    if not all_tenants:
+        print_summary(out, client.jobs.summary())
+        return
+    found = {
+        whose["tenant"]: client.jobs.summary(tenant=whose["tenant"])
+        for whose in _tenants(client, role)
+    }
+    facts = [{"tenant": name, **plain(summary)} for name, summary in found.items()]
+    out.show(facts, lambda _: console.print(tenants_table(found)))
+
+
+def _tenants(client: Client, role: Role) -> list[dict[str, str]]:
+    """Whose jobs, as the API is told."""
+    if role is not Role.OPERATOR:
+        raise Forbidden("only an operator sees all tenants; leave out --all-tenants")
+    return [{"tenant": tenant.name} for tenant in client.tenants.list(limit=PAGE)]
+
+
+def _system_kinds(client: Client) -> list[dict[str, Any]]:
+    """The filters that find the system's jobs between them; a job may pass several."""
+    keys = [each.key for each in client.definitions.list() if each.key.startswith(BUILT_IN)]
+    return [{"source": JobSource.SCHEDULE}, *({"definition": key} for key in keys)]
+
+
+def _newest(lists: list[Iterator[JobModel]]) -> Iterator[JobModel]:
+    """The jobs of all lists, each once, the newest first."""
+    last = None
+    for job in merge(*lists, key=lambda job: -job.id):
+        if job.id != last:
+            yield job
+        last = job.id

@@ -1,0 +1,71 @@
+"""`mainspring audit list`: who changed what."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import orjson
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mainspring.api.models.tenants import AuditModel
+from mainspring.cli.options import PAGE, Limit, first
+from mainspring.cli.output import Out, ago, table
+from mainspring.cli.reaching import example, reaching
+from mainspring.client import Client
+
+audit = typer.Typer(help="See who changed what.", no_args_is_help=True)
+
+
+@audit.command(
+    "list",
+    epilog=example(
+        "mainspring audit list --noun schedule --subject nightly",
+        "mainspring audit list --actor ann",
+    ),
+)
+@reaching
+def list_audit(
+    client: Client,
+    out: Out,
+    actor: Annotated[str | None, typer.Option(help="Only what this one did.")] = None,
+    noun: Annotated[str | None, typer.Option(help="Only of this kind: schedule, token...")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only of this name or id.")] = None,
+    limit: Limit = 20,
+) -> None:
+    """What was changed, the newest first. An operator who names no tenant sees all."""
+    found = client.audit(actor=actor, noun=noun, subject=subject, limit=min(limit, PAGE))
+    out.rows(first(found, limit), _table, nothing="Nothing was changed.")
+
+
+def _table(found: Sequence[AuditModel]) -> Table:
+    made = table("WHEN", "WHO", "DID", "TO", "TENANT", "CHANGE", wrap="CHANGE")
+    for entry in found:
+        made.add_row(
+            ago(entry.at),
+            Text(entry.actor),
+            entry.action,
+            Text(f"{entry.noun} {entry.subject}"),
+            entry.tenant or "",
+            Text(_change(entry), overflow="ellipsis", no_wrap=True),
+        )
+    return made
+
+
+def _change(entry: AuditModel) -> str:
+    reason = f"({entry.reason}) " if entry.reason else ""
+    return reason + ", ".join(_parts(entry))
+
+
+def _parts(entry: AuditModel) -> Iterator[str]:
+    before, after = entry.before or {}, entry.after or {}
+    for name in dict.fromkeys((*before, *after)):
+        was, is_now = before.get(name), after.get(name)
+        if before and after:
+            yield f"{name} {_shown(was)} -> {_shown(is_now)}"
+        elif was is not None or is_now is not None:
+            yield f"{name} {_shown(is_now if was is None else was)}"
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()

@@ -1,0 +1,80 @@
+"""More nouns of the async client, written by `tools/write_async_client.py`."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from mainspring.api.models.parts import Page
+from mainspring.api.models.tenants import (
+    CreatedTokenModel,
+    LoginModel,
+    PersonModel,
+    TenantModel,
+    TokenModel,
+)
+from mainspring.client.asking import Ask, act, create, given, named
+from mainspring.client.awaiting_nouns import Noun
+
+
+class Tenants(Noun):
+    """`client.tenants`."""
+
+    def list(self, **filters: Any) -> AsyncIterator[TenantModel]:
+        """By name."""
+        return self._client.pages(Ask("GET", "/tenants", filters), Page[TenantModel])
+
+    async def get(self, name: str) -> TenantModel:
+        return await self._client.ask(Ask("GET", f"/tenants/{named(name)}"), TenantModel)
+
+    async def create(self, name: str, **fields: Any) -> TenantModel:
+        return await self._client.ask(create("/tenants", {"name": name, **fields}), TenantModel)
+
+    async def update(self, name: str, **changes: Any) -> TenantModel:
+        return await self._client.ask(
+            Ask("PATCH", f"/tenants/{named(name)}", body=changes), TenantModel
+        )
+
+
+class People(Noun):
+    """`client.people`."""
+
+    def list(self, **filters: Any) -> AsyncIterator[PersonModel]:
+        """By name."""
+        return self._client.pages(Ask("GET", "/people", filters), Page[PersonModel])
+
+    async def get(self, name: str) -> PersonModel:
+        return await self._client.ask(Ask("GET", f"/people/{named(name)}"), PersonModel)
+
+    async def create(self, name: str, role: str) -> PersonModel:
+        return await self._client.ask(create("/people", {"name": name, "role": role}), PersonModel)
+
+    async def change(self, name: str, **changes: Any) -> PersonModel:
+        return await self._client.ask(
+            Ask("PATCH", f"/people/{named(name)}", body=changes), PersonModel
+        )
+
+    async def delete(self, name: str) -> None:
+        await self._client.do(Ask("DELETE", f"/people/{named(name)}"))
+
+    async def open_login(self, name: str) -> LoginModel:
+        """A link with which the person logs in, once and soon."""
+        return await self._client.ask(Ask("POST", f"/people/{named(name)}/login"), LoginModel)
+
+
+class Tokens(Noun):
+    """`client.tokens`."""
+
+    def list(self, *, ended: bool = False, **filters: Any) -> AsyncIterator[TokenModel]:
+        """By name."""
+        ask = Ask("GET", "/tokens", {"ended": ended, **filters})
+        return self._client.pages(ask, Page[TokenModel])
+
+    async def get(self, name: str) -> TokenModel:
+        return await self._client.ask(Ask("GET", f"/tokens/{named(name)}"), TokenModel)
+
+    async def create(self, name: str, role: str, **fields: Any) -> CreatedTokenModel:
+        """The only time its text is shown."""
+        body = {"name": name, "role": role, **given(**fields)}
+        return await self._client.ask(Ask("POST", "/tokens", body=body), CreatedTokenModel)
+
+    async def revoke(self, name: str) -> TokenModel:
+        return await self._client.ask(act(f"/tokens/{named(name)}/revoke"), TokenModel)

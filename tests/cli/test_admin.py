@@ -1,0 +1,89 @@
+"""`mainspring admin jobs` beside `mainspring jobs`: everyone's jobs beside one's own."""
+
+import json
+
+import psycopg
+import pytest
+
+from mainspring import Mainspring
+from mainspring.domain.types import JobState
+from mainspring.services import housekeeping
+from tests.support import rows
+from tests.support.commands import sentence
+
+
+@pytest.fixture
+def system_job(database_url: str, connection: psycopg.Connection) -> int:
+    """A job that is the system's own."""
+    with Mainspring(database_url) as app:
+        app.blocking(housekeeping.install(app.database, with_schedules=False))
+        return app.enqueue("mainspring.prune_keys", {}).id
+
+
+def test_the_systems_jobs_are_steered_by_admins_alone(each_command, system_job):
+    job = str(system_job)
+    refused = each_command(*(["jobs", verb, job] for verb in ("cancel", "retry", "delete")))
+    canceled, retried, deleted = each_command(
+        ["admin", "jobs", "cancel", job, "--reason", "not now"],
+        ["admin", "jobs", "retry", job, "--json"],
+        ["admin", "jobs", "delete", job, "--yes"],
+    )
+
+    for verb, done in zip(("cancel", "retry", "delete"), refused, strict=True):
+        assert sentence(done) == (
+            f"error: job {job} is the system's own (mainspring.prune_keys); an admin can {verb} it "
+            f"with `mainspring admin jobs {verb} {job}`"
+        )
+    assert canceled.stdout == f"job {job} is canceled\n"
+    assert json.loads(retried.stdout) == {"id": job, "state": "queued"}
+    assert deleted.stdout == f"job {job} is removed\n"
+
+
+def test_lists_are_of_the_system_or_of_all_tenants(each_command, system_job, connection):
+    rows.insert_tenant(connection, "acme")
+    both = {"definition": "mainspring.prune_keys", "schedule_id": 1}
+    pruning = rows.insert_job(connection, JobState.QUEUED, **both)
+    scheduled = rows.insert_job(connection, JobState.QUEUED, definition="hello", schedule_id=1)
+    other = rows.insert_job(connection, JobState.QUEUED, definition="hello", tenant_id="acme")
+
+    system, every, newest, stats, facts = each_command(
+        ["admin", "jobs", "list", "--system", "--json"],
+        ["admin", "jobs", "list", "--all-tenants"],
+        ["admin", "jobs", "list", "--all-tenants", "--limit", "1", "--json"],
+        ["admin", "jobs", "stats", "--all-tenants"],
+        ["admin", "jobs", "stats", "--json"],
+    )
+
+    assert [int(job["id"]) for job in json.loads(system.stdout)] == [
+        scheduled,
+        pruning,
+        system_job,
+    ]
+    head, *lines = every.stdout.splitlines()
+    assert head.split()[:3] == ["ID", "STATE", "TENANT"]
+    ids = [other, scheduled, pruning, system_job]
+    assert [int(line.split()[0]) for line in lines] == ids
+    assert [job["tenant"] for job in json.loads(newest.stdout)] == ["acme"]
+    told = [line.split()[:4] for line in stats.stdout.splitlines()[1:]]
+    assert told == [["acme", "0", "0", "1"], ["default", "0", "0", "3"]]
+    assert json.loads(facts.stdout)["counts"]["queued"] == 3
+
+
+def test_a_member_has_its_own_jobs_and_is_told_who_has_the_others(server_command, system_job):
+    own = server_command("enqueue", "hello", '{"name": "Ada"}', role="member").stdout.split()[1]
+    listed = server_command("jobs", "list", "--json", role="member")
+    other = server_command("jobs", "cancel", str(system_job), role="member")
+    admin = server_command("admin", "jobs", "list", role="member")
+    wide = server_command("admin", "jobs", "list", "--all-tenants", role="admin")
+    done = server_command("admin", "jobs", "cancel", own, role="admin")
+
+    assert [job["id"] for job in json.loads(listed.stdout)] == [own]
+    assert (other.returncode, other.stdout) == (1, "")
+    assert f"you have no job {system_job}; members see and steer only" in sentence(other)
+    assert "`mainspring admin jobs`" in sentence(other)
+    assert sentence(admin) == (
+        "error: you are a member; ask an admin. What you enqueued yourself is under "
+        "`mainspring jobs`"
+    )
+    assert "only an operator sees all tenants" in sentence(wide)
+    assert done.stdout == f"job {own} is canceled\n"

@@ -1,0 +1,95 @@
+"""`mainspring workers`, `queues`, `audit` and `jobs stats` as a person meets them."""
+
+import json
+
+import psycopg
+import pytest
+from rich.table import Table
+
+from mainspring.api.models.tenants import WorkerModel
+from mainspring.cli.workers import workers_table
+from mainspring.domain.types import JobState
+from tests.support import rows
+from tests.support.commands import sentence
+
+
+@pytest.fixture
+def busy(connection: psycopg.Connection, database_url: str) -> None:
+    """One worker that runs a job, one that fell silent, and jobs that wait."""
+    columns = "name, host, pid, queues, concurrency, version, process_identity, expires_at"
+    connection.execute(
+        f"insert into mainspring.workers (worker_id, {columns}) values"
+        " (7, 'w-new', 'box', 71, '{default,mail}', 10, '1.0', 'a', now() + interval '1 minute'),"
+        " (6, 'w-old', 'box', 61, '{default}', 10, '0.9', 'b', now() - interval '1 minute')"
+    )
+    rows.insert_job(connection, JobState.RUNNING, worker_id=7, definition="hello")
+    rows.insert_job(connection, JobState.QUEUED, definition="hello", queue="mail")
+    rows.insert_job(connection, JobState.BLOCKED, definition="hello", queue="mail")
+
+
+def drawn(facts: str) -> Table:
+    """What a terminal with colours would show."""
+    return workers_table([WorkerModel.model_validate(each) for each in json.loads(facts)])
+
+
+@pytest.mark.usefixtures("busy")
+def test_workers_and_queues_are_listed(each_command):
+    listed, facts, queues, stats = each_command(
+        ["workers", "list"], ["workers", "list", "--json"], ["queues", "list"], ["jobs", "stats"]
+    )
+
+    head, new, old = listed.stdout.splitlines()
+    names = ["NAME", "STATE", "QUEUES", "RUNNING", "HEARTBEAT", "VERSION", "HOST"]
+    assert head.split() == names
+    assert new.split()[:7] == ["w-new", "alive", "default,", "mail", "1", "of", "10"]
+    assert old.split()[:2] == ["w-old", "stale"]
+    assert [(each["name"], each["running"]) for each in json.loads(facts.stdout)] == [
+        ("w-new", 1),
+        ("w-old", 0),
+    ]
+    assert [row.style for row in drawn(facts.stdout).rows] == ["", "red"]
+    head, default, mail = queues.stdout.splitlines()
+    assert head.split() == ["NAME", "READY", "WAITING", "RUNNING", "HELD", "OLDEST", "READY"]
+    assert default.split() == ["default", "0", "0", "1", "0"]
+    assert mail.split()[:5] == ["mail", "1", "0", "0", "1"]
+    counted = dict(line.split()[:2] for line in stats.stdout.splitlines()[1:9])
+    assert {state: counted[state] for state in ("queued", "running", "blocked", "failed")} == {
+        "queued": "1",
+        "running": "1",
+        "blocked": "1",
+        "failed": "0",
+    }
+    assert "the oldest that is ready became so" in stats.stdout
+
+
+def test_where_there_is_nothing_that_is_said(each_command):
+    workers, queues = each_command(["workers", "list"], ["queues", "list"])
+
+    assert workers.stdout == "No workers; start one with `mainspring worker`.\n"
+    assert queues.stdout == "No queue holds live jobs.\n"
+
+
+def test_the_audit_says_who_changed_what(each_command):
+    *_, listed, facts, none = each_command(
+        ["tenants", "create", "acme"],
+        ["tenants", "update", "acme", "--weight", "3"],
+        ["audit", "list", "--noun", "tenant", "--subject", "acme"],
+        ["audit", "list", "--limit", "1", "--json"],
+        ["audit", "list", "--actor", "nobody"],
+    )
+
+    head, changed, made = listed.stdout.splitlines()
+    assert head.split() == ["WHEN", "WHO", "DID", "TO", "TENANT", "CHANGE"]
+    assert "update  tenant acme  acme    weight 1 -> 3" in changed
+    assert made.endswith("weight 1, tenant_id acme")
+    (newest,) = json.loads(facts.stdout)
+    assert (newest["before"], newest["after"]) == ({"weight": 1}, {"weight": 3})
+    assert none.stdout == "Nothing was changed.\n"
+
+
+def test_a_member_is_told_who_sees_workers_and_the_audit(server_command):
+    for noun in ("workers", "audit"):
+        refused = server_command(noun, "list", role="member")
+        assert sentence(refused) == (
+            f"error: the role member may not read {noun}; it takes the role admin or operator"
+        )
