@@ -137,18 +137,19 @@ def _session(address: str, code: str) -> str:
 
 
 @contextmanager
-def local_profile(server: str, token: str) -> Iterator[bool]:
-    """What `mainspring up` leaves while it runs; whether commands use it by themselves."""
+def local_profile(server: str, token: str) -> Iterator[str | None]:
+    """What `mainspring up` leaves while it runs; the options by which commands use it, none at all
+    unless someone has logged in elsewhere, and None where it could not be left."""
     try:
         known = load_profiles()
         known.put(Profile(LOCAL, server, token, pid=os.getpid()), is_current=False)
     except SettingsError as error:
         errors.print(f"warning: {error}; commands have to be told where the server is")
-        yield False
+        yield None
         return
     try:
         chosen = known.chosen(None)
-        yield chosen is not None and chosen.name == LOCAL
+        yield "" if chosen is not None and chosen.name == LOCAL else f" --profile {LOCAL}"
     finally:
         _take_away()
 

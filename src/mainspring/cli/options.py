@@ -1,10 +1,10 @@
 """Options that several commands share."""
 
 import os
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,6 @@ from mainspring import settings
 from mainspring.cli.output import AsJson, Sure
 from mainspring.domain.settings import PREFIX
 from mainspring.settings import Settings
-
-if TYPE_CHECKING:
-    from mainspring.app import Mainspring
 
 __all__ = [
     "PAGE",
@@ -28,8 +25,6 @@ __all__ = [
     "first",
     "make_settings",
 ]
-
-T = TypeVar("T")
 
 
 def _use_file(path: Path | None) -> Path | None:
@@ -51,7 +46,6 @@ ConfigFile = Annotated[
     ),
 ]
 JobNumber = Annotated[int, typer.Argument(help="The job's id.", min=1)]
-Tenant = Annotated[str, typer.Option(help="Whose jobs and schedules.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")]
 
 
@@ -71,10 +65,3 @@ def make_settings(
     flags |= {"database_url": database_url, "data_dir": data_dir}
     given = {name: value for name, value in flags.items() if value is not None}
     return settings.load(**{**(base.model_dump(exclude_unset=True) if base else {}), **given})
-
-
-def run(app: "Mainspring", coroutine: Coroutine[Any, Any, T]) -> T:
-    try:
-        return app.blocking(coroutine)
-    finally:
-        app.close()

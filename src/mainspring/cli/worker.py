@@ -122,7 +122,8 @@ def up(
         asyncio.run(migrate.migrate(app.database.url))
         _print_started(app, app_reference)
         asyncio.run(_print_server(app, server))
-        with _profile(app, server):
+        with _profile(app, server) as where:
+            _print_examples(app, _where(app) if where is None else where)
             output.console.print("Ctrl-C stops it.")
             _run(app, _chosen_queues(app, None), with_scheduler=True, server=server)
     finally:
@@ -189,14 +190,12 @@ async def _print_server(app: Mainspring, server: "Server") -> None:
 
 
 @contextmanager
-def _profile(app: Mainspring, server: "Server") -> Iterator[None]:
-    """Let commands find the server by themselves while it runs."""
+def _profile(app: Mainspring, server: "Server") -> Iterator[str | None]:
+    """Let commands find the server by themselves while it runs; with the options they need."""
     token = app.blocking(open_console(app.database, life=_PROFILE_LIFE))
     try:
-        with local_profile(server.url, token) as is_used:
-            if not is_used:
-                output.say("  commands  go elsewhere by default; here with --profile local")
-            yield
+        with local_profile(server.url, token) as where:
+            yield where
     finally:
         app.blocking(log_out(app.database, token))
 
@@ -292,7 +291,6 @@ def _print_started(app: Mainspring, app_reference: str | None) -> None:
     else:
         known = ", ".join(sorted(app.handlers))
         line(f"  worker    {app_reference}: {known} (queues {queues})")
-        _print_examples(app)
 
 
 def _declared(app: Mainspring) -> str:
@@ -300,10 +298,13 @@ def _declared(app: Mainspring) -> str:
     return f"; the app declares {', '.join(names)}" if names else ""
 
 
-def _print_examples(app: Mainspring) -> None:
+def _print_examples(app: Mainspring, where: str) -> None:
+    """Commands to try, with the options by which they come here."""
+    if not app.handlers:
+        return
     line = output.console.print
     first = sorted(app.handlers)[0]
-    call, where = _program(), _where(app)
+    call = _program()
     payload = app.example_payload(first)
     every = f"--definition {first} --payload '{payload}' --cron '* * * * *'"
     line("  try       in another terminal:", highlight=False)
