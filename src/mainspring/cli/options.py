@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -25,6 +25,8 @@ __all__ = [
     "first",
     "make_settings",
 ]
+
+T = TypeVar("T")
 
 
 def _use_file(path: Path | None) -> Path | None:
