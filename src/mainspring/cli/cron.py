@@ -12,6 +12,7 @@ from rich.table import Table
 
 from mainspring.cli import output
 from mainspring.cli.options import AsJson
+from mainspring.cli.reaching import example
 from mainspring.domain.cron import (
     Cron,
     DstFold,
@@ -31,7 +32,9 @@ Expression = Annotated[str, typer.Argument(metavar="EXPR", help="Such as '30 2 *
 cron = typer.Typer(help="Try cron expressions.", no_args_is_help=True)
 
 
-@cron.command("next")
+@cron.command(
+    "next", epilog=example("mainspring cron next '0 9 * * 1-5' --zone Europe/Berlin --count 3")
+)
 def next_fires(
     text: Expression,
     zone_name: Annotated[str, typer.Option("--zone", help="An IANA time zone.")] = "UTC",
@@ -59,7 +62,7 @@ def next_fires(
         _print_fires(expression, zone, found)
 
 
-@cron.command("explain")
+@cron.command("explain", epilog=example("mainspring cron explain '0 9 * * 1-5'"))
 def explain_expression(text: Expression) -> None:
     """An expression as a sentence."""
     output.console.print(explain(text), markup=False, highlight=False, soft_wrap=True)
