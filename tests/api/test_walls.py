@@ -277,7 +277,8 @@ async def test_what_is_one_thing_is_of_one_tenant(api: Api):
 async def test_nothing_is_created_in_all_tenants(api: Api):
     bodies: dict[str, object] = {
         "/jobs": {"definition": "work"},
-        "/jobs/bulk": {"definition": "work", "payloads": [{}]},
+        "/jobs/many": {"definition": "work", "payloads": [{}]},
+        "/jobs/bulk": {"action": "cancel", "all": True},
         "/flows": {"name": "two", "steps": [{"step": "a", "definition": "work"}]},
         "/events": {"name": "thing.happened"},
         "/schedules": {"name": "nightly", "definition": "work", "cron": "0 2 * * *"},

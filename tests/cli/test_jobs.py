@@ -8,6 +8,7 @@ import yaml
 from examples import hello
 from mainspring.testing import bind, drain_sync
 from tests.support import reading
+from tests.support.commands import sentence
 
 ADA = '{"name": "Ada"}'
 
@@ -112,3 +113,24 @@ def test_a_dedupe_key_that_is_taken_is_no_mistake_but_not_done_either(each_comma
     _, done = each_command(enqueue, enqueue)
 
     assert (done.returncode, done.stderr) == (1, "error: job 1 already holds the dedupe key 'k'\n")
+
+
+def test_jobs_are_counted_and_then_canceled_by_filter(each_command, command, start, database_url):
+    *_, counted, refused = each_command(
+        ["enqueue", "hello", ADA, "--queue", "left"],
+        ["enqueue", "hello", ADA, "--queue", "left"],
+        ["jobs", "bulk", "cancel", "--queue", "left", "--dry-run"],
+        ["jobs", "bulk", "cancel"],
+    )
+    kept = command("jobs", "bulk", "cancel", "--queue", "left", stdin="n\n")
+    start("worker", MAINSPRING_DATABASE_URL=database_url)
+    done = command("jobs", "bulk", "cancel", "--queue", "left", "--yes", "--watch")
+
+    assert counted.stdout == "2 jobs would be asked to cancel\n"
+    assert refused.returncode == 2
+    assert "all" in sentence(refused)
+    assert kept.returncode == 1
+    assert "Cancel 2 jobs?" in kept.stderr
+    assert done.stdout.startswith("job 3 does it, for 2 jobs; see `mainspring jobs show 3 --watch`")
+    states = json.loads(command("jobs", "list", "--queue", "left", "--json").stdout)
+    assert [job["state"] for job in states] == ["canceled", "canceled"]

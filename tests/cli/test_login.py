@@ -62,7 +62,7 @@ def test_who_has_logged_in_needs_no_more_to_be_told(away, server, token, tmp_pat
 
 
 def test_a_login_link_logs_in_once(away, server, command):
-    link = command("login-link", "--server", server).stdout.strip()
+    link = command("login-link", "--url", server).stdout.strip()
 
     first, again = away("login", link), away("login", link)
 

@@ -125,7 +125,7 @@ WRONG = {
     "--at must be": ["--at", "tomorrow"],
     "ends_at: must be after": [*EVERY, "--starts-at", "2026-02-01", "--ends-at", "2026-01-01"],
     "the payload is not JSON": [*EVERY, "--payload", "{name: 1}"],
-    "--payload must be a JSON object": [*EVERY, "--payload", "[]"],
+    "the payload must be a JSON object": [*EVERY, "--payload", "[]"],
     "a template knows no name 'slot'": [*EVERY, "--payload", '{"a": "{{slot}}"}'],
     "--calendar is not JSON": [*EVERY, "--calendar", "weekends"],
     "calendar: there is no key 'weekend'": [*EVERY, "--calendar", '{"weekend": true}'],

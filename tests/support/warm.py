@@ -8,6 +8,7 @@ streams and session, and ends like any Python program; only the reading is share
     test ◀───────────────── pipe: its pid, then its exit code ──────┘
 """
 
+import asyncio
 import atexit
 import gc
 import json
@@ -21,6 +22,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Any
 
@@ -162,10 +164,28 @@ def _become(request: dict[str, Any], streams: Sequence[int]) -> None:
     runpy.run_module("mainspring", run_name="__main__", alter_sys=True)
 
 
-def _main() -> None:
-    import mainspring.cli.main
-    import mainspring.serving  # noqa: F401
+def _warm_up() -> None:
+    """Make what every command would make anew: the program, and the routes of the API."""
+    import httpx
 
+    import mainspring.cli.main  # noqa: F401
+    from mainspring.api.app import create_app
+    from mainspring.db.access import Database
+    from mainspring.settings import load
+
+    api = create_app(Database(load(database_url="postgresql://nowhere")), version="0")
+
+    async def ask() -> None:
+        transport = httpx.ASGITransport(api)
+        async with httpx.AsyncClient(transport=transport, base_url="http://warm") as client:
+            for method, path in (("GET", "/api/v1/jobs"), ("POST", "/api/v1/jobs")):
+                assert (await client.request(method, path)).status_code == HTTPStatus.UNAUTHORIZED
+
+    asyncio.run(ask())
+
+
+def _main() -> None:
+    _warm_up()
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         gc.freeze()
         become = _serve(requests)

@@ -1,9 +1,11 @@
 """The API as an ASGI application, on its own or mounted in another."""
 
+from functools import cache
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.routing import BaseRoute
 
 from mainspring.api import errors
 from mainspring.api.desks import Reception
@@ -54,6 +56,22 @@ def create_app(database: Database, *, version: str, public_url: str | None = Non
     )
     app.state.reception = Reception(database, Hub(database, streams.make_frame))
     app.state.public_url = public_url
+    app.router.routes.extend(_routes())
+    errors.install(app)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.add_middleware(
+        Guard,
+        most_bytes=settings.max_request_bytes,
+        rate_per_minute=settings.requests_per_minute,
+    )
+    return app
+
+
+@cache
+def _routes() -> list[BaseRoute]:
+    """What is asked for where. Made once for all applications of a process: to make it takes longer
+    than a short command has."""
+    everything = APIRouter()
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"description": said, "content": _PROBLEM} for status, said in _REFUSALS.items()
     }
@@ -72,17 +90,10 @@ def create_app(database: Database, *, version: str, public_url: str | None = Non
         tenants.router,
         work.router,
     ):
-        app.include_router(router, prefix=PREFIX, responses=refusals)
-    app.include_router(entrance.router)
-    app.include_router(oidc.router)
-    errors.install(app)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
-    app.add_middleware(
-        Guard,
-        most_bytes=settings.max_request_bytes,
-        rate_per_minute=settings.requests_per_minute,
-    )
-    return app
+        everything.include_router(router, prefix=PREFIX, responses=refusals)
+    everything.include_router(entrance.router)
+    everything.include_router(oidc.router)
+    return everything.routes
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

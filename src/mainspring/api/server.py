@@ -1,18 +1,34 @@
 """The server: the API on a port, until it is told to stop."""
 
+import asyncio
 import errno
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from fastapi import FastAPI
 
 from mainspring.domain.errors import SettingsError
 
+_TICK = 0.1
+_TICKS_A_DAY = 864_000
+
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves signals to whoever runs it."""
+    """Leaves signals to whoever runs it, and ends when it is told to, not at the next tick."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.stopping = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        counter = 0
+        while not await self.on_tick(counter):
+            counter = (counter + 1) % _TICKS_A_DAY
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK):
+                    await self.stopping.wait()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -52,6 +68,7 @@ class Server:
     def stop(self) -> None:
         self._app.state.reception.hub.close()
         self._server.should_exit = True
+        self._server.stopping.set()
 
 
 def listen(host: str, port: int) -> socket.socket:

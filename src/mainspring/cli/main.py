@@ -22,6 +22,7 @@ from mainspring.cli import worker as worker_commands
 from mainspring.cli.admin import admin
 from mainspring.cli.approvals import approvals
 from mainspring.cli.audit import audit
+from mainspring.cli.bulk import bulk
 from mainspring.cli.completion import completion
 from mainspring.cli.config import config
 from mainspring.cli.cron import cron
@@ -85,6 +86,13 @@ app.command(
 app.command(epilog=example("""mainspring enqueue hello '{"name": "Ada"}' --wait 10"""))(
     job_commands.enqueue
 )
+job_commands.jobs.command(
+    "bulk",
+    epilog=example(
+        "mainspring jobs bulk retry --state dead_letter --definition send_welcome --dry-run",
+        "mainspring jobs bulk delete --state canceled --created-before 2026-01-31 --yes",
+    ),
+)(bulk)
 job_commands.jobs.command("stats", epilog=example("mainspring jobs stats"))(stats)
 app.add_typer(job_commands.jobs, name="jobs")
 app.add_typer(schedule_commands.schedules, name="schedules")
@@ -152,10 +160,13 @@ def version() -> None:
     output.console.print(__version__, highlight=False)
 
 
+command = typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line; every error of ours is one sentence, never a traceback."""
     try:
-        app(prog_name="mainspring")
+        command(prog_name="mainspring")
     except MainspringError as error:
         output.errors.print(Text.assemble(("error: ", "red"), str(error)), soft_wrap=True)
         sys.exit(1 if is_not_done(error) else 2)

@@ -1,0 +1,72 @@
+"""`mainspring jobs bulk`: cancel, retry or delete all jobs that pass a filter."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from mainspring.api.models.operations import BulkModel
+from mainspring.cli.jobs import Watch, utc
+from mainspring.cli.options import Sure
+from mainspring.cli.output import Out, confirm
+from mainspring.cli.reaching import reaching
+from mainspring.cli.watching import watch_job
+from mainspring.client import Client
+from mainspring.domain.operations import BulkAction
+from mainspring.domain.types import JobId, JobSource, JobState
+
+
+@reaching
+def bulk(
+    client: Client,
+    out: Out,
+    action: Annotated[BulkAction, typer.Argument(help="What to do to them.")],
+    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Only jobs of this queue.")] = None,
+    definition: Annotated[str | None, typer.Option(help="Only jobs of this definition.")] = None,
+    source: Annotated[JobSource | None, typer.Option(help="Only jobs from there.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only jobs with this tag.")] = None,
+    error: Annotated[str | None, typer.Option(help="Only jobs whose error has this in it.")] = None,
+    created_after: Annotated[datetime | None, typer.Option(help="UTC.")] = None,
+    created_before: Annotated[datetime | None, typer.Option(help="UTC.")] = None,
+    created_by: Annotated[str | None, typer.Option(help="Only what this one enqueued.")] = None,
+    is_all: Annotated[bool, typer.Option("--all", help="Every job there is.")] = False,
+    reason: Annotated[str, typer.Option(help="Kept with the jobs.")] = "",
+    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count them.")] = False,
+    watch: Watch = False,
+    is_sure: Sure = False,
+) -> None:
+    """Cancel, retry or delete all jobs that pass a filter, in the background. Says how many those
+    are and asks first."""
+    said: dict[str, Any] = {
+        "status": state,
+        "queue": queue,
+        "definition": definition,
+        "source": source,
+        "tag": tag,
+        "error": error,
+        "created_after": utc(created_after),
+        "created_before": utc(created_before),
+        "created_by": created_by,
+    }
+    asked = {name: value for name, value in said.items() if value is not None}
+    if is_all:
+        asked["all"] = True
+    if is_dry_run or not is_sure:
+        counted = client.jobs.bulk(action, dry_run=True, **asked)
+        if is_dry_run:
+            out.say(counted, f"{_jobs(counted)} would be asked to {action}")
+            return
+        confirm(f"{str(action).capitalize()} {_jobs(counted)}?", is_sure=False)
+    if reason:
+        asked["reason"] = reason
+    started = client.jobs.bulk(action, **asked)
+    look = f"mainspring jobs show {started.job_id} --watch"
+    out.say(started, f"job {started.job_id} does it, for {_jobs(started)}; see `{look}`")
+    if watch and started.job_id is not None:
+        watch_job(client, JobId(started.job_id))
+
+
+def _jobs(counted: BulkModel) -> str:
+    more = "" if counted.is_exact else " or more"
+    return f"{counted.count:,}{more} job{'' if counted.count == 1 else 's'}"
