@@ -7,6 +7,7 @@ api.mount("/mainspring", app.api())
 import asyncio
 import threading
 from concurrent.futures import Future
+from functools import partial
 from typing import Self
 
 from fastapi import FastAPI
@@ -87,7 +88,7 @@ class Indoors:
 
     def __exit__(self, *_: object) -> None:
         server = self._opened.result()[0]
-        self._loop.call_soon_threadsafe(server.stop)
+        self._loop.call_soon_threadsafe(partial(server.stop, at_once=True))
         self._thread.join()
 
     def _run(self) -> None:

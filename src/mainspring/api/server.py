@@ -30,6 +30,13 @@ class _Uvicorn(uvicorn.Server):
                 async with asyncio.timeout(_TICK):
                     await self.stopping.wait()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if not self.force_exit:
+            await super().shutdown(sockets)
+            return
+        for server in self.servers:
+            server.close()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
@@ -65,9 +72,11 @@ class Server:
         finally:
             self._socket.close()
 
-    def stop(self) -> None:
+    def stop(self, *, at_once: bool = False) -> None:
+        """After answering what was asked; `at_once` waits for nobody."""
         self._app.state.reception.hub.close()
         self._server.should_exit = True
+        self._server.force_exit = at_once
         self._server.stopping.set()
 
 

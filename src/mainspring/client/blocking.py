@@ -51,6 +51,8 @@ class Client:
             headers={"Authorization": f"Bearer {token}"},
             timeout=timeout,
             transport=transport,
+            # Reading the world's certificates takes longer than a small request.
+            verify=self.url.startswith("https:"),
         )
         self.jobs = Jobs(self)
         self.definitions = Definitions(self)
