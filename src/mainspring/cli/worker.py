@@ -1,6 +1,7 @@
 """`mainspring worker`, `scheduler`, `server` and `up`: the long-running roles."""
 
 import asyncio
+import gc
 import os
 import shlex
 import shutil
@@ -221,6 +222,10 @@ async def _serve(
     with_schedules = with_scheduler and app.settings.default_schedules
     await housekeeping.install(app.database, with_schedules=with_schedules)
     worker = _make_worker(app, queues) if queues else None
+    # Whatever was imported stays; looking through it for garbage costs a busy worker a good part of
+    # its time.
+    gc.collect()
+    gc.freeze()
     scheduler = app.schedules.scheduler() if with_scheduler else None
     await process.run(worker, scheduler, server)
     await app.database.close_loop()
