@@ -316,3 +316,31 @@ async def test_paths_and_methods_that_are_none_are_told_in_the_same_shape(api: A
     assert (wrong.status_code, wrong.json()["code"]) == (405, "method_not_allowed")
     assert wrong.headers["content-type"] == "application/problem+json"
     assert wrong.headers["allow"] == "GET, POST"
+
+
+EVIL = "a\r\nX-Evil: 1"
+
+
+async def test_nothing_that_is_said_becomes_a_header(api: Api):
+    said = "a%0d%0aX-Evil:%201"
+    answers = [
+        await api.client.get(f"/{said}"),
+        await api.client.get(f"/login?code={said}"),
+        await api.client.get(f"/login/oidc/callback?state={said}&code={said}"),
+        await api.client.post("/login", content=f"code={said}", headers=SAME_SITE),
+        await api.get(f"/schedules/{said}"),
+        await api.get(f"/jobs?cursor={said}"),
+        await api.get("/jobs", params={"tenant": EVIL}),
+        await api.post("/jobs", {"definition": EVIL}),
+        await api.post("/tokens", {"name": EVIL, "role": "viewer"}),
+        await api.post("/people", {"name": EVIL, "role": "viewer"}),
+        await api.post("/tenants", {"name": EVIL}),
+        await api.post("/schedules", {"name": EVIL, "definition": "work", "cron": "@daily"}),
+        await api.post("/triggers", {"name": EVIL, "event": "a.b", "definition": "work"}),
+    ]
+
+    for answer in answers:
+        assert answer.status_code < 500, answer.text
+        assert "x-evil" not in answer.headers
+        assert not any("\r" in value or "\n" in value for value in answer.headers.values())
+    assert [answer.status_code for answer in answers[-6:]] == [422] * 6

@@ -1,5 +1,6 @@
 """What the bodies of requests and answers are made of."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -17,6 +18,7 @@ T = TypeVar("T")
 
 _LARGEST_ID = 2**63 - 1
 _ID_PATTERN = r"^[1-9][0-9]{0,18}$"
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _LONGEST_SECONDS = 36_500 * 86_400
 
 
@@ -95,8 +97,16 @@ def _read_duration(value: object) -> timedelta:
     return timedelta(seconds=value)
 
 
+def _one_line(text: str) -> str:
+    if _CONTROL.search(text):
+        raise ValueError("must not hold line breaks or other control characters")
+    return text
+
+
 Text = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_no_nul)]
-Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_no_nul)]
+Name = Annotated[
+    str, Field(min_length=1, max_length=200), AfterValidator(_no_nul), AfterValidator(_one_line)
+]
 LongText = Annotated[str, Field(max_length=10_000), AfterValidator(_no_nul)]
 Object = dict[str, Any]
 
