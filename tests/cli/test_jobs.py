@@ -134,3 +134,14 @@ def test_jobs_are_counted_and_then_canceled_by_filter(each_command, command, sta
     assert done.stdout.startswith("job 3 does it, for 2 jobs; see `mainspring jobs show 3 --watch`")
     states = json.loads(command("jobs", "list", "--queue", "left", "--json").stdout)
     assert [job["state"] for job in states] == ["canceled", "canceled"]
+
+
+def test_a_name_that_looks_like_markup_is_printed_as_it_is(each_command):
+    *_, listed, shown = each_command(
+        ["enqueue", "hello", ADA, "--queue", "[/x]"],
+        ["jobs", "list"],
+        ["jobs", "show", "1"],
+    )
+
+    assert "[/x]" in listed.stdout
+    assert "[/x] (priority 100)" in shown.stdout

@@ -29,8 +29,9 @@ STATE_STYLES = {
     JobState.CANCELED: "dim",
 }
 
-console = Console()
-errors = Console(stderr=True)
+# What people have named is no markup, wherever it is printed.
+console = Console(markup=False)
+errors = Console(stderr=True, markup=False)
 
 
 class Format(StrEnum):

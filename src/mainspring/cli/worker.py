@@ -119,7 +119,7 @@ def up(
     _configure(app, database_url, data_dir, **flags)
     try:
         server = _make_server(app, is_exposed=expose, takes_any_port=True)
-        output.console.print(f"[bold]Mainspring {__version__}[/bold]")
+        output.console.print(f"Mainspring {__version__}", style="bold", highlight=False)
         asyncio.run(migrate.migrate(app.database.url))
         _print_started(app, app_reference)
         asyncio.run(_print_server(app, server))
