@@ -15,6 +15,7 @@ from mainspring.api.server import Server
 from mainspring.domain.access import Role
 from mainspring.services import tokens
 from tests.support.api import Api
+from tests.support.waiting import await_until
 
 
 @dataclass
@@ -176,8 +177,7 @@ async def test_a_hundred_streams_share_one_connection(
 
         watchers = [asyncio.create_task(watch(job_id)) for job_id in job_ids * 10]
         hub = api.app.state.reception.hub
-        while sum(topic.watchers for topic in hub._jobs.values()) < 100:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await await_until(lambda: sum(topic.watchers for topic in hub._jobs.values()) == 100)
         backends = connection.execute(
             "select count(*) from pg_stat_activity where datname = current_database()"
             " and application_name = 'mainspring' and state <> 'idle'"
