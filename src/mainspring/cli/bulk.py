@@ -1,19 +1,28 @@
 """`mainspring jobs bulk`: cancel, retry or delete all jobs that pass a filter."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from mainspring.api.models.operations import BulkModel
 from mainspring.cli.jobs import Watch, utc
-from mainspring.cli.options import Sure
+from mainspring.cli.options import (
+    CreatorFilter,
+    DefinitionFilter,
+    ErrorFilter,
+    Instant,
+    QueueFilter,
+    SourceFilter,
+    StateFilter,
+    Sure,
+    TagFilter,
+)
 from mainspring.cli.output import Out, confirm
 from mainspring.cli.reaching import reaching
 from mainspring.cli.watching import watch_job
 from mainspring.client import Client
 from mainspring.domain.operations import BulkAction
-from mainspring.domain.types import JobId, JobSource, JobState
+from mainspring.domain.types import JobId
 
 
 @reaching
@@ -21,15 +30,15 @@ def bulk(
     client: Client,
     out: Out,
     action: Annotated[BulkAction, typer.Argument(help="What to do to them.")],
-    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
-    queue: Annotated[str | None, typer.Option(help="Only jobs of this queue.")] = None,
-    definition: Annotated[str | None, typer.Option(help="Only jobs of this definition.")] = None,
-    source: Annotated[JobSource | None, typer.Option(help="Only jobs from there.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Only jobs with this tag.")] = None,
-    error: Annotated[str | None, typer.Option(help="Only jobs whose error has this in it.")] = None,
-    created_after: Annotated[datetime | None, typer.Option(help="UTC.")] = None,
-    created_before: Annotated[datetime | None, typer.Option(help="UTC.")] = None,
-    created_by: Annotated[str | None, typer.Option(help="Only what this one enqueued.")] = None,
+    state: StateFilter = None,
+    queue: QueueFilter = None,
+    definition: DefinitionFilter = None,
+    source: SourceFilter = None,
+    tag: TagFilter = None,
+    error: ErrorFilter = None,
+    created_after: Instant = None,
+    created_before: Instant = None,
+    created_by: CreatorFilter = None,
     is_all: Annotated[bool, typer.Option("--all", help="Every job there is.")] = False,
     reason: Annotated[str, typer.Option(help="Kept with the jobs.")] = "",
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count them.")] = False,

@@ -2,21 +2,33 @@
 
 import sys
 from datetime import datetime
-from itertools import islice
 from typing import Annotated, Any
 
 import orjson
 import typer
 
 from mainspring.cli.job_output import job_view, jobs_table
-from mainspring.cli.options import JobNumber, Limit, Sure
+from mainspring.cli.options import (
+    PAGE,
+    DefinitionFilter,
+    ErrorFilter,
+    Instant,
+    JobNumber,
+    Limit,
+    QueueFilter,
+    SourceFilter,
+    StateFilter,
+    Sure,
+    TagFilter,
+    first,
+)
 from mainspring.cli.output import Out, confirm, console
 from mainspring.cli.reaching import example, reaching
 from mainspring.cli.system_jobs import ensure_not_system
 from mainspring.cli.watching import wait_for, watch_job, watch_jobs
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidPayload
-from mainspring.domain.types import JobId, JobSource, JobState
+from mainspring.domain.types import JobId, JobState
 
 jobs = typer.Typer(help="See and steer jobs.", no_args_is_help=True)
 
@@ -83,14 +95,14 @@ def enqueue(
 def list_jobs(
     client: Client,
     out: Out,
-    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
-    queue: Annotated[str | None, typer.Option(help="Only jobs of this queue.")] = None,
-    definition: Annotated[str | None, typer.Option(help="Only jobs of this definition.")] = None,
-    source: Annotated[JobSource | None, typer.Option(help="Only jobs from there.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Only jobs with this tag.")] = None,
-    error: Annotated[str | None, typer.Option(help="Only jobs whose error has this in it.")] = None,
-    created_after: Annotated[datetime | None, typer.Option(help="UTC.")] = None,
-    created_before: Annotated[datetime | None, typer.Option(help="UTC.")] = None,
+    state: StateFilter = None,
+    queue: QueueFilter = None,
+    definition: DefinitionFilter = None,
+    source: SourceFilter = None,
+    tag: TagFilter = None,
+    error: ErrorFilter = None,
+    created_after: Instant = None,
+    created_before: Instant = None,
     limit: Limit = 20,
     watch: Watch = False,
 ) -> None:
@@ -108,8 +120,8 @@ def list_jobs(
     if watch:
         watch_jobs(client, limit=limit, **filters)
         return
-    found = client.jobs.list(limit=min(limit, 200), **filters)
-    out.rows(list(islice(found, limit)), jobs_table, nothing="No jobs.")
+    found = client.jobs.list(limit=min(limit, PAGE), **filters)
+    out.rows(first(found, limit), jobs_table, nothing="No jobs.")
 
 
 @jobs.command("show", epilog=example("mainspring jobs show 7", "mainspring jobs show 7 --watch"))

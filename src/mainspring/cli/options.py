@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -11,6 +12,7 @@ import typer
 from mainspring import settings
 from mainspring.cli.output import AsJson, Sure
 from mainspring.domain.settings import PREFIX
+from mainspring.domain.types import JobSource, JobState
 from mainspring.settings import Settings
 
 __all__ = [
@@ -48,6 +50,20 @@ ConfigFile = Annotated[
     ),
 ]
 JobNumber = Annotated[int, typer.Argument(help="The job's id.", min=1)]
+StateFilter = Annotated[JobState | None, typer.Option("--state", help="Only jobs in this state.")]
+QueueFilter = Annotated[str | None, typer.Option("--queue", help="Only jobs of this queue.")]
+DefinitionFilter = Annotated[
+    str | None, typer.Option("--definition", help="Only jobs of this definition.")
+]
+SourceFilter = Annotated[JobSource | None, typer.Option("--source", help="Only jobs from there.")]
+TagFilter = Annotated[str | None, typer.Option("--tag", help="Only jobs with this tag.")]
+ErrorFilter = Annotated[
+    str | None, typer.Option("--error", help="Only jobs whose error has this in it.")
+]
+CreatorFilter = Annotated[
+    str | None, typer.Option("--created-by", help="Only what this one enqueued.")
+]
+Instant = Annotated[datetime | None, typer.Option(help="UTC.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")]
 
 

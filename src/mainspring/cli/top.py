@@ -1,9 +1,9 @@
 """`mainspring top`: queues, workers and jobs by state, live."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Group, RenderableType
@@ -12,12 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.jobs import SummaryModel
-from mainspring.api.models.tenants import QueueModel, WorkerModel
 from mainspring.cli import output
-from mainspring.cli.output import STATE_STYLES, Out, ago, table
+from mainspring.cli.output import STATE_STYLES, Out
 from mainspring.cli.reaching import reaching
+from mainspring.cli.workers import NO_QUEUES, NO_WORKERS, queues_table, workers_table
 from mainspring.client import Client
 from mainspring.domain.types import JobState
+
+T = TypeVar("T")
 
 _MOST_ROWS = 15
 
@@ -47,7 +49,7 @@ def top(
 def _look(client: Client) -> dict[str, Any]:
     return {
         "summary": client.jobs.summary(),
-        "queues": list(client.queues()),
+        "queues": sorted(client.queues(), key=lambda queue: -(queue.ready + queue.running)),
         "workers": list(client.workers()),
     }
 
@@ -56,9 +58,9 @@ def _view(facts: Mapping[str, Any]) -> RenderableType:
     return Group(
         _summary_line(facts["summary"]),
         Text(),
-        _queue_table(facts["queues"]),
+        _part(facts["queues"], queues_table, NO_QUEUES),
         Text(),
-        _worker_table(facts["workers"]),
+        _part(facts["workers"], workers_table, NO_WORKERS),
     )
 
 
@@ -71,41 +73,10 @@ def _summary_line(summary: SummaryModel) -> Text:
     return line
 
 
-def _queue_table(queues: Sequence[QueueModel]) -> Table | Text:
-    if not queues:
-        return Text("No live jobs in any queue.", style="dim")
-    made = table("QUEUE", "READY", "WAITING", "RUNNING", "HELD", "OLDEST READY")
-    busiest = sorted(queues, key=lambda queue: -(queue.ready + queue.running))
-    for queue in busiest[:_MOST_ROWS]:
-        counts = (queue.ready, queue.waiting, queue.running, queue.held)
-        oldest = ago(queue.oldest_ready_at) if queue.oldest_ready_at else ""
-        made.add_row(queue.name, *(f"{count:,}" for count in counts), oldest)
-    return _with_rest(made, len(queues), "queues")
-
-
-def _worker_table(workers: Sequence[WorkerModel]) -> Table | Text:
-    if not workers:
-        return Text("No workers; start one with `mainspring worker`.", style="yellow")
-    made = table("WORKER", "QUEUES", "PLACES", "VERSION", "STARTED", "STATE")
-    for worker in workers[:_MOST_ROWS]:
-        made.add_row(
-            worker.name,
-            ", ".join(worker.queues),
-            str(worker.concurrency),
-            worker.version,
-            ago(worker.started_at),
-            _state(worker),
-        )
-    return _with_rest(made, len(workers), "workers")
-
-
-def _state(worker: WorkerModel) -> Text:
-    if not worker.is_alive:
-        return Text(f"lost, silent since {ago(worker.renewed_at)}", style="red")
-    return Text("stopping", style="yellow") if worker.is_stopping else Text("alive", style="green")
-
-
-def _with_rest(made: Table, count: int, what: str) -> Table:
-    if count > _MOST_ROWS:
-        made.add_row(Text(f"and {count - _MOST_ROWS} more {what}", style="dim"))
-    return made
+def _part(found: Sequence[T], drawn: Callable[[Sequence[T]], Table], nothing: str) -> Group:
+    """As many as a screen has room for."""
+    if not found:
+        return Group(Text(nothing, style="dim"))
+    rest = len(found) - _MOST_ROWS
+    more = [Text(f"and {rest} more", style="dim")] if rest > 0 else []
+    return Group(drawn(found[:_MOST_ROWS]), *more)

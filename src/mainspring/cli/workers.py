@@ -14,20 +14,22 @@ from mainspring.client import Client
 workers = typer.Typer(help="See who runs jobs.", no_args_is_help=True)
 queues = typer.Typer(help="See where jobs wait.", no_args_is_help=True)
 
+NO_WORKERS = "No workers; start one with `mainspring worker`."
+NO_QUEUES = "No queue holds live jobs."
+
 
 @workers.command("list", epilog=example("mainspring workers list"))
 @reaching
 def list_workers(client: Client, out: Out) -> None:
     """Workers, the newest first; one whose lease has run out is stale."""
-    nothing = "No workers; start one with `mainspring worker`."
-    out.rows(client.workers(), workers_table, nothing=nothing)
+    out.rows(client.workers(), workers_table, nothing=NO_WORKERS)
 
 
 @queues.command("list", epilog=example("mainspring queues list --tenant acme"))
 @reaching
 def list_queues(client: Client, out: Out) -> None:
     """The queues that hold live jobs: how many, and since when the oldest is ready."""
-    out.rows(client.queues(), _queue_table, nothing="No queue holds live jobs.")
+    out.rows(client.queues(), queues_table, nothing=NO_QUEUES)
 
 
 def workers_table(found: Sequence[WorkerModel]) -> Table:
@@ -54,7 +56,7 @@ def _state(worker: WorkerModel) -> Text:
     return Text("stopping", style="yellow") if worker.is_stopping else Text("alive", style="green")
 
 
-def _queue_table(found: Sequence[QueueModel]) -> Table:
+def queues_table(found: Sequence[QueueModel]) -> Table:
     made = table("NAME", "READY", "WAITING", "RUNNING", "HELD", "OLDEST READY")
     for queue in found:
         counts = (queue.ready, queue.waiting, queue.running, queue.held)
