@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 
 from mainspring.db.dedicated import DedicatedConnection
-from mainspring.domain.types import WorkerId
+from mainspring.domain.outcomes import End, Requeue
+from mainspring.domain.types import AttemptStatus, JobState, WorkerId
 from mainspring.runtime import reports
+from mainspring.runtime.early import EarlyStarts
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.reports import Reporter
 from tests.support.waiting import await_until
@@ -23,11 +26,11 @@ async def own(database_url: str, monkeypatch: pytest.MonkeyPatch) -> DedicatedCo
 
 @asynccontextmanager
 async def reporting(
-    own: DedicatedConnection, is_busy: Callable[[], bool]
+    own: DedicatedConnection, is_busy: Callable[[], bool], early: EarlyStarts | None = None
 ) -> AsyncIterator[tuple[Reporter, list[int]]]:
     """A reporter at work, and how many reports each of its batches had."""
     sent: list[int] = []
-    reporter = Reporter(own, on_sent=sent.append, is_busy=is_busy)
+    reporter = Reporter(own, early=early or EarlyStarts(), on_sent=sent.append, is_busy=is_busy)
     task = asyncio.create_task(reporter.run())
     try:
         yield reporter, sent
@@ -37,9 +40,13 @@ async def reporting(
         await own.close()
 
 
-def succeed(reporter: Reporter, number: int) -> None:
+def job(number: int) -> HeldJob:
     row = (number, 1, "a", "{}", 1, 0, 0, 3, "q", 100, "default", None, None, None, 1)
-    reporter.succeed(HeldJob(row, WorkerId(1), 0.0), 0.0, None)
+    return HeldJob(row, WorkerId(1), 0.0)
+
+
+def succeed(reporter: Reporter, number: int) -> None:
+    reporter.succeed(job(number), 0.0, None)
 
 
 async def test_one_by_one_each_leaves_at_once(own):
@@ -61,3 +68,19 @@ async def test_while_more_jobs_are_at_hand_only_the_first_leaves_at_once(own):
             await own.run(lambda connection: connection.execute("select 1"))
 
         assert (sent, len(reporter)) == ([1], 2)
+
+
+async def test_nothing_is_sent_of_a_job_whose_claim_came_to_nothing(own):
+    early = EarlyStarts()
+    async with reporting(own, lambda: False, early) as (reporter, sent):
+        early.begin([job(1), job(2), job(3)])
+        for number in range(4):
+            succeed(reporter, number)
+        reporter.end(job(4), End(JobState.FAILED, AttemptStatus.FAILED, "it broke", failed=1))
+        reporter.requeue(job(5), Requeue(AttemptStatus.FAILED, "it broke", timedelta(0), failed=1))
+        await asyncio.sleep(0)
+        assert (sent, reporter.job_ids()) == ([], {0, 1, 2, 3, 4, 5})
+
+        reporter.drop({1, 3, 4, 5})
+        early.confirm()
+        await await_until(lambda: sent == [2], 5, "the others are sent")

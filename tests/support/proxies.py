@@ -8,10 +8,11 @@ from urllib.parse import quote
 from psycopg.conninfo import conninfo_to_dict
 
 # https://www.postgresql.org/docs/current/protocol-message-formats.html: Execute of the unnamed
-# portal without a row limit, the start of Query, and ReadyForQuery outside a transaction.
+# portal without a row limit, the start of Query, and ReadyForQuery outside and in a transaction.
 _EXECUTE = b"E\x00\x00\x00\x09\x00\x00\x00\x00\x00"
 _QUERY = b"Q"
 _READY = b"Z\x00\x00\x00\x05I"
+_READY_INSIDE = b"Z\x00\x00\x00\x05T"
 
 
 class LossyProxy:
@@ -92,13 +93,17 @@ class LossyProxy:
     async def _answer(
         self, server: asyncio.StreamReader, client: asyncio.StreamWriter, is_doomed: asyncio.Event
     ) -> None:
-        while answer := await server.read(1 << 16):
-            if not is_doomed.is_set():
-                client.write(answer)
-                await client.drain()
-            elif answer.endswith(_READY):
+        answer = b""
+        while part := await server.read(1 << 16):
+            answer += part
+            if is_doomed.is_set() and answer.endswith(_READY):
                 self.lost += 1
                 return
+            # In a transaction it is not committed yet, so the answer to its commit is lost.
+            if not is_doomed.is_set() or answer.endswith(_READY_INSIDE):
+                client.write(answer)
+                await client.drain()
+                answer = b""
 
 
 @asynccontextmanager

@@ -106,6 +106,11 @@ class Handler:
     secret_paths: tuple[Path, ...] = field(init=False, compare=False)
     is_simple: bool = field(init=False)
 
+    @property
+    def sees_its_job(self) -> bool:
+        """Whether it can do something to the job that it runs."""
+        return self.wants_context or self.is_plain_worker or self.mode is ExecutionMode.STORED
+
     def __post_init__(self) -> None:
         document = self.definition.arg_schema
         schema = None if document is None else Schema(self.definition.key, document)

@@ -7,7 +7,7 @@ the meantime; one that runs slow ones does not even notice.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from operator import attrgetter
 
@@ -72,6 +72,12 @@ class Buffer:
             self.is_holding = False
             aside, self._aside = self._aside, []
             self._arrange(aside)
+
+    def remove(self, gone: Collection[HeldJob]) -> None:
+        kept = [job for job in self.jobs if job not in gone]
+        self.jobs.clear()
+        self.jobs.extend(kept)
+        self._aside = [job for job in self._aside if job not in gone]
 
     def clear(self) -> None:
         self.jobs.clear()

@@ -6,7 +6,8 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from psycopg import AsyncConnection
 
@@ -17,6 +18,7 @@ from mainspring.domain.pacing import Pace
 from mainspring.domain.turns import Turns, Visit
 from mainspring.domain.types import WorkerId
 from mainspring.runtime.buffers import Buffer, Claimed, by_lane, lane_of
+from mainspring.runtime.early import EarlyStarts
 from mainspring.runtime.held import HeldJob
 from mainspring.store import attempts, workers
 from mainspring.store.attempts import Report
@@ -29,6 +31,9 @@ _NEWCOMERS = 200
 # Holding back what could start costs time; this often it may.
 _HOLD_EVERY = 0.1
 _LONGEST_HOLD = 0.25
+
+Given: TypeAlias = tuple[int, Collection[Lane]]
+"""How many jobs there were, and the lanes that have no more."""
 
 
 class Claimer:
@@ -44,6 +49,7 @@ class Claimer:
         prefetch: int,
         room: Callable[[], int],
         away: Callable[[], Sequence[HeldJob]],
+        early: EarlyStarts,
         on_claimed: Callable[[], None],
         on_wants_wake: Callable[[], None],
     ) -> None:
@@ -56,6 +62,7 @@ class Claimer:
         self._queues = queues
         self._poll_seconds = poll_seconds
         self._room, self._away = room, away
+        self._early = early
         self._on_claimed = on_claimed
         self._on_wants_wake = on_wants_wake
         self._lanes = LaneBook()
@@ -195,36 +202,56 @@ class Claimer:
             left.difference_update(empty)
         return claimed
 
-    async def _visit(self, visits: Sequence[Visit], limit: int) -> tuple[int, Collection[Lane]]:
-        """How many jobs it gave, and the lanes that have no more."""
+    async def _visit(self, visits: Sequence[Visit], limit: int) -> Given:
+        is_alone = self._busy_since is None and not self.buffer
+        claim = self._claim_early if is_alone else self._claim_from
+        self._asked = visits
+        given = await self._connection.run(partial(claim, visits=visits, limit=limit))
+        self._asked = ()
+        return given
+
+    async def _claim_from(
+        self, connection: AsyncConnection[Any], visits: Sequence[Visit], limit: int
+    ) -> Given:
+        return self._accept(await self._jobs(connection, visits, limit), visits, limit)
+
+    async def _claim_early(
+        self, connection: AsyncConnection[Any], visits: Sequence[Visit], limit: int
+    ) -> Given:
+        """What comes alone begins before its claim is committed."""
+        async with connection.transaction():
+            jobs = await self._jobs(connection, visits, limit)
+            begin = self._early.suit(jobs)
+            if begin:
+                self._early.begin(jobs)
+                given = self._accept(jobs, visits, limit)
+        if not begin:
+            return self._accept(jobs, visits, limit)
+        self._early.confirm()
+        return given
+
+    async def _jobs(
+        self, connection: AsyncConnection[Any], visits: Sequence[Visit], limit: int
+    ) -> list[HeldJob]:
+        """What is claimed, in order."""
         worker_id = self.worker_id
         marks = [(lane, self._lanes.marks.get(lane, 0)) for lane, _ in visits]
         shares = [share for _, share in visits]
-
-        async def claim(connection: AsyncConnection[Any]) -> list[tuple[Any, ...]]:
-            return await attempts.claim(connection, worker_id, marks, limit=limit, shares=shares)
-
-        self._asked = visits
-        rows = await self._connection.run(claim)
-        self._asked = ()
+        rows = await attempts.claim(connection, worker_id, marks, limit=limit, shares=shares)
         if worker_id != self.worker_id:
-            # The lease was lost meanwhile; whoever recovers it takes these back.
-            return 0, [lane for lane, _ in visits]
-        claimed = self._held_jobs(rows, visits)
-        given = {lane: len(jobs) for lane, jobs in claimed.items()}
-        empty = self._turns.claimed(visits, given, limit)
-        self._take(claimed)
-        return len(rows), empty
-
-    def _held_jobs(self, rows: list[tuple[Any, ...]], visits: Sequence[Visit]) -> Claimed:
-        """The claimed jobs of each lane, in order."""
+            return []  # The lease was lost meanwhile; whoever recovers it takes these back.
         now = time.monotonic()
-        jobs = [HeldJob(row, self.worker_id, now) for row in rows]
+        jobs = [HeldJob(row, worker_id, now) for row in rows]
         if len(jobs) > 1:
             jobs.sort(key=_job_id)
-        if len(visits) == 1 and jobs:
-            return {visits[0][0]: jobs}
-        return by_lane(jobs)
+        return jobs
+
+    def _accept(self, jobs: list[HeldJob], visits: Sequence[Visit], limit: int) -> Given:
+        claimed = {visits[0][0]: jobs} if len(visits) == 1 and jobs else by_lane(jobs)
+        counts = {lane: len(some) for lane, some in claimed.items()}
+        empty = self._turns.claimed(visits, counts, limit)
+        self._take(claimed)
+        return len(jobs), empty
 
     def _take(self, claimed: Claimed) -> None:
         if not claimed:
@@ -325,10 +352,19 @@ def _job_id(job: HeldJob) -> int:
 
 
 async def hand_back_unknown(
-    connection: AsyncConnection[Any], worker_id: WorkerId, known: set[int]
+    connection: AsyncConnection[Any], worker_id: WorkerId, known: set[int], *, early: EarlyStarts
 ) -> None:
-    """Return jobs that were claimed by a statement whose answer never arrived."""
-    unknown = await attempts.held_by(connection, worker_id, known)
-    if unknown:
-        queues = await attempts.hand_back(connection, unknown)
-        telemetry.event("unheard_claims_returned", jobs=len(unknown), queues=sorted(queues))
+    """Return jobs that were claimed by a statement whose answer never arrived. Of those that have
+    begun, the ones that are not held here are left in `early`."""
+    found = await attempts.held_by(connection, worker_id, known - early.job_ids())
+    begun = early.keep(found)
+    if unheard := [report for report in found if report not in begun]:
+        queues = await attempts.hand_back(connection, unheard)
+        telemetry.event("unheard_claims_returned", jobs=len(unheard), queues=sorted(queues))
+
+
+async def leave(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:
+    """Give up a lease together with whatever is still held under it."""
+    if unheard := await attempts.held_by(connection, worker_id, set()):
+        await attempts.hand_back(connection, unheard)
+    await workers.remove(connection, worker_id)

@@ -37,6 +37,7 @@ from mainspring.domain.types import (
 )
 from mainspring.runtime import housekeeping
 from mainspring.runtime.context import Enqueuer
+from mainspring.runtime.early import EarlyStarts
 from mainspring.runtime.executors.processes import ProcessExecutor
 from mainspring.runtime.grants import grant_all
 from mainspring.runtime.held import HeldJob
@@ -104,7 +105,8 @@ class Drain:
         self._connection = DedicatedConnection(
             url, name="mainspring drain", use_pooler=settings.use_pooler, pins_plans=True
         )
-        self._reporter = Reporter(self._connection, on_sent=lambda _: None)
+        early = EarlyStarts()
+        self._reporter = Reporter(self._connection, early=early, on_sent=lambda _: None)
         self._processes = ProcessExecutor(1, url)
         self._stored = StoredHandlers(executors(self, settings))
         self._runners = Runners(
@@ -116,8 +118,8 @@ class Drain:
             concurrency=1,
             processes=self._processes,
             keys=key_ring(settings),
-            probe=self._probe,
             take_token=self._take_token,
+            early=early,
             on_unknown=lambda _: None,
             on_room=lambda: None,
         )
@@ -222,9 +224,6 @@ class Drain:
 
     def end_printed(self, job: HeldJob) -> None:
         self._reporter.printed(job)
-
-    async def _probe(self, job: HeldJob) -> bool:
-        return await self._do(lambda c: attempts.probe(c, job.report))
 
     async def _take_token(self, job: HeldJob) -> bool:
         return await self._do(lambda c: limits.take_token(c, job.report)) == 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from mainspring import telemetry
 from mainspring.domain.limits import Room
 from mainspring.domain.outcomes import StopReason
 from mainspring.domain.redaction import NO_SECRETS
@@ -30,6 +31,7 @@ class HeldJob:
         "handler",
         "id",
         "interrupt",
+        "is_early",
         "limit_key",
         "limit_name",
         "losses",
@@ -86,6 +88,7 @@ class HeldJob:
         ) = row
         self.worker_id = worker_id
         self.claimed_at = claimed_at
+        self.is_early = False  # Whether its claim may still come to nothing.
         self.began_at = 0.0
         self.expires_at = 0.0
         self.forced_at = 0.0
@@ -126,3 +129,13 @@ class HeldJob:
         began = self.began_at or time.monotonic()
         waited = int((began - self.claimed_at) * 1e6)
         return max(waited, 0), int((time.monotonic() - began) * 1e6)
+
+    def tell(self, event: str, **facts: Any) -> None:
+        telemetry.event(
+            event,
+            job_id=self.id,
+            definition=self.definition,
+            tenant=self.tenant_id,
+            attempt=self.attempt,
+            **{key: str(value) for key, value in facts.items()},
+        )

@@ -51,3 +51,15 @@ class Loop:
             return min(0.2 * 2.0 ** min(self._failures, _MOST_DOUBLINGS), _LONGEST_PAUSE)
         self._failures = 0
         return pause
+
+
+async def done_before(
+    waited: Coroutine[Any, Any, Any], other: Coroutine[Any, Any, Any], *, seconds: float
+) -> bool:
+    """Whether the first ends before the other does, and in time."""
+    first, second = asyncio.create_task(waited), asyncio.create_task(other)
+    await asyncio.wait((first, second), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    is_done = first.done()
+    first.cancel()
+    second.cancel()
+    return is_done

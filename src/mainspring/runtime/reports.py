@@ -10,6 +10,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import psycopg
@@ -20,6 +21,7 @@ from mainspring.db.dedicated import DedicatedConnection
 from mainspring.domain.limits import Room
 from mainspring.domain.outcomes import End, Requeue, clean
 from mainspring.domain.types import AttemptStatus, JobId, JobState, WorkerId
+from mainspring.runtime.early import EarlyStarts
 from mainspring.runtime.held import HeldJob
 from mainspring.store import attempts, outputs, workers
 from mainspring.store.attempts import Ending, Finished, Report, Return, Successes
@@ -38,6 +40,7 @@ class Reporter:
         connection: DedicatedConnection,
         *,
         on_sent: Callable[[int], None],
+        early: EarlyStarts,
         is_busy: Callable[[], bool] = lambda: False,
         on_returned: Callable[[], None] = lambda: None,
         on_freed: Callable[[list[Room]], None] = lambda _: None,
@@ -47,6 +50,7 @@ class Reporter:
         self.in_flight = 0
         self._connection = connection
         self._on_sent, self._is_busy = on_sent, is_busy
+        self._early = early
         self._on_returned = on_returned
         self._on_freed, self._on_parents = on_freed, on_parents
         self._rooms: list[Room] = []
@@ -160,7 +164,15 @@ class Reporter:
         self._outputs = []
         self._keep_late(late)
 
+    def drop(self, job_ids: AbstractSet[int]) -> None:
+        """Send nothing of jobs that were never ours."""
+        self._successes = self._successes.without(job_ids)
+        self._endings = [ending for ending in self._endings if ending.job_id not in job_ids]
+        self._returns = [each for each in self._returns if each.job_id not in job_ids]
+        self._outputs = [out for out in self._outputs if out.report.job_id not in job_ids]
+
     async def _flush(self) -> None:
+        await self._early.settled()
         successes, self._successes = self._successes, Successes()
         endings, self._endings = self._endings, []
         returns, self._returns = self._returns, []

@@ -40,6 +40,7 @@ from mainspring.domain.secret_errors import UnreadableSecret
 from mainspring.domain.secret_paths import SEAL
 from mainspring.domain.types import AttemptStatus, ExecutionMode, JobState
 from mainspring.runtime.context import Context, Facilities
+from mainspring.runtime.early import EarlyStarts
 from mainspring.runtime.executors.processes import Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
 from mainspring.runtime.failures import describe
@@ -50,6 +51,7 @@ from mainspring.runtime.results import UnstorableResult, encode_result
 from mainspring.runtime.secrets import unsealed
 from mainspring.runtime.stored import StoredHandlers
 from mainspring.services.secrets import KeyRing
+from mainspring.store import attempts
 
 _SLICE = 0.002
 _PUT_BACK = object()
@@ -70,8 +72,8 @@ class Runners:
         concurrency: int,
         processes: ProcessExecutor,
         keys: KeyRing,
-        probe: Callable[[HeldJob], Any],
         take_token: Callable[[HeldJob], Any],
+        early: EarlyStarts,
         on_unknown: Callable[[HeldJob], None],
         on_room: Callable[[], None],
     ) -> None:
@@ -84,10 +86,8 @@ class Runners:
         self._buffer = buffer
         self._reporter = reporter
         self._facilities = facilities
-        self._processes = processes
-        self._keys = keys
-        self._probe = probe
-        self._take_token = take_token
+        self._processes, self._keys = processes, keys
+        self._take_token, self._early = take_token, early
         self._on_unknown = on_unknown
         self._on_room = on_room
         self._tasks: set[asyncio.Task[None]] = set()
@@ -211,7 +211,15 @@ class Runners:
         reason = job.stop or StopReason.CANCEL
         if (outcome := of_stop(reason, job.stop_note, trials, random=random.random)) is not None:
             self._report(job, outcome)
-        _tell("handler_abandoned", job)
+        job.tell("handler_abandoned")
+        self._let_be(job)
+
+    def disown(self, job: HeldJob) -> None:
+        """End a handler whose claim came to nothing, and report nothing of it."""
+        self.stop_job(job, StopReason.LEASE_LOST, "the claim was not committed")
+        self._let_be(job)
+
+    def _let_be(self, job: HeldJob) -> None:
         job.stop = StopReason.ABANDONED
         if self.running.pop(job.id, None) is not None and not _is_thread(job):
             self._zombies.add(job)
@@ -226,6 +234,8 @@ class Runners:
             self._yielding -= 1
 
     async def _call(self, job: HeldJob, handler: Handler) -> Any:
+        if job.is_early and (handler.sees_its_job or job.losses or job.rare("is_rated")):
+            await self._early.settled()
         if job.rare("is_rated") and not await self._take_token(job):
             return _PUT_BACK
         if not handler.secret_paths and SEAL not in job.payload_text:
@@ -245,8 +255,9 @@ class Runners:
 
     async def _probe_and_execute(self, job: HeldJob, handler: Handler) -> Any:
         # Only now, so that a suspect that still waits is not blamed for the one that runs.
-        if not await self._probe(job):
-            raise LeaseLost(job.id)
+        async with self._facilities.async_source.connection() as connection:
+            if not await attempts.probe(connection, job.report):
+                raise LeaseLost(job.id)
         return await self._execute(job, handler)
 
     async def _execute(self, job: HeldJob, handler: Handler) -> Any:
@@ -355,11 +366,11 @@ class Runners:
                 self._reporter.succeed(job, time.monotonic() - job.began_at, None)
             case End():
                 name = "job_dead" if outcome.state is JobState.DEAD_LETTER else "job_ended"
-                _tell(name, job, state=outcome.state, error=outcome.error)
+                job.tell(name, state=outcome.state, error=outcome.error)
                 self._reporter.end(job, outcome)
             case Requeue():
                 if outcome.failed:
-                    _tell("attempt_failed", job, error=outcome.error, retry_in=outcome.delay)
+                    job.tell("attempt_failed", error=outcome.error, retry_in=outcome.delay)
                 self._reporter.requeue(job, outcome)
             case _:
                 assert_never(outcome)
@@ -387,14 +398,3 @@ def _shown(job: HeldJob, answer: object) -> object:
             return Cancel(job.shown(reason))
         case _:
             return answer
-
-
-def _tell(name: str, job: HeldJob, **facts: Any) -> None:
-    telemetry.event(
-        name,
-        job_id=job.id,
-        definition=job.definition,
-        tenant=job.tenant_id,
-        attempt=job.attempt,
-        **{key: str(value) for key, value in facts.items()},
-    )

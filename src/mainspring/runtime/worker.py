@@ -10,8 +10,9 @@ watchdog: timeouts, cancels, force        maintenance: due, recovery, history
 import asyncio
 import os
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -24,11 +25,13 @@ from mainspring.domain.definitions import Handler
 from mainspring.domain.outcomes import End, StopReason
 from mainspring.domain.types import AttemptStatus, JobState, WaitsFor, WorkerId
 from mainspring.runtime import housekeeping
-from mainspring.runtime.claims import Claimer, hand_back_unknown
+from mainspring.runtime.claims import Claimer, hand_back_unknown, leave
 from mainspring.runtime.context import Enqueuer
+from mainspring.runtime.early import EarlyStarts
 from mainspring.runtime.executors.processes import ProcessExecutor, default_size
 from mainspring.runtime.held import HeldJob
 from mainspring.runtime.leases import LeaseKeeper, host_name, process_identity
+from mainspring.runtime.loop import done_before
 from mainspring.runtime.maintenance import Maintenance
 from mainspring.runtime.printed import store_printed
 from mainspring.runtime.reports import Reporter
@@ -88,6 +91,7 @@ class Worker:
         self.async_source = AsyncSpares(self._url, size=_POOL_SIZE, use_pooler=use_pooler)
         self.sync_source = SyncSpares(self._url, size=_POOL_SIZE, use_pooler=use_pooler)
         known = {**self._handlers, **housekeeping.handlers(self, settings)}
+        self._early = EarlyStarts(known)
         self._claims = self._dedicated("claim", on_reconnect=self._return_unheard)
         self._finishes, self._chores = self._dedicated("finish"), self._dedicated("chores")
         self._claimer = Claimer(
@@ -97,23 +101,16 @@ class Worker:
             prefetch=settings.prefetch,
             room=self._room,
             away=lambda: self._strangers.waiting,
+            early=self._early,
             on_claimed=self._claimed,
             on_wants_wake=self._rests,
         )
         self._processes = ProcessExecutor(default_size(), self._url)
         self._stored = StoredHandlers(executors(self, settings))
-        self._maintenance = Maintenance(
-            self._chores,
-            self.async_source,
-            definitions=tuple(known),
-            kinds=self._stored.kinds,
-            max_losses=settings.max_losses,
-            hears_all=self._hears_all,
-            has_plenty=lambda: self._claimer.has_plenty,
-            on_ready=self._claimer.wake,
-        )
+        self._maintenance = self._maintenance_of(known)
         self._reporter = Reporter(
             self._finishes,
+            early=self._early,
             on_sent=self._sent,
             is_busy=lambda: len(self._claimer.buffer) > 0,
             on_returned=self._rests,
@@ -132,13 +129,25 @@ class Worker:
             concurrency=settings.concurrency,
             processes=self._processes,
             keys=key_ring(settings),
-            probe=self._probe,
             take_token=self._maintenance.grants.take_token,
+            early=self._early,
             on_unknown=self._strangers.add,
             on_room=self._claimer.made_room,
         )
         self._watchdog = Watchdog(
             self._runners, self._chores, grace_seconds=settings.cancel_grace_seconds
+        )
+
+    def _maintenance_of(self, known: Iterable[str]) -> Maintenance:
+        return Maintenance(
+            self._chores,
+            self.async_source,
+            definitions=tuple(known),
+            kinds=self._stored.kinds,
+            max_losses=self._settings.max_losses,
+            hears_all=lambda: self._claimer.wants_wake and not self._settings.use_pooler,
+            has_plenty=lambda: self._claimer.has_plenty,
+            on_ready=self._claimer.wake,
         )
 
     def _dedicated(self, name: str, **options: Any) -> DedicatedConnection:
@@ -226,9 +235,8 @@ class Worker:
             self.stop()
 
     async def _drain(self) -> None:
-        telemetry.event(
-            "worker_stopping", worker=self.worker_id, running=len(self._runners.running)
-        )
+        running = len(self._runners.running)
+        telemetry.event("worker_stopping", worker=self.worker_id, running=running)
         self._claimer.is_paused = True
         ahead = self._claimer.take_all()
         announced = asyncio.create_task(self._announce_stop(ahead))
@@ -250,17 +258,8 @@ class Worker:
         await self._hand_back(ahead)
 
     async def _drained_in_time(self) -> bool:
-        drained = asyncio.create_task(self._runners.drained())
-        hurried = asyncio.create_task(self._hurry.wait())
-        await asyncio.wait(
-            (drained, hurried),
-            timeout=self._settings.drain_seconds,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        hurried.cancel()
-        is_drained = drained.done()
-        drained.cancel()
-        return is_drained
+        seconds = self._settings.drain_seconds
+        return await done_before(self._runners.drained(), self._hurry.wait(), seconds=seconds)
 
     async def _close(self) -> None:
         for task in self._tasks:
@@ -279,14 +278,9 @@ class Worker:
         telemetry.event("worker_stopped", worker=self.worker_id)
 
     async def _leave(self) -> None:
-        async def leave(connection: AsyncConnection[Any]) -> None:
-            if unheard := await attempts.held_by(connection, self.worker_id, set()):
-                await attempts.hand_back(connection, unheard)
-            await workers.remove(connection, self.worker_id)
-
         try:
             async with asyncio.timeout(_LAST_WORDS_SECONDS):
-                await self._chores.run(leave)
+                await self._chores.run(partial(leave, worker_id=self.worker_id))
         except TimeoutError:
             telemetry.event("database_lost", connection="leave")
 
@@ -306,10 +300,6 @@ class Worker:
     def _sent(self, count: int) -> None:
         self._claimer.pace.finished(count, time.monotonic())
         self._claimer.made_room()
-
-    async def _probe(self, job: HeldJob) -> bool:
-        async with self.async_source.connection() as connection:
-            return await attempts.probe(connection, job.report)
 
     def note_progress(self, job: HeldJob, progress: bytes) -> None:
         job.progress = progress
@@ -349,17 +339,26 @@ class Worker:
             if waits_for is None and queues:
                 await workers.wake(connection, queues)
 
+        await self._early.settled()
         await self._chores.run(hand_back)
 
     async def _return_unheard(self, connection: AsyncConnection[Any]) -> None:
         held = (*self._claimer.buffer, *self._strangers.waiting, *self._runners.running.values())
         known = {*(job.id for job in held), *(report.job_id for report in self._unknown)}
-        await hand_back_unknown(connection, self.worker_id, known | self._reporter.job_ids())
+        known |= self._reporter.job_ids()
+        await hand_back_unknown(connection, self.worker_id, known, early=self._early)
+        self._disown_early()
+
+    def _disown_early(self) -> None:
+        """End what began although its claim came to nothing; the job is still queued."""
+        lost = self._early.take_lost()
+        self._reporter.drop({job.id for job in lost})
+        self._claimer.buffer.remove(lost)
+        for job in lost:
+            if self._runners.running.get(job.id) is job:
+                self._runners.disown(job)
 
     # Messages
-
-    def _hears_all(self) -> bool:
-        return self._claimer.wants_wake and not self._settings.use_pooler
 
     def _look_around(self) -> None:
         """Messages may have been missed."""
@@ -385,6 +384,7 @@ class Worker:
 
     async def _start_over(self) -> None:
         """Everything held belongs to someone else now: stop it and go on under a new id."""
+        self._disown_early()
         self._claimer.take_all()
         self._strangers.take_all()
         self._stop_outlived()

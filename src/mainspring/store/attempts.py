@@ -1,6 +1,7 @@
 """Statements on attempts: what workers do with the jobs they hold a lease on."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -76,6 +77,11 @@ class Successes:
     def leases(self) -> Iterator[Report]:
         pairs = zip(self.job_ids, self.fences, strict=True)
         return (Report(JobId(job_id), Fence(fence)) for job_id, fence in pairs)
+
+    def without(self, job_ids: AbstractSet[int]) -> "Successes":
+        columns = (self.job_ids, self.fences, self.waits, self.runs, self.results)
+        rows = [row for row in zip(*columns, strict=True) if row[0] not in job_ids]
+        return Successes(*map(list, zip(*rows, strict=True))) if rows else Successes()
 
 
 @dataclass(frozen=True, slots=True)

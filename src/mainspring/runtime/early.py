@@ -1,0 +1,69 @@
+"""Early starts: what an idle worker claims begins while its claim is being committed.
+
+The disk, or a standby, is most of what a lone job waits for. So its handler begins as soon as the
+claim is written, and until the commit is confirmed nothing leaves the worker that builds on it:
+reports wait, and a handler that can touch its job begins only then. A claim that came to nothing
+left the job queued; its handler is ended, and nothing is said of it.
+
+    claim ─rows─▶ begin ── handler runs ──▶ report waits ─▶ sent
+              └── commit ──────────────────────────┘
+"""
+
+import asyncio
+from collections.abc import Container, Iterable, Sequence
+
+from mainspring.runtime.held import HeldJob
+from mainspring.store.attempts import Report
+
+_FEW = 10
+
+
+class EarlyStarts:
+    """The jobs of one worker whose claim may still come to nothing; those of one claim at most.
+
+    Only what is `known` here begins early: others are to be asked for first.
+    """
+
+    def __init__(self, known: Container[str] = ()) -> None:
+        self._known = known
+        self._jobs: dict[Report, HeldJob] = {}
+        self._is_settled = asyncio.Event()
+        self._is_settled.set()
+
+    def suit(self, jobs: Sequence[HeldJob]) -> bool:
+        return len(jobs) <= _FEW and all(job.definition in self._known for job in jobs)
+
+    def begin(self, jobs: Iterable[HeldJob]) -> None:
+        for job in jobs:
+            job.is_early = True
+            self._jobs[job.report] = job
+        if self._jobs:
+            self._is_settled.clear()
+
+    def confirm(self) -> None:
+        """The claim is committed."""
+        for job in self._jobs.values():
+            job.is_early = False
+        self._jobs.clear()
+        self._is_settled.set()
+
+    async def settled(self) -> None:
+        """Wait until every claim is committed or known to have come to nothing."""
+        if not self._is_settled.is_set():
+            await self._is_settled.wait()
+
+    def job_ids(self) -> set[int]:
+        return {report.job_id for report in self._jobs}
+
+    def keep(self, found: Iterable[Report]) -> set[Report]:
+        """Of the claims that the database knows of, those of early starts: they are held."""
+        kept = self._jobs.keys() & set(found)
+        for report in kept:
+            self._jobs.pop(report).is_early = False
+        return kept
+
+    def take_lost(self) -> list[HeldJob]:
+        """Those that are not held after all, which have to be disowned at once."""
+        lost = list(self._jobs.values())
+        self.confirm()
+        return lost
