@@ -24,9 +24,7 @@ Case = Callable[[Bench, System], list[Measurement]]
 CASES: Final[Mapping[str, Case]] = {
     "single_enqueue": enqueue.single,
     "bulk_enqueue": enqueue.bulk,
-    # Judged by the one before it.
     "fire_due": schedules.fire_due,
-    # Next to each other, as those after it are judged by the first.
     "drain_1": drain.one_worker,
     "drain_beside_limited": limits.beside,
     "drain_keys": limits.by_key,

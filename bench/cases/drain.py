@@ -2,7 +2,6 @@
 another session holds a snapshot, so that nothing dead can be removed.
 """
 
-import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Final
@@ -14,6 +13,7 @@ from bench.benches import Bench
 from bench.catalogue import OURS, System
 from bench.measurements import JOBS_PER_SECOND, Measurement
 from bench.progress import Window
+from bench.turns import Rate, in_turns
 
 _SECONDS: Final = 5.0
 _SNAPSHOT_SECONDS: Final = 25.0
@@ -22,8 +22,7 @@ _HISTORY: Final = 1_000_000
 
 
 def one_worker(bench: Bench, system: System) -> list[Measurement]:
-    queued = bench.scaled(system.sizes.drain)
-    return [_measured("drain_1", system, _drain(bench, system, queued=queued))]
+    return [_measured("drain_1", system, plain(bench, system))]
 
 
 def two_workers(bench: Bench, system: System) -> list[Measurement]:
@@ -33,25 +32,23 @@ def two_workers(bench: Bench, system: System) -> list[Measurement]:
 
 
 def with_history(bench: Bench, system: System) -> list[Measurement]:
-    """Ours is drained with and without the history in turns, with, without, without, with, since
-    the two are to be told apart more finely than one drain is like the next."""
     queued, finished = bench.scaled(system.sizes.drain), bench.scaled(_HISTORY)
-    if system.name != OURS:
-        beside = _drain(bench, system, queued=queued, finished=finished)
-        return [_measured("drain_history", system, beside)]
-    rows = (finished, 0, 0, finished)
-    rates = [_drain(bench, system, queued=queued, finished=count) for count in rows]
-    return [
-        _measured("drain_history", system, statistics.mean((rates[0], rates[3]))),
-        _measured("drain_history_free", system, statistics.mean((rates[1], rates[2]))),
-    ]
+
+    def beside() -> float:
+        return _drain(bench, system, queued=queued, finished=finished)
+
+    return judged("drain_history", bench, system, rate=beside)
 
 
 def with_backlog(bench: Bench, system: System) -> list[Measurement]:
     """The same jobs as in the plain drain are timed, with the rest of the backlog behind them."""
     queued = bench.scaled(system.sizes.backlog)
-    window = _window(min(bench.scaled(system.sizes.drain), queued))
-    return [_measured("drain_backlog", system, _drain(bench, system, queued=queued, window=window))]
+    window = whole(min(bench.scaled(system.sizes.drain), queued))
+
+    def ahead() -> float:
+        return _drain(bench, system, queued=queued, window=window)
+
+    return judged("drain_backlog", bench, system, rate=ahead)
 
 
 def with_snapshot(bench: Bench, system: System) -> list[Measurement]:
@@ -59,12 +56,30 @@ def with_snapshot(bench: Bench, system: System) -> list[Measurement]:
     queued = bench.scaled(system.sizes.snapshot)
     seconds = _SNAPSHOT_SECONDS_OF_A_RIVAL if system.is_rival else _SNAPSHOT_SECONDS
     window = Window(queued * 95 // 100, seconds)
-    held = _drain(bench, system, queued=queued, window=window, holds_snapshot=True)
-    free = _drain(bench, system, queued=queued, window=window)
+
+    def held() -> float:
+        return _drain(bench, system, queued=queued, window=window, holds_snapshot=True)
+
+    def free() -> float:
+        return _drain(bench, system, queued=queued, window=window)
+
+    rates = in_turns(held, free) if system.name == OURS else (held(), free())
     return [
-        _measured("drain_snapshot", system, held),
-        _measured("drain_snapshot_free", system, free),
+        _measured("drain_snapshot", system, rates[0]),
+        _measured("drain_snapshot_free", system, rates[1]),
     ]
+
+
+def judged(case: str, bench: Bench, system: System, *, rate: Rate) -> list[Measurement]:
+    """A drain of ours in turns with the plain one that it is judged by; that of others alone."""
+    if system.name != OURS:
+        return [_measured(case, system, rate())]
+    value, without = in_turns(rate, lambda: plain(bench, system))
+    return [_measured(case, system, value), _measured(f"{case}_free", system, without)]
+
+
+def plain(bench: Bench, system: System) -> float:
+    return _drain(bench, system, queued=bench.scaled(system.sizes.drain))
 
 
 def _drain(
@@ -80,13 +95,21 @@ def _drain(
     with (
         bench.database(system, queued=queued, finished=finished) as dsn,
         _held_snapshot(dsn) if holds_snapshot else nullcontext(),
+    ):
+        return timed(dsn, system, window or whole(queued), queued=queued, workers=workers)
+
+
+def timed(dsn: str, system: System, window: Window, *, queued: int, workers: int = 1) -> float:
+    """The rate at which so many workers get through what is queued."""
+    with (
         progress.watcher(dsn, system, queued) as watched,
         processes.working(system, dsn, count=workers) as running,
     ):
-        return progress.rate(watched, running, window or _window(queued))
+        return progress.rate(watched, running, window)
 
 
-def _window(queued: int) -> Window:
+def whole(queued: int) -> Window:
+    """Nearly all of it: the last few jobs are handed out unevenly."""
     return Window(queued * 95 // 100, _SECONDS)
 
 

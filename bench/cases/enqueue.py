@@ -14,7 +14,12 @@ def single(bench: Bench, system: System) -> list[Measurement]:
 
 
 def bulk(bench: Bench, system: System) -> list[Measurement]:
+    value = bulk_rate(bench, system)
+    return [Measurement("bulk_enqueue", system.name, value, JOBS_PER_SECOND)]
+
+
+def bulk_rate(bench: Bench, system: System) -> float:
     count = bench.scaled(system.sizes.bulk)
     with bench.database(system) as dsn:
-        seconds = processes.call(system, "bulk", dsn, count=count)
-    return [Measurement("bulk_enqueue", system.name, count / seconds, JOBS_PER_SECOND)]
+        seconds: float = processes.call(system, "bulk", dsn, count=count)
+    return count / seconds

@@ -5,14 +5,12 @@ from typing import Final
 
 import psycopg
 
-from bench import processes, progress
 from bench.benches import Bench
+from bench.cases import drain
 from bench.catalogue import System
-from bench.measurements import JOBS_PER_SECOND, Measurement
+from bench.measurements import Measurement
 from bench.processes import ProcessFailed
-from bench.progress import Window
 
-_SECONDS: Final = 5.0
 _BESIDE: Final = 100_000
 _KEYS: Final = 1_000
 _PLACES: Final = 10
@@ -44,27 +42,27 @@ select max(running) from (
 def beside(bench: Bench, system: System) -> list[Measurement]:
     """The plain drain, while others wait for a limit; the one of theirs that may run does so."""
     queued = bench.scaled(system.sizes.drain)
-    with bench.database(system, queued=queued) as dsn:
-        _enqueue(dsn, "held", bench.scaled(_BESIDE))
-        value = _drain(dsn, replace(system, unfinished=_FREE), queued)
-    return [Measurement("drain_beside_limited", system.name, value, JOBS_PER_SECOND)]
+    counted = replace(system, unfinished=_FREE)
+
+    def measure() -> float:
+        with bench.database(system, queued=queued) as dsn:
+            _enqueue(dsn, "held", bench.scaled(_BESIDE))
+            return drain.timed(dsn, counted, drain.whole(queued), queued=queued)
+
+    return drain.judged("drain_beside_limited", bench, system, rate=measure)
 
 
 def by_key(bench: Bench, system: System) -> list[Measurement]:
     queued = bench.scaled(system.sizes.drain)
-    with bench.database(system) as dsn:
-        _enqueue(dsn, "keyed", queued)
-        value = _drain(dsn, system, queued)
-        _ensure_kept(dsn)
-    return [Measurement("drain_keys", system.name, value, JOBS_PER_SECOND)]
 
+    def measure() -> float:
+        with bench.database(system) as dsn:
+            _enqueue(dsn, "keyed", queued)
+            value = drain.timed(dsn, system, drain.whole(queued), queued=queued)
+            _ensure_kept(dsn)
+        return value
 
-def _drain(dsn: str, system: System, queued: int) -> float:
-    with (
-        progress.watcher(dsn, system, queued) as watched,
-        processes.working(system, dsn) as running,
-    ):
-        return progress.rate(watched, running, Window(queued * 95 // 100, _SECONDS))
+    return drain.judged("drain_keys", bench, system, rate=measure)
 
 
 def _enqueue(dsn: str, key: str, count: int) -> None:

@@ -17,17 +17,16 @@ from typing import Any, Final
 import psycopg
 from psycopg import Connection
 
-from bench import processes, progress, stamps
+from bench import processes, stamps
 from bench.benches import Bench
+from bench.cases import drain
 from bench.catalogue import System
 from bench.handlers import TRACE
-from bench.measurements import JOBS, JOBS_PER_SECOND, Measurement
+from bench.measurements import JOBS, Measurement
 from bench.processes import ProcessFailed, Workers
-from bench.progress import Window
 from bench.systems.driver import QUEUE
 
 _TENANTS: Final = 100
-_SECONDS: Final = 5.0
 _NEWCOMERS: Final = 5
 _JOBS_EACH: Final = 100
 _SETTLE_SECONDS: Final = 0.5
@@ -46,13 +45,12 @@ Start = tuple[float, int]
 
 def hundred_tenants(bench: Bench, system: System) -> list[Measurement]:
     queued = bench.scaled(system.sizes.drain)
-    with (
-        bench.database(system, queued=queued, tenants=_TENANTS) as dsn,
-        progress.watcher(dsn, system, queued) as watched,
-        processes.working(system, dsn) as running,
-    ):
-        value = progress.rate(watched, running, Window(queued * 95 // 100, _SECONDS))
-    return [Measurement("drain_100_tenants", system.name, value, JOBS_PER_SECOND)]
+
+    def measure() -> float:
+        with bench.database(system, queued=queued, tenants=_TENANTS) as dsn:
+            return drain.timed(dsn, system, drain.whole(queued), queued=queued)
+
+    return drain.judged("drain_100_tenants", bench, system, rate=measure)
 
 
 def newcomers(bench: Bench, system: System) -> list[Measurement]:
