@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bench import measurements, reports, runs, servers
 from bench.benches import Bench
-from bench.cases import CASES, QUICK
+from bench.cases import AGAIN, CASES, QUICK
 from bench.catalogue import OURS, RAW, SYSTEMS
 from bench.runs import Plan
 
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--samples",
         type=int,
-        default=600,
+        default=300,
         help="jobs for latency; a tenth as many slots for lateness",
     )
     parser.add_argument("--seconds", type=float, default=10, help="how long sustained is measured")
@@ -76,7 +76,7 @@ def _names(known: Collection[str]) -> Callable[[str], list[str]]:
 
 def _plan(options: argparse.Namespace) -> Plan:
     systems = options.systems or (_QUICK_SYSTEMS if options.quick else list(SYSTEMS))
-    cases = options.cases or (QUICK if options.quick else list(CASES))
+    cases = options.cases or (QUICK if options.quick else [*CASES, *AGAIN])
     return Plan([SYSTEMS[name] for name in systems], cases, options.rounds)
 
 
