@@ -70,8 +70,13 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
     ),
     "clocks.next_fire": ({}, {"clocks_due"}, 20),
     "clocks.fire": (
-        {**SETS, "slots": ["2999-01-01T00:00:00Z"], "definitions": ["work"]},
-        {"clocks_pkey", "schedules_pkey", "definitions_pkey"},
+        {
+            **SETS,
+            "slots": ["2999-01-01T00:00:00Z"],
+            "definitions": ["work"],
+            "places": '{"(0,1)","(0,3)","(0,5)"}',
+        },
+        {"schedules_pkey", "definitions_pkey"},
         200,
     ),
     "clocks.advance": (SETS, {"clocks_pkey", "schedules_pkey"}, 200),

@@ -96,7 +96,7 @@ def _plan(group: DueGroup, batch: Batch, alone: AbstractSet[Key]) -> None:
         return
     plan = slots.plan(timing, group.misfires, group.slot_at, now=group.now)
     firing = group.firing(plan.next_slot_at)
-    if plan.is_plain and alone.isdisjoint(firing.pairs()):
+    if plan.is_plain and (not alone or alone.isdisjoint(firing.pairs())):
         batch.plain.append(firing)
         return
     facts = plan_facts(plan, Run())

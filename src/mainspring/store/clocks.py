@@ -34,9 +34,18 @@ class DueGroup:
     now: datetime
     schedule_ids: list[int]
     turns: list[int]
+    places: str
+    """Where their rows were, as PostgreSQL writes it."""
 
     def firing(self, next_slot_at: datetime | None) -> "Firing":
-        return Firing(self.schedule_ids, self.turns, self.slot_at, next_slot_at, self.definition)
+        return Firing(
+            self.schedule_ids,
+            self.turns,
+            self.places,
+            slot_at=self.slot_at,
+            next_slot_at=next_slot_at,
+            definition=self.definition,
+        )
 
     def timing(self) -> Timing:
         """Raises InvalidSchedule where plain SQL wrote what cannot be understood."""
@@ -71,6 +80,7 @@ class Firing:
 
     schedule_ids: Sequence[int]
     turns: Sequence[int]
+    places: str
     slot_at: datetime | None
     next_slot_at: datetime | None
     definition: str
@@ -131,6 +141,7 @@ async def fire(connection: AsyncConnection[Any], firings: Sequence[Firing]) -> F
         **_sets(firings),
         "slots": [_text(firing.slot_at) for firing in firings],
         "definitions": [firing.definition for firing in firings],
+        "places": "{" + ",".join(firing.places.strip("{}") for firing in firings) + "}",
     }
     cursor = await connection.execute(_STATEMENTS["fire"].sql, params)
     (row,) = await cursor.fetchall()
@@ -247,7 +258,7 @@ def _text(instant: datetime | None) -> str:
 def _group(row: tuple[Any, ...]) -> DueGroup:
     cron, every, at, zone, gap, fold, calendar, starts_at, ends_at, paused_until = row[:10]
     anchor, spread, grace, catch_up, limit, max_age, definition = row[10:17]
-    slot_at, base_at, now, schedule_ids, turns = row[17:]
+    slot_at, base_at, now, schedule_ids, turns, places = row[17:]
     facts = {
         "cron": cron,
         "every": every,
@@ -264,4 +275,4 @@ def _group(row: tuple[Any, ...]) -> DueGroup:
     if base_at is not None and paused_until is not None:
         base_at = max(base_at, paused_until)
     misfires = Misfires(grace, CatchUp(catch_up), limit, max_age)
-    return DueGroup(facts, misfires, definition, slot_at, base_at, now, schedule_ids, turns)
+    return DueGroup(facts, misfires, definition, slot_at, base_at, now, schedule_ids, turns, places)

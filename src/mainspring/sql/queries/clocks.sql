@@ -2,16 +2,18 @@
 -- scope: system
 -- The plain schedules that are due, grouped by what decides their next slot, so that a thousand
 -- of one kind are planned once. Those without a condition, a template, a limit, an approval or a
--- missing definition are plain. :late is how long a slot must have been due, :skip how many are being fired already.
+-- missing definition are plain. :late is how long a slot must have been due, :skip how many are being
+-- fired already. Each clock comes with its turn and with the place of its row, where it is found again.
 select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
        schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
        schedule.paused_until, mainspring.counted_from(schedule), mainspring.spread_by(schedule),
        schedule.misfire_grace, schedule.catch_up, schedule.catch_up_limit,
        schedule.catch_up_max_age, schedule.definition, alike.next_slot_at, alike.base_at,
-       coalesce(%(now)s::timestamptz, now()), alike.schedule_ids, alike.turns
+       coalesce(%(now)s::timestamptz, now()), alike.schedule_ids, alike.turns, alike.places::text
   from (select plan_key, next_slot_at, base_at, min(schedule_id) as schedule_id,
-               array_agg(schedule_id) as schedule_ids, array_agg(turn) as turns
-          from (select plan_key, next_slot_at, schedule_id, turn,
+               array_agg(schedule_id) as schedule_ids, array_agg(turn) as turns,
+               array_agg(place) as places
+          from (select plan_key, next_slot_at, schedule_id, turn, ctid as place,
                        case when next_slot_at is null then changed_at end as base_at
                   from mainspring.clocks
                  where next_run_at <= coalesce(%(now)s::timestamptz, now()) - %(late)s::interval
@@ -53,11 +55,11 @@ select extract(epoch from greatest(next_run_at, now() - interval '1 day') - now(
 -- name: fire
 -- scope: system
 -- Fires one slot for each of many plain schedules: claims the slot, enqueues the job, moves on.
--- A schedule that was fired, changed or disabled since it was read is left alone; a slot that
--- was claimed before makes the whole statement fail. Groups have a slot, a next one, infinity for
+-- A schedule that was fired, changed or disabled since it was read is left alone, and has a new place
+-- then; a slot that was claimed before makes the whole statement fail. Groups have a slot, a next one, infinity for
 -- none, a definition, and the part of the schedules that are theirs.
 with due as materialized (
-    select alike.schedule_id, alike.turn, given.slot_at,
+    select alike.schedule_id, alike.turn, alike.place, given.slot_at,
            nullif(given.next_slot_at, 'infinity') as next_slot_at,
            defined.key as definition, defined.version, defined.queue, defined.priority, defined.max_attempts,
            case when alike.schedule_id in (
@@ -71,7 +73,10 @@ with due as materialized (
       join mainspring.definitions as defined on defined.key = given.definition
                                             and defined.is_active and defined.is_plain,
            unnest((%(schedule_ids)s::bigint[])[given.first:given.last],
-                  (%(turns)s::bigint[])[given.first:given.last]) as alike (schedule_id, turn)
+                  (%(turns)s::bigint[])[given.first:given.last],
+                  -- By itself, so that it is read once and not once a group.
+                  (select %(places)s::text::tid[])[given.first:given.last])
+           as alike (schedule_id, turn, place)
      -- Neighbours share pages; and rows are locked in one order everywhere, so that two schedulers
      -- cannot wait for each other.
      order by alike.schedule_id
@@ -94,7 +99,8 @@ with due as materialized (
            lateness_total = clock.lateness_total + (now() - clock.next_run_at),
            lateness_worst = greatest(clock.lateness_worst, now() - clock.next_run_at)
       from due, mainspring.schedules as schedule
-     where clock.schedule_id = due.schedule_id and clock.turn = due.turn
+     where clock.ctid = due.place and clock.schedule_id = due.schedule_id
+       and clock.turn = due.turn
        and clock.next_slot_at = due.slot_at and clock.definition = due.definition
        and schedule.schedule_id = due.schedule_id and schedule.enabled
     returning clock.schedule_id, due.slot_at, schedule.tenant_id, schedule.origin,
