@@ -107,7 +107,7 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "attempts.discover": ({"queues": ["a", "b"]}, {"jobs_ready", "tenants_pkey"}, 400),
     "attempts.claim": (
         {**LANES, "worker_id": ALIVE, "limit": 10},
-        {"jobs_ready", "workers_pkey", "limits_pkey"},
+        {"jobs_ready", "workers_pkey", "limits_rated"},
         300,
     ),
     "attempts.finish_succeeded": (

@@ -12,7 +12,7 @@ from psycopg import AsyncConnection
 from mainspring.db.dedicated import DedicatedConnection
 from mainspring.db.spares import AsyncSpares
 from mainspring.domain.limits import Room
-from mainspring.runtime.grants import Grants, grant_all
+from mainspring.runtime.grants import Grants, Lap, grant_all
 from mainspring.store import limits
 from mainspring.store.limits import Granted
 from tests.support.rows import insert_definition
@@ -105,3 +105,34 @@ def _waiting(connection: psycopg.Connection) -> int:
     query = "select count(*) from mainspring.jobs where waits_for = 'limit'"
     ((count,),) = connection.execute(query).fetchall()
     return int(count)
+
+
+@pytest.fixture
+def lap(monkeypatch: pytest.MonkeyPatch) -> Lap:
+    """One that ended at 100 and took a tenth of a second."""
+    monkeypatch.setattr("mainspring.runtime.grants.time.monotonic", lambda: 100.0)
+    lap = Lap()
+    lap.is_due, lap.is_under_way = False, True
+    lap.passed([], began_at=99.9)
+    return lap
+
+
+@pytest.mark.parametrize(("is_asked_for", "starts_at"), [(True, 101.0), (False, 102.0)])
+def test_a_lap_leaves_time_for_other_things(lap: Lap, is_asked_for: bool, starts_at: float):
+    lap.is_due = is_asked_for
+
+    assert not lap.is_time(starts_at - 0.01)
+    assert lap.is_time(starts_at + 0.01)
+
+
+@pytest.mark.parametrize("is_lowered", [True, False])
+async def test_places_are_taken_back_at_once_only_if_a_limit_may_be_lower(
+    aconnection: AsyncConnection, connection: psycopg.Connection, lap: Lap, is_lowered: bool
+):
+    await lap.start(aconnection)
+    lap.is_lowered = is_lowered
+
+    # Whoever has the lock keeps all others from granting and from taking back.
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(hashtext('mainspring.limits'))")
+        assert await lap.start(aconnection) is not is_lowered

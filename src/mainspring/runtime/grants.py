@@ -3,7 +3,8 @@
 A place that comes free serves the room that it was of. Where a limit has places for all of its
 rooms, others may have a claim to it, so those are looked at too, a few at a time from where the
 last look ended: each gets its turn. What nobody told of is found by a lap over all rooms, every
-second or so; a lap that turned out slow waits twenty times its own duration before the next.
+second or so, and soon after the worker has been busy: then it was not told of everything. A lap
+that turned out slow waits twenty times its own duration before the next, half of that when soon.
 
 Someone else granting right now is waited for a few milliseconds: what is there to grant may have
 come free behind its back.
@@ -63,7 +64,8 @@ class Grants:
     def freed(self, rooms: Collection[Room]) -> None:
         """Places of these rooms have come free, one each time a room comes up."""
         self._freed.add(rooms, time.monotonic())
-        self._hungry.update(self._shared & {room.limit for room in rooms})
+        if self._shared:
+            self._hungry.update(self._shared & {room.limit for room in rooms})
         self.loop.wake()
 
     def hear(self, subject: str) -> None:
@@ -74,6 +76,7 @@ class Grants:
             self._hungry.update(self._shared & {room.limit})
             self.loop.wake()
         else:
+            self._lap.is_lowered = True  # For all that is known.
             self.look()
 
     def look(self) -> None:
@@ -107,8 +110,9 @@ class Grants:
         if self._hungry or self._lap.is_under_way:
             return 0.0
         now = time.monotonic()
-        until_next = self._freed.until_next(now, has_plenty=self._has_plenty())
-        return min(_REST if until_next is None else until_next, max(self._paced_at - now, 0.0))
+        until_freed = self._freed.until_next(now, has_plenty=self._has_plenty())
+        rest = _REST if until_freed is None else until_freed
+        return max(min(rest, self._lap.next_at - now, self._paced_at - now), 0.0)
 
     def _take(self) -> tuple[list[Room], set[str]]:
         """What to serve now. What comes free meanwhile may not be seen, so it is served again."""
@@ -176,19 +180,30 @@ class Lap:
     """A look at all rooms, page by page."""
 
     def __init__(self) -> None:
-        self.is_due = True
+        self.is_due = self.is_lowered = True
         self.is_under_way = False
         self._after = _START
-        self._cost = self._next_at = 0.0
+        self._cost = self._next_at = self._soonest_at = 0.0
+        self._taken_back_at = -math.inf
+
+    @property
+    def next_at(self) -> float:
+        return self._soonest_at if self.is_due else self._next_at
 
     def is_time(self, now: float) -> bool:
         """Whether the next is to start, and none is under way."""
-        return not self.is_under_way and (self.is_due or now >= self._next_at)
+        return not self.is_under_way and now >= self.next_at
 
     async def start(self, connection: AsyncConnection[Any]) -> bool:
         """A limit that was lowered has its places back then; False while someone else grants."""
-        if not await limits.take_back(connection):
-            return False
+        now = time.monotonic()
+        # It looks at all that hold a place, which takes as long as it takes to grant them some.
+        if self.is_lowered or now >= self._taken_back_at + _REST:
+            self.is_lowered = False  # Unless a message comes meanwhile.
+            if not await limits.take_back(connection):
+                self.is_lowered = True
+                return False
+            self._taken_back_at = now
         self.is_due, self.is_under_way = False, True
         self._after, self._cost = _START, 0.0
         return True
@@ -207,6 +222,7 @@ class Lap:
             return
         self.is_under_way = False
         self._next_at = now + max(_REST * 0.9, self._cost * _COST_FACTOR)
+        self._soonest_at = now + self._cost * _COST_FACTOR / 2
 
 
 async def grant_all(connection: AsyncConnection[Any]) -> int:

@@ -295,7 +295,7 @@ class Worker:
     def _rests(self) -> None:
         """There may be jobs that nobody told of."""
         self._maintenance.hear("d")
-        self._maintenance.hear("l")
+        self._maintenance.grants.look()
 
     def _sent(self, count: int) -> None:
         self._claimer.pace.finished(count, time.monotonic())

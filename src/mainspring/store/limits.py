@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
+from mainspring.db.arrays import TextArray
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
 from mainspring.domain.limits import Limit, LimitState, Rate, Room
@@ -63,9 +64,9 @@ async def take_back(connection: AsyncConnection[Any]) -> bool:
 async def grant(connection: AsyncConnection[Any], rooms: Sequence[Room]) -> Granted:
     """Let jobs of the rooms go, as far as there are places."""
     params = {
-        "names": [room.limit for room in rooms],
-        "keys": [room.key for room in rooms],
-        "tenants": [room.tenant_id for room in rooms],
+        "names": TextArray([room.limit.encode() for room in rooms]),
+        "keys": TextArray([room.key.encode() for room in rooms]),
+        "tenants": TextArray([room.tenant_id.encode() for room in rooms]),
         "limit": _MOST_GRANTED,
     }
     cursor = await connection.execute(_STATEMENTS["grant"].sql, params)

@@ -245,6 +245,11 @@ begin
                     limit greatest(0, least(of_limit[limit_no], of_key[key_no],
                                             of_tenant[tenant_no], share))
                       for update skip locked) as first
+    ), apart as materialized (
+        -- Nothing is shared: each room has a key of its own, and nobody counts anything else.
+        select (select bool_and(free is null) from by_limit)
+               and (select bool_and(free is null) from by_tenant)
+               and (select max(key_no) = count(*) from room) as is_so
     ), ranked as (
         -- The first of all is the first of its limit, of its key and of its tenant, so that
         -- something goes wherever something can.
@@ -253,13 +258,15 @@ begin
                row_number() over (partition by limit_no order by priority, job_id) as in_limit,
                row_number() over (partition by key_no order by priority, job_id) as in_key,
                row_number() over (partition by tenant_no order by priority, job_id) as in_tenant
-          from candidate
+          from candidate where not (select is_so from apart)
     ), gone as (
         update mainspring.jobs as job set waits_for = null
          where job.ctid = any (array(
             select place from ranked
              where number <= most and in_limit <= limit_free and in_key <= key_free
-               and in_tenant <= tenant_free))
+               and in_tenant <= tenant_free
+            union all
+            select place from candidate where (select is_so from apart)))
         returning job.queue, job.limit_name
     )
     select (select count(*) from gone), array(select distinct queue from gone),

@@ -50,15 +50,16 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
           case when job.checkpoint is null and job.correlation_id is null and job.tags is null
                     and job.origin is null and job.cancel_requested_at is null
                     and (job.limit_name is null
-                         or (select known.rate_count is null from mainspring.limits as known
-                              where known.name = job.limit_name) is not false)
+                         or job.limit_name <> all (array(
+                             select known.name from mainspring.limits as known
+                              where known.rate_count is not null)))
                then null
                else jsonb_build_object(
                    'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
                    'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
-                   'is_rated', (select known.rate_count is not null
-                                  from mainspring.limits as known
-                                 where known.name = job.limit_name)) end::text,
+                   'is_rated', job.limit_name = any (array(
+                       select known.name from mainspring.limits as known
+                        where known.rate_count is not null))) end::text,
           job.limit_name, job.limit_key,
           job.definition_version;
 
