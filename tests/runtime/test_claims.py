@@ -1,18 +1,20 @@
-"""Two claimers never share a job."""
+"""Claims: two never share a job, and each is as large as it should be."""
 
 import asyncio
 from collections import Counter
 from datetime import timedelta
 
 import psycopg
+import pytest
 
 from mainspring import Mainspring
 from mainspring.db.pool import connect
 from mainspring.store import attempts, workers
 from mainspring.store.workers import WorkerFacts
-from tests.support import apps, reading
+from tests.support import apps, reading, rows
 from tests.support.processes import StartWorker
-from tests.support.waiting import wait_until
+from tests.support.waiting import await_until, wait_until
+from tests.support.workers import working
 
 FACTS = WorkerFacts("claimer", "host", 1, "identity", ("default",), 1, "test")
 
@@ -67,3 +69,30 @@ async def test_a_worker_whose_lease_ran_out_claims_nothing(
     living = await workers.register(aconnection, FACTS, timedelta(minutes=1))
     rows = await attempts.claim(aconnection, living, lanes, limit=10)
     assert [row[0] for row in rows] == [job_id]
+
+
+@pytest.mark.parametrize(("tenants", "largest"), [(1, 1000), (25, 2000)])
+async def test_a_claim_from_many_lanes_takes_more_of_each(
+    app: Mainspring, connection: psycopg.Connection, tenants: int, largest: int
+):
+    @app.job
+    async def work() -> None: ...
+
+    await app.async_definitions()
+    connection.execute(
+        "insert into mainspring.tenants (tenant_id)"
+        " select 'tenant' || n from generate_series(1, %s) as n",
+        (tenants,),
+    )
+    connection.execute(
+        "insert into mainspring.jobs (tenant_id, definition, payload)"
+        " select 'tenant' || (n %% %s + 1), 'work', '{}' from generate_series(1, 4000) as n",
+        (tenants,),
+    )
+
+    async with working(app, concurrency=4000):
+        await await_until(lambda: rows.count(connection, "jobs") == 0, 20)
+
+    # What one statement claims has one fencing number.
+    sizes = "select count(*) from mainspring.attempts group by fence order by 1 desc limit 1"
+    assert connection.execute(sizes).fetchone() == (largest,)

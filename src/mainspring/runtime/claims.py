@@ -24,6 +24,8 @@ from mainspring.store import attempts, workers
 from mainspring.store.attempts import Report
 
 _LARGEST_BATCH = 1000
+# To visit a lane costs as much as to claim a job or two, so a claim from many takes more of each.
+_LARGEST_BATCH_OF_MANY, _MANY_LANES = 2000, 20
 _SATURATED_AFTER = 0.2
 _STALE_AFTER = 1.0
 # How many jobs are claimed at once from lanes that were told of.
@@ -136,7 +138,9 @@ class Claimer:
         free = max(self._room() - len(self._away()), 0)
         if len(self.buffer) > ahead // 2 and len(self.buffer) >= free:
             return 0
-        return max(0, min(_LARGEST_BATCH, free + ahead - len(self.buffer)))
+        is_of_many = len(self._lanes.marks) >= _MANY_LANES
+        most = _LARGEST_BATCH_OF_MANY if is_of_many else _LARGEST_BATCH
+        return max(0, min(most, free + ahead - len(self.buffer)))
 
     def _held(self) -> Mapping[Lane, int]:
         """How many jobs of each lane wait to start, those that are away among them."""
