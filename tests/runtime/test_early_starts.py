@@ -6,8 +6,11 @@ from contextlib import asynccontextmanager
 
 import psycopg
 import pytest
+from psycopg import AsyncConnection
 
 from mainspring import Context, Mainspring
+from mainspring.domain.types import WorkerId
+from mainspring.store.attempts import Finished, Successes, finish_succeeded
 from tests.support import reading
 from tests.support.proxies import lossy_proxy
 from tests.support.waiting import await_until
@@ -150,6 +153,29 @@ async def test_a_claim_that_came_to_nothing_is_made_again(
     assert reading.statuses(connection, handle.id) == ["succeeded"]
     assert reading.job(connection, handle.id)["attempt"] == 1
     assert notes.ended == ([] if is_quick else [1])
+
+
+async def test_what_ended_before_its_claim_came_to_nothing_is_never_reported(
+    app: Mainspring,
+    connection: psycopg.Connection,
+    notes: Notes,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    sent: list[int] = []
+
+    async def finish(lent: AsyncConnection, worker_id: WorkerId, batch: Successes) -> Finished:
+        sent.extend(batch.job_ids)
+        return await finish_succeeded(lent, worker_id, batch)
+
+    monkeypatch.setattr("mainspring.runtime.reports.attempts.finish_succeeded", finish)
+    async with idle(app, connection):
+        connection.execute(FAILING_CLAIM)
+        handle = await app.aenqueue("quick", {"n": 1})
+        await await_until(lambda: notes.began == [0, 1] and is_committing(connection))
+        connection.execute(RELEASE)
+        assert await handle.aresult(5) == 1
+
+    assert (notes.began, sent.count(handle.id)) == ([0, 1, 1], 1)
 
 
 async def test_a_commit_that_was_not_heard_of_counts(
