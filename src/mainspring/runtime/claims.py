@@ -225,7 +225,7 @@ class Claimer:
         """What comes alone begins before its claim is committed."""
         async with connection.transaction():
             jobs = await self._jobs(connection, visits, limit)
-            begin = self._early.suit(jobs)
+            begin = not self.is_paused and self._early.suit(jobs)
             if begin:
                 self._early.begin(jobs)
                 given = self._accept(jobs, visits, limit)

@@ -15,6 +15,7 @@ from collections.abc import Container, Iterable, Sequence
 from mainspring.runtime.held import HeldJob
 from mainspring.store.attempts import Report
 
+# More than these are no lone job, and then a single statement is better for all the others.
 _FEW = 10
 
 
@@ -31,6 +32,7 @@ class EarlyStarts:
         self._is_settled.set()
 
     def suit(self, jobs: Sequence[HeldJob]) -> bool:
+        """Whether these may begin early."""
         return len(jobs) <= _FEW and all(job.definition in self._known for job in jobs)
 
     def begin(self, jobs: Iterable[HeldJob]) -> None:
