@@ -15,6 +15,7 @@ import pytest
 from mainspring.api.server import Server
 from mainspring.domain.access import Role
 from tests.support.api import Api
+from tests.support.waiting import await_until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "node_worker" / "worker.mjs"
 
@@ -287,12 +288,14 @@ async def test_the_example_in_javascript_works(
         env={**os.environ, "MAINSPRING_URL": server, "MAINSPRING_TOKEN": token},
         stdout=asyncio.subprocess.PIPE,
     )
+
+    async def is_dead() -> bool:
+        return await state_of(api, failing.json()["id"]) == "dead_letter"
+
     try:
-        async with asyncio.timeout(30):
-            while await state_of(api, failing.json()["id"]) != "dead_letter":  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
-            process.terminate()
-            output, _ = await process.communicate()
+        await await_until(is_dead, 30, "the job that fails is given up")
+        process.terminate()
+        output, _ = await asyncio.wait_for(process.communicate(), 30)
     finally:
         if process.returncode is None:
             process.kill()
