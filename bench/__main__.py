@@ -52,8 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--samples",
         type=int,
-        default=300,
-        help="jobs for latency; a tenth as many slots for lateness",
+        default=150,
+        help="jobs for latency; a fifth as many slots for lateness",
     )
     parser.add_argument("--seconds", type=float, default=10, help="how long sustained is measured")
     parser.add_argument("--database-url", help="a server to use instead of the embedded one")

@@ -20,7 +20,7 @@ _WITHOUT_TRIGGERS: Final = "-c session_replication_role=replica"
 class Bench:
     server: Server
     scale: float = 1.0
-    samples: int = 300
+    samples: int = 150
     seconds: float = 10.0
 
     def scaled(self, count: int) -> int:

@@ -42,8 +42,8 @@ def run(bench: Bench, plan: Plan, say: Callable[[str], None]) -> Outcome:
 
 def _steps(plan: Plan, outcome: Outcome) -> Iterator[tuple[int, str, System]]:
     for turn in range(plan.rounds):
-        for case in plan.cases:
-            for system in _rotated(plan.systems, turn):
+        for place, case in enumerate(plan.cases):
+            for system in _rotated(plan.systems, turn + place):
                 if reason := _omission(system, case):
                     outcome.notes[reason] = None
                 else:
@@ -51,7 +51,8 @@ def _steps(plan: Plan, outcome: Outcome) -> Iterator[tuple[int, str, System]]:
 
 
 def _rotated(systems: Sequence[System], turn: int) -> list[System]:
-    # A system's place in the order must not favour it in every round.
+    # A system's place in the order must not favour it in every round, nor whenever a case is
+    # measured again.
     shift = turn % len(systems)
     return [*systems[shift:], *systems[:shift]]
 
