@@ -221,6 +221,35 @@ async def test_an_operator_lists_what_all_tenants_have(api: Api):
             assert (answer.status_code, answer.json()["code"]) == (404, "tenant_not_found")
 
 
+async def test_an_operator_is_told_of_a_tenant_that_nobody_has_made(
+    api: Api, connection: psycopg.Connection
+):
+    for path in (*LISTS, "/people", "/tokens", "/audit", "/jobs/summary", "/jobs/stream"):
+        answer = await api.get(path, params={"tenant": "acmee"})
+        assert (answer.status_code, answer.json()["code"]) == (404, "tenant_not_found"), path
+        assert answer.json()["detail"] == "there is no tenant 'acmee'; did you mean 'acme'?"
+    broken = await api.get("/jobs", params={"tenant": "ac\x00me"})
+    assert (broken.status_code, broken.json()["code"]) == (422, "invalid_request")
+
+    connection.execute("insert into mainspring.tenants (tenant_id) values ('acmee')")
+    assert (await api.get("/jobs", params={"tenant": "acmee"})).json()["items"] == []
+
+
+@pytest.mark.parametrize("path", ["/tokens", "/people"])
+async def test_an_operator_is_made_in_no_tenant(api: Api, path: str):
+    asked = {"name": "olga", "role": "operator"}
+
+    refused = await api.post(path, asked, params={"tenant": "acme"})
+    by_admin = await api.post(path, asked, role=Role.ADMIN)
+    made = await api.post(path, asked)
+
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_option")
+    assert refused.json()["detail"].startswith("tenant cannot be given for an operator")
+    assert (by_admin.status_code, by_admin.json()["code"]) == (403, "forbidden")
+    assert made.status_code == 201
+    assert made.json().get("details", made.json())["tenant"] is None
+
+
 async def pages(api: Api, path: str, **asked: str) -> list[object]:
     """All items of a list, one to a page."""
     items: list[object] = []

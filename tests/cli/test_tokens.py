@@ -77,7 +77,7 @@ def test_mistakes_are_answered_with_a_sentence(each_command):
         ("tokens create x --role memer", 2, "did you mean member?"),
         ("tokens create x --role viewer --days 0", 2, "--days must be more than 0"),
         ("tokens create x --role viewer --scope job:read", 2, "did you mean jobs:read?"),
-        ("tokens create x --role viewer --tenant acme", 2, "tenant does not exist"),
+        ("tokens create x --role viewer --tenant acme", 1, "there is no tenant 'acme'"),
         ("tokens revoke graph", 1, "there is no token 'graph'; did you mean 'graphs'?"),
         ("people create x --role worker", 2, "cannot be worker for a person"),
         ("login-link --url jobs.example.com", 2, "--url must be like https://jobs"),

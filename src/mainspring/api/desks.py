@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from fastapi import Query, Request
 
 from mainspring.api.errors import Refused
+from mainspring.api.models.parts import Name
 from mainspring.api.oidc import Provider
 from mainspring.api.replies import tag_of
 from mainspring.api.streams import Hub
@@ -26,7 +27,7 @@ from mainspring.domain.access import READ, WRITE, Caller, Role, ensure_allowed
 from mainspring.domain.access_errors import Unauthenticated
 from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
-from mainspring.services import edits, housekeeping, tokens
+from mainspring.services import edits, housekeeping, tenants, tokens
 from mainspring.services.submissions import Submissions
 from mainspring.services.summaries import SummaryBook
 from mainspring.settings import Settings
@@ -49,6 +50,7 @@ class Reception:
         self.summaries = SummaryBook()
         self.provider = Provider(database.settings) if database.settings.oidc_issuer else None
         self._known: dict[bytes, tuple[float, Caller]] = {}
+        self._tenants: set[str] = {DEFAULT_TENANT}
         self._opening = asyncio.Lock()
         self._is_open = self._is_furnished = False
 
@@ -67,6 +69,12 @@ class Reception:
                 self._known.clear()
             self._known[digest] = (time.monotonic(), caller)
         return caller
+
+    async def ensure_tenant(self, tenant_id: str) -> None:
+        """Raise TenantNotFound for a tenant that nobody has made; none is ever removed."""
+        if tenant_id not in self._tenants:
+            await tenants.ensure_known(self.database, tenant_id)
+            self._tenants.add(tenant_id)
 
     async def install(self) -> None:
         """Make sure of the definitions that come with Mainspring, once: no worker may have
@@ -115,6 +123,12 @@ class Desk:
             return None
         return self.listed_tenant
 
+    def tenant_for(self, role: Role) -> TenantId | None:
+        """The tenant of someone new. An operator has none, so who names one is told so."""
+        if role is not Role.OPERATOR:
+            return self.tenant_id
+        return self.own_tenant if self.caller.tenant_id is None else None
+
     @property
     def creator(self) -> str | None:
         """Whose jobs alone are meant, for a member."""
@@ -161,10 +175,8 @@ class Needs:
         self,
         request: Request,
         tenant: Annotated[
-            str | None,
+            Name | None,
             Query(
-                min_length=1,
-                max_length=200,
                 description="Whose; an operator chooses, and may list with * what all have; for "
                 "everyone else it is their own.",
             ),
@@ -178,8 +190,11 @@ class Needs:
             ensure_same_origin(request)
         if self.noun is not None:
             ensure_allowed(caller, self.noun, self.verb)
+        listed = _tenant(caller, tenant)
+        if listed is not None and caller.tenant_id is None:
+            await reception.ensure_tenant(listed)
         database = Acting(reception.database, token_store.enter(digest))
-        return Desk(reception, caller, _tenant(caller, tenant), database, request, text)
+        return Desk(reception, caller, listed, database, request, text)
 
 
 def _tenant(caller: Caller, asked: str | None) -> TenantId | None:

@@ -48,6 +48,11 @@ async def get(database: Database, tenant_id: str) -> TenantState:
     return store.read_state(rows[0][0])
 
 
+async def ensure_known(database: Database, tenant_id: str) -> None:
+    if not await database.arun(store.find(tenant_id)):
+        raise await _not_found(database, tenant_id)
+
+
 async def list_tenants(
     database: Database, *, after: str | None = None, limit: int = 100
 ) -> list[TenantState]:

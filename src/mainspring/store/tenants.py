@@ -30,6 +30,11 @@ def get(tenant_id: str) -> Call:
     return Call(_STATEMENTS["get_tenant"].sql, {"tenant_id": tenant_id})
 
 
+def find(tenant_id: str) -> Call:
+    """One row, or none if there is no such tenant."""
+    return Call(_STATEMENTS["find_tenant"].sql, {"tenant_id": tenant_id})
+
+
 def list_tenants(*, after: str | None, limit: int) -> Call:
     """Each row is (the tenant as text,), for `read_state`."""
     return Call(_STATEMENTS["list_tenants"].sql, {"after": after, "limit": limit})

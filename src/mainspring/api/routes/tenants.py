@@ -132,7 +132,7 @@ async def create_person(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Add someone who may log in."""
-    tenant_id = None if person.role == "operator" else desk.tenant_id
+    tenant_id = desk.tenant_for(Role(person.role))
 
     async def make(database: Database) -> Response:
         made = await people.create(
@@ -211,7 +211,7 @@ async def create_token(desk: TokenWriter, token: Annotated[NewToken, Body()]) ->
             held,
             token.name,
             token.role,
-            tenant_id=None if token.role == "operator" else desk.tenant_id,
+            tenant_id=desk.tenant_for(Role(token.role)),
             scopes=token.scopes,
             life=token.expires_in,
             by=desk.caller,

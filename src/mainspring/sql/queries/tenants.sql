@@ -21,6 +21,11 @@ returning t.tenant_id;
 -- One tenant, as JSON text that every driver carries alike.
 select to_jsonb(t)::text from mainspring.tenant_status as t where t.tenant_id = %(tenant_id)s;
 
+-- name: find_tenant
+-- scope: system
+-- Whether there is such a tenant, without counting its jobs.
+select tenant_id from mainspring.tenants where tenant_id = %(tenant_id)s;
+
 -- name: list_tenants
 -- scope: system
 -- Tenants by name, after a name if given.
