@@ -200,6 +200,22 @@ async def test_jobs_it_does_not_know_wait_for_someone_who_does(
     assert [job["job_id"] for job in await claim(api, worker)] == [job_id]
 
 
+@pytest.mark.parametrize("role", [Role.WORKER, Role.OPERATOR])
+async def test_what_comes_with_mainspring_is_left_to_its_own_workers(api: Api, role: Role):
+    worker = await register(api, role=role)
+
+    queue = await told(
+        api, "POST", "/workers", {"name": "w", "queues": ["far", "mainspring"]}, role=role
+    )
+    asked = {"definitions": ["remote", "mainspring.bulk"]}
+    definition = await told(api, "POST", f"{worker}/claim", asked, role=role)
+
+    for answer, refused in ((queue, "queues"), (definition, "definitions")):
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["code"] == "invalid_option"
+        assert answer.json()["detail"].startswith(f"{refused} cannot hold mainspring")
+
+
 async def test_a_worker_gets_the_jobs_of_its_tenant_alone(api: Api):
     theirs = await api.post("/jobs", {"definition": "remote"}, params={"tenant": "acme"})
     own = await enqueue(api)

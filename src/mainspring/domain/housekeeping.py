@@ -2,11 +2,13 @@
 wrong with a database.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
 from mainspring.domain.definitions import BUILT_IN, Definition
+from mainspring.domain.errors import InvalidOption
 from mainspring.domain.schedules import ScheduleSpec
 
 # Every worker serves it, besides those it is told to.
@@ -63,6 +65,17 @@ SCHEDULES = tuple(
         (VACUUM_CHECK, "H H * * *"),
     )
 )
+
+
+def ensure_leasable(*, queues: Iterable[str] = (), definitions: Iterable[str] = ()) -> None:
+    """What comes with Mainspring is run by its own workers, never by one over the API."""
+    if QUEUE in queues:
+        raise InvalidOption("queues", f"cannot hold {QUEUE}, which Mainspring's own workers work")
+    for key in definitions:
+        if key.startswith(BUILT_IN):
+            raise InvalidOption(
+                "definitions", f"cannot hold {key}, which Mainspring's own workers run"
+            )
 
 
 # The vacuum check

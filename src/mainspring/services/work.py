@@ -22,6 +22,7 @@ from mainspring.db.translate import translated
 from mainspring.domain.access import Caller
 from mainspring.domain.access_errors import WorkerGone
 from mainspring.domain.errors import InvalidPayload, LeaseLost
+from mainspring.domain.housekeeping import ensure_leasable
 from mainspring.domain.jobs import Progress, ensure_queue, holds_nul
 from mainspring.domain.outcomes import End, Outcome, Requeue, Trials, clean, of_failure
 from mainspring.domain.redaction import Redactor
@@ -75,6 +76,7 @@ class Work:
     ) -> WorkerId:
         for queue in queues:
             ensure_queue(queue)
+        ensure_leasable(queues=queues)
         facts = WorkerFacts(name, "api", 0, self._identity, tuple(queues), concurrency, "api")
         async with self._connected() as connection:
             return await workers.register(connection, facts, lease)
@@ -100,6 +102,7 @@ class Work:
         self, worker_id: WorkerId, definitions: Sequence[str], *, limit: int, wait: float
     ) -> list[WorkItem]:
         """Up to so many jobs; waits so many seconds for the first."""
+        ensure_leasable(definitions=definitions)
         until, pause = time.monotonic() + wait, _FIRST_LOOK
         while True:
             async with self._connected() as connection:
