@@ -4,10 +4,14 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import httpx
+import orjson
 import psycopg
 import pytest
 
 from mainspring import ApiError, AsyncClient, Client
+from mainspring.api.models.jobs import StateModel
+from mainspring.api.models.parts import Page
+from mainspring.client.asking import read_as
 from mainspring.domain.client_errors import ServerUnreachable
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import JobState
@@ -226,7 +230,7 @@ class Flaky(httpx.BaseTransport):
 def test_a_trigger_may_take_as_long_as_it_waits():
     transport = Flaky(0)
     client = Client("http://server", "msk", timeout=5, transport=transport)
-    with pytest.raises(ValueError, match="TriggeredModel"):
+    with pytest.raises(ApiError, match="not as Mainspring does"):
         client.schedules.trigger("nightly", wait=30)
 
     assert transport.asked[0].extensions["timeout"]["read"] == 35
@@ -260,9 +264,24 @@ def test_a_server_that_stays_away_is_given_up():
     assert len(transport.asked) == 4
 
 
-def test_an_answer_that_is_not_ours_is_told_as_such():
-    transport = httpx.MockTransport(lambda _: httpx.Response(404, text="<html>"))
+@pytest.mark.parametrize("status", [404, 200])
+@pytest.mark.parametrize("text", ["<html>", '{"id": "7"}', "[]"])
+def test_an_answer_that_is_not_ours_is_told_as_such(status: int, text: str):
+    transport = httpx.MockTransport(lambda _: httpx.Response(status, text=text))
     client = Client("http://server", "msk", transport=transport)
 
-    with pytest.raises(ApiError, match="not as Mainspring does"):
+    with pytest.raises(ApiError, match=f"answered {status}, and not as Mainspring does") as caught:
         client.jobs.get(7)
+    assert (caught.value.status, caught.value.said) == (status, "unknown_answer")
+
+
+def test_a_newer_server_may_say_more_at_any_depth():
+    answer = {
+        "items": [{"id": "7", "state": "canceled", "shade": "blue"}],
+        "next_cursor": None,
+        "count": 1,
+    }
+
+    page = read_as(Page[StateModel], orjson.dumps(answer))
+
+    assert page == Page(items=[StateModel(id=7, state=JobState.CANCELED)], next_cursor=None)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import httpx
 import orjson
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from mainspring.domain.client_errors import ApiError, ServerUnreachable
 from mainspring.domain.errors import InvalidOption
@@ -132,7 +132,15 @@ def unreachable(url: str, error: Exception) -> ServerUnreachable:
 def read(response: httpx.Response, model: type[Model]) -> Model:
     """What the server answered; raises ApiError for what it refused."""
     ensure_ok(response)
-    return model.model_validate_json(response.content)
+    return read_as(model, response.content, status=response.status_code)
+
+
+def read_as(model: type[Model], data: bytes, *, status: int = 200) -> Model:
+    """A part of an answer. A newer server may say more than this client knows of."""
+    try:
+        return model.model_validate_json(data, extra="ignore")
+    except ValidationError:
+        raise _unknown_answer(status) from None
 
 
 def ensure_ok(response: httpx.Response) -> None:
@@ -142,9 +150,16 @@ def ensure_ok(response: httpx.Response) -> None:
         facts = orjson.loads(response.content)
         code, detail = str(facts["code"]), str(facts["detail"])
     except (ValueError, KeyError, TypeError):
-        detail = f"the server answered {response.status_code}, and not as Mainspring does"
-        raise ApiError(response.status_code, "unknown_answer", detail) from None
+        raise _unknown_answer(response.status_code) from None
     raise ApiError(response.status_code, code, detail, errors=facts.get("errors"))
+
+
+def _unknown_answer(status: int) -> ApiError:
+    detail = (
+        f"the server answered {status}, and not as Mainspring does; look whether the address is "
+        "right, and the server no older than this program"
+    )
+    return ApiError(status, "unknown_answer", detail)
 
 
 class EventReader:

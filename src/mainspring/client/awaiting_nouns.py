@@ -34,7 +34,16 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
 )
 from mainspring.api.models.streams import WatchedModel
-from mainspring.client.asking import Ask, act, create, given, named, new_key, operation
+from mainspring.client.asking import (
+    Ask,
+    act,
+    create,
+    given,
+    named,
+    new_key,
+    operation,
+    read_as,
+)
 
 if TYPE_CHECKING:
     from mainspring.client.awaiting import AsyncClient
@@ -114,13 +123,13 @@ class Jobs(Noun):
         """The first page of a list, whenever it changes."""
         async for name, data in self._client.listen("/jobs/stream", {**filters, "limit": limit}):
             if name == "jobs":
-                yield Page[JobModel].model_validate_json(data)
+                yield read_as(Page[JobModel], data)
 
     async def follow(self, job_id: int) -> AsyncIterator[WatchedModel]:
         """The job, whenever it changes, until it has ended."""
         async for name, data in self._client.listen(f"/jobs/{job_id}/stream"):
             if name == "job":
-                yield WatchedModel.model_validate_json(data)
+                yield read_as(WatchedModel, data)
 
 
 class Definitions(Noun):

@@ -34,7 +34,16 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
 )
 from mainspring.api.models.streams import WatchedModel
-from mainspring.client.asking import Ask, act, create, given, named, new_key, operation
+from mainspring.client.asking import (
+    Ask,
+    act,
+    create,
+    given,
+    named,
+    new_key,
+    operation,
+    read_as,
+)
 
 if TYPE_CHECKING:
     from mainspring.client.blocking import Client
@@ -110,13 +119,13 @@ class Jobs(Noun):
         """The first page of a list, whenever it changes."""
         for name, data in self._client.listen("/jobs/stream", {**filters, "limit": limit}):
             if name == "jobs":
-                yield Page[JobModel].model_validate_json(data)
+                yield read_as(Page[JobModel], data)
 
     def follow(self, job_id: int) -> Iterator[WatchedModel]:
         """The job, whenever it changes, until it has ended."""
         for name, data in self._client.listen(f"/jobs/{job_id}/stream"):
             if name == "job":
-                yield WatchedModel.model_validate_json(data)
+                yield read_as(WatchedModel, data)
 
 
 class Definitions(Noun):
