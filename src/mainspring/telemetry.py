@@ -41,6 +41,7 @@ _LEVELS: dict[str, int] = {
     "schedule_disabled": logging.ERROR,
     "schedule_failed": logging.WARNING,
     "setting_unknown": logging.WARNING,
+    "supervisor_gone": logging.WARNING,
     "trigger_failed": logging.WARNING,
 }
 

@@ -58,6 +58,21 @@ def test_a_process_that_dies_is_replaced(
     assert supervisor.stop() == 0
 
 
+def test_they_finish_and_stop_when_it_is_killed(
+    shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
+):
+    supervisor = start_worker("--processes", "2", drain_seconds=10)
+    two(connection)
+    job_id = apps.take_a_while.enqueue(seconds=1).id
+    wait_until(lambda: reading.notes(connection, "began"))
+
+    supervisor.kill()
+
+    wait_until(lambda: reading.workers(connection) == [], 15)
+    assert reading.statuses(connection, job_id) == ["succeeded"]
+    assert supervisor.log.count("supervisor_gone") == 2
+
+
 def test_ctrl_c_in_a_terminal_reaches_them_once(
     shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
 ):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from mainspring import telemetry
+from mainspring.runtime.lifelines import when_cut
 from mainspring.runtime.worker import Worker
 
 
@@ -21,8 +22,8 @@ class Role(Protocol):
 
 
 async def run(worker: Worker | None, *others: Role | None) -> None:
-    """Until SIGTERM or SIGINT, or until one of them ends; the same signal again does not wait
-    for the drain."""
+    """Until SIGTERM or SIGINT, until the supervisor is gone, or until one of them ends; the same
+    signal again does not wait for the drain."""
     roles = [role for role in (worker, *others) if role is not None]
     seen: set[signal.Signals] = set()
 
@@ -33,7 +34,11 @@ async def run(worker: Worker | None, *others: Role | None) -> None:
         seen.add(number)
         _stop(roles)
 
-    with _signals_to(hear):
+    def orphaned() -> None:
+        telemetry.event("supervisor_gone")
+        _stop(roles)
+
+    with _signals_to(hear), when_cut(orphaned):
         await _all_ended(roles)
 
 

@@ -1,4 +1,5 @@
-"""Several worker processes under one: started again when they die, stopped together.
+"""Several worker processes under one: started again when they die, stopped together, and stopping
+by themselves when it is gone.
 
 With `--reload` it is one process that is replaced whenever a Python file below the current
 directory changes.
@@ -9,10 +10,11 @@ import os
 import signal
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mainspring import telemetry
+from mainspring.runtime.lifelines import Lifeline
 
 _LONGEST_PAUSE = 10.0
 _LOOK_EVERY = 0.5
@@ -26,12 +28,16 @@ class Supervisor:
         self._command, self._count = list(command), count
         self._processes: set[Process] = set()
         self._stopping = asyncio.Event()
+        self._lifeline = Lifeline()
         self._exit_code = 0
 
     async def run(self) -> int:
         """Until stopped; the exit code is 0, or what a child refused to start with."""
         _on_signals(self.stop)
-        await asyncio.gather(*(self._keep_one() for _ in range(self._count)))
+        try:
+            await asyncio.gather(*(self._keep_one() for _ in range(self._count)))
+        finally:
+            self._lifeline.close()
         return self._exit_code
 
     def stop(self) -> None:
@@ -55,7 +61,9 @@ class Supervisor:
     async def _keep_one(self) -> None:
         pause = 0.1
         while not self._stopping.is_set():
-            process = await asyncio.create_subprocess_exec(*self._command)
+            process = await asyncio.create_subprocess_exec(
+                *self._command, pass_fds=self._lifeline.fds, env=self._lifeline.environment
+            )
             self._processes.add(process)
             if self._stopping.is_set():  # Asked to while it was being started.
                 process.send_signal(signal.SIGTERM)
@@ -92,10 +100,10 @@ def this_command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "mainspring", *arguments]
 
 
-def _on_signals(stop: "signal.Handlers | object") -> None:
+def _on_signals(stop: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)  # type: ignore[arg-type]
+        loop.add_signal_handler(number, stop)
 
 
 def _stamps(folder: Path) -> dict[str, float]:
