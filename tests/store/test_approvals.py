@@ -67,6 +67,27 @@ def test_the_same_person_counts_once(asked):
     assert call(asked, "approve", job_id) == ["awaiting_approval"]
 
 
+def test_every_vote_is_in_the_audit_once_with_what_came_of_it(asked):
+    grave, risky = enqueue(asked, "grave"), enqueue(asked, "risky")
+    act_as(asked, "ann")
+    call(asked, "approve", grave, reason="looks fine")
+    call(asked, "approve", grave, reason="looks fine")
+    act_as(asked, "bob")
+    call(asked, "approve", grave)
+    call(asked, "reject", risky, "not today")
+
+    rows = asked.execute(
+        "select actor, action, subject, reason, before ->> 'state', after ->> 'state'"
+        " from mainspring.audit where noun = 'job' order by audit_id"
+    ).fetchall()
+    was = "awaiting_approval"
+    assert rows == [
+        ("ann", "approve", str(grave), "looks fine", was, was),
+        ("bob", "approve", str(grave), None, was, "queued"),
+        ("bob", "reject", str(risky), "not today", was, "canceled"),
+    ]
+
+
 def test_someone_who_is_not_asked_may_not_decide(asked):
     job_id = enqueue(asked, "grave")
     act_as(asked, "eve")

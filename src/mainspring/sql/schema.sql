@@ -268,6 +268,8 @@ CREATE FUNCTION mainspring.approve(job_id bigint, reason text DEFAULT ''::text, 
 #variable_conflict use_column
 declare
     asked mainspring.approvals;
+    is_new boolean;
+    became mainspring.job_state := 'awaiting_approval';
 begin
     perform mainspring.ensure_visible(tenant);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
@@ -275,13 +277,17 @@ begin
     insert into mainspring.votes (job_id, actor, is_approval, reason)
     values (asked.job_id, mainspring.actor(), true, coalesce(approve.reason, ''))
     on conflict do nothing;
+    is_new := found;
     if (select count(*) from mainspring.votes as vote
-         where vote.job_id = asked.job_id and vote.is_approval) < asked.needed then
-        return 'awaiting_approval';
+         where vote.job_id = asked.job_id and vote.is_approval) >= asked.needed then
+        update mainspring.approvals as a set decision = 'approved', decided_at = now()
+         where a.job_id = asked.job_id;
+        became := mainspring.move_on(asked.job_id);
     end if;
-    update mainspring.approvals as a set decision = 'approved', decided_at = now()
-     where a.job_id = asked.job_id;
-    return mainspring.move_on(asked.job_id);
+    if is_new then
+        perform mainspring.note_vote(asked, 'approve', approve.reason, became);
+    end if;
+    return became;
 end
 $$;
 
@@ -2716,6 +2722,16 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.note_vote(asked mainspring.approvals, action text, reason text, became mainspring.job_state) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.note_action(
+        asked.tenant_id, action, 'job', asked.job_id::text, nullif(reason, ''),
+        jsonb_build_object('state', 'awaiting_approval'), jsonb_build_object('state', became));
+end
+$$;
+
 CREATE FUNCTION mainspring.open_to_app() RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -3260,6 +3276,7 @@ CREATE FUNCTION mainspring.reject(job_id bigint, reason text, tenant text DEFAUL
 #variable_conflict use_column
 declare
     asked mainspring.approvals;
+    became mainspring.job_state;
 begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('reason', coalesce(reject.reason, ''));
@@ -3270,8 +3287,10 @@ begin
        set is_approval = false, reason = excluded.reason, voted_at = now();
     update mainspring.approvals as a set decision = 'rejected', decided_at = now()
      where a.job_id = asked.job_id;
-    return mainspring.stop_job(
+    became := mainspring.stop_job(
         asked.job_id, 'rejected by ' || mainspring.actor() || ': ' || reject.reason, tenant);
+    perform mainspring.note_vote(asked, 'reject', reject.reason, became);
+    return became;
 end
 $$;
 
@@ -6325,6 +6344,8 @@ REVOKE ALL ON FUNCTION mainspring.note_action(tenant text, action text, noun tex
 REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_limit() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.note_vote(asked mainspring.approvals, action text, reason text, became mainspring.job_state) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.open_to_app() FROM PUBLIC;
 

@@ -157,6 +157,19 @@ begin
 end
 $$;
 
+-- Writes down how someone has voted, and what the job became by it.
+create or replace function mainspring.note_vote(
+    asked mainspring.approvals, action text, reason text, became mainspring.job_state)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.note_action(
+        asked.tenant_id, action, 'job', asked.job_id::text, nullif(reason, ''),
+        jsonb_build_object('state', 'awaiting_approval'), jsonb_build_object('state', became));
+end
+$$;
+
 create or replace function mainspring.approve(
     job_id bigint, reason text default '', tenant text default 'default'
 )
@@ -168,6 +181,8 @@ as $$
 #variable_conflict use_column
 declare
     asked mainspring.approvals;
+    is_new boolean;
+    became mainspring.job_state := 'awaiting_approval';
 begin
     perform mainspring.ensure_visible(tenant);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
@@ -175,13 +190,17 @@ begin
     insert into mainspring.votes (job_id, actor, is_approval, reason)
     values (asked.job_id, mainspring.actor(), true, coalesce(approve.reason, ''))
     on conflict do nothing;
+    is_new := found;
     if (select count(*) from mainspring.votes as vote
-         where vote.job_id = asked.job_id and vote.is_approval) < asked.needed then
-        return 'awaiting_approval';
+         where vote.job_id = asked.job_id and vote.is_approval) >= asked.needed then
+        update mainspring.approvals as a set decision = 'approved', decided_at = now()
+         where a.job_id = asked.job_id;
+        became := mainspring.move_on(asked.job_id);
     end if;
-    update mainspring.approvals as a set decision = 'approved', decided_at = now()
-     where a.job_id = asked.job_id;
-    return mainspring.move_on(asked.job_id);
+    if is_new then
+        perform mainspring.note_vote(asked, 'approve', approve.reason, became);
+    end if;
+    return became;
 end
 $$;
 
@@ -199,6 +218,7 @@ as $$
 #variable_conflict use_column
 declare
     asked mainspring.approvals;
+    became mainspring.job_state;
 begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('reason', coalesce(reject.reason, ''));
@@ -209,8 +229,10 @@ begin
        set is_approval = false, reason = excluded.reason, voted_at = now();
     update mainspring.approvals as a set decision = 'rejected', decided_at = now()
      where a.job_id = asked.job_id;
-    return mainspring.stop_job(
+    became := mainspring.stop_job(
         asked.job_id, 'rejected by ' || mainspring.actor() || ': ' || reject.reason, tenant);
+    perform mainspring.note_vote(asked, 'reject', reject.reason, became);
+    return became;
 end
 $$;
 
