@@ -14,6 +14,7 @@ SLOTS_PER_SECOND: Final = "slots/s"
 MILLISECONDS: Final = "ms"
 MEBIBYTES: Final = "MiB"
 SECONDS: Final = "s"
+RATIO: Final = "ratio"
 REQUESTS_PER_SECOND: Final = "requests/s"
 _STEADY: Final = 1.5
 
@@ -64,3 +65,9 @@ def write(path: Path, measurements: Iterable[Measurement]) -> None:
 
 def is_better_lower(unit: str) -> bool:
     return unit in {JOBS, MILLISECONDS, MEBIBYTES}
+
+
+def shown(value: float, unit: str) -> str:
+    if unit == RATIO:
+        return f"{value:.2f}"
+    return f"{value:,.1f}" if is_better_lower(unit) else f"{value:,.0f}"

@@ -1,13 +1,14 @@
 """Watching jobs finish: samples of how many are committed as finished, and the rate they give.
 
 Counting rows costs the server time, so the watcher waits twenty times as long as the last count
-took: never more than a twentieth of one core, at most 50 samples a second. For the first job done
-it looks without such pauses, else it would see it later where there is more to count, and leave
-out the slow first moments of some drains and not of others. Where a finished row leaves the live
-table, what is left there is counted instead, which stays cheap beside a large history and says the
-same, as the two rows change in one transaction.
+took: never more than a twentieth of one core, at most 50 samples a second. Both ends of a drain are
+looked for more closely, else the time of some drains and not of others would lack its slow first
+moments, or hold some after the last job. Where a finished row leaves the live table, what is left
+there is counted instead, which stays cheap beside a large history and says the same, as the two
+rows change in one transaction.
 """
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,7 +70,7 @@ def watcher(dsn: str, system: System, queued: int) -> Iterator[Watcher]:
 def rate(watched: Watcher, workers: Workers, window: Window) -> float:
     """Jobs a second from the first sample that shows a finished job to the window's end."""
     first = last = _first(watched, workers)
-    for sample in samples(watched, workers):
+    for sample in samples(watched, workers, end=window.end):
         last = sample
         if sample.done >= window.end or sample.at - first.at >= window.seconds:
             break
@@ -85,10 +86,15 @@ def _first(watched: Watcher, workers: Workers) -> Sample:
 
 
 def samples(
-    watched: Watcher, workers: Workers, *, pause_per_cost: float = _PAUSE_PER_COST
+    watched: Watcher,
+    workers: Workers,
+    *,
+    end: int | None = None,
+    pause_per_cost: float = _PAUSE_PER_COST,
 ) -> Iterator[Sample]:
-    """Without end; raises ProcessFailed when the workers die or nothing moves."""
-    moved = watched.sample()
+    """Without end; raises ProcessFailed when the workers die or nothing moves. Looks more often
+    before so many are done."""
+    first = moved = watched.sample()
     while True:
         sample = watched.sample()
         cost = time.perf_counter() - sample.at
@@ -98,4 +104,12 @@ def samples(
             raise ProcessFailed(f"stalled at {sample.done} jobs: {workers.output()}")
         yield sample
         workers.ensure_alive()
-        time.sleep(max(_SHORTEST_PAUSE, cost * pause_per_cost))
+        pause = min(cost * pause_per_cost, _seconds_until(end, first, sample) / 2)
+        time.sleep(max(_SHORTEST_PAUSE, pause))
+
+
+def _seconds_until(end: int | None, first: Sample, last: Sample) -> float:
+    """Until so many are done, if the others take as long as those between the two samples did."""
+    if end is None or last.done == first.done:
+        return math.inf
+    return (end - last.done) * (last.at - first.at) / (last.done - first.done)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.catalogue import OURS, SYSTEMS
-from bench.measurements import Measurement, figures, is_better_lower
+from bench.measurements import Measurement, figures, is_better_lower, shown
 from bench.targets import Verdict, verdicts
 
 
@@ -34,10 +34,9 @@ def _cell(by_system: dict[str, float], name: str, unit: str) -> str:
     if name not in by_system:
         return "-"
     value, ours = by_system[name], by_system.get(OURS)
-    shown = f"{value:,.1f}" if is_better_lower(unit) else f"{value:,.0f}"
     if name == OURS or ours is None:
-        return shown
-    return f"{shown} ({value / ours if is_better_lower(unit) else ours / value:.2f})"
+        return shown(value, unit)
+    return f"{shown(value, unit)} ({value / ours if is_better_lower(unit) else ours / value:.2f})"
 
 
 def _targets_table(found: Iterable[Verdict]) -> Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bench.benches import Bench
 from bench.cases import CASES, ONLY_OURS, SCHEDULED, WITHOUT_RIVALS
 from bench.catalogue import OURS, System
-from bench.measurements import Measurement
+from bench.measurements import Measurement, shown
 from bench.processes import ProcessFailed
 
 
@@ -36,7 +36,7 @@ def run(bench: Bench, plan: Plan, say: Callable[[str], None]) -> Outcome:
             outcome.notes[f"{system.name}, {case}: failed: {error}"] = None
             continue
         outcome.measurements.extend(taken)
-        say("  " + ", ".join(f"{m.case} {m.value:,.1f} {m.unit}" for m in taken))
+        say("  " + ", ".join(f"{m.case} {shown(m.value, m.unit)} {m.unit}" for m in taken))
     return outcome
 
 

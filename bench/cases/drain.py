@@ -11,9 +11,9 @@ import psycopg
 from bench import processes, progress
 from bench.benches import Bench
 from bench.catalogue import OURS, System
-from bench.measurements import JOBS_PER_SECOND, Measurement
+from bench.measurements import JOBS_PER_SECOND, RATIO, Measurement
 from bench.progress import Window
-from bench.turns import Rate, in_turns
+from bench.turns import Pair, Rate, in_more_turns, in_turns
 
 _SECONDS: Final = 5.0
 _SNAPSHOT_SECONDS: Final = 25.0
@@ -63,10 +63,11 @@ def with_snapshot(bench: Bench, system: System) -> list[Measurement]:
     def free() -> float:
         return _drain(bench, system, queued=queued, window=window)
 
-    rates = in_turns(held, free) if system.name == OURS else (held(), free())
+    if system.name == OURS:
+        return _pair("drain_snapshot", system, in_turns(held, free))
     return [
-        _measured("drain_snapshot", system, rates[0]),
-        _measured("drain_snapshot_free", system, rates[1]),
+        _measured("drain_snapshot", system, held()),
+        _measured("drain_snapshot_free", system, free()),
     ]
 
 
@@ -74,8 +75,7 @@ def judged(case: str, bench: Bench, system: System, *, rate: Rate) -> list[Measu
     """A drain of ours in turns with the plain one that it is judged by; that of others alone."""
     if system.name != OURS:
         return [_measured(case, system, rate())]
-    value, without = in_turns(rate, lambda: plain(bench, system))
-    return [_measured(case, system, value), _measured(f"{case}_free", system, without)]
+    return _pair(case, system, in_more_turns(rate, lambda: plain(bench, system)))
 
 
 def plain(bench: Bench, system: System) -> float:
@@ -120,6 +120,14 @@ def _held_snapshot(dsn: str) -> Iterator[None]:
         connection.execute("select 1")
         yield
         connection.execute("rollback")
+
+
+def _pair(case: str, system: System, pair: Pair) -> list[Measurement]:
+    return [
+        _measured(case, system, pair.subject),
+        _measured(f"{case}_free", system, pair.without),
+        Measurement(f"{case}_ratio", system.name, pair.ratio, RATIO),
+    ]
 
 
 def _measured(case: str, system: System, value: float) -> Measurement:

@@ -20,7 +20,13 @@ from bench import processes, progress, stamps
 from bench.benches import Bench
 from bench.cases import enqueue
 from bench.catalogue import OURS, Schedules, System
-from bench.measurements import JOBS_PER_SECOND, MILLISECONDS, SLOTS_PER_SECOND, Measurement
+from bench.measurements import (
+    JOBS_PER_SECOND,
+    MILLISECONDS,
+    RATIO,
+    SLOTS_PER_SECOND,
+    Measurement,
+)
 from bench.processes import ProcessFailed, Workers
 from bench.progress import Sample
 from bench.servers import count
@@ -67,6 +73,7 @@ def fire_due(bench: Bench, system: System) -> list[Measurement]:
     return [
         Measurement("fire_due", system.name, value, SLOTS_PER_SECOND),
         Measurement("fire_due_bulk", system.name, bulk, JOBS_PER_SECOND),
+        Measurement("fire_due_ratio", system.name, value / bulk, RATIO),
     ]
 
 
