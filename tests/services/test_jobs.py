@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
+import psutil
 import pytest
 
 from mainspring import AttemptStatus, Fail, JobState, Mainspring
@@ -13,6 +14,8 @@ from mainspring.domain.errors import (
     JobUnsuccessful,
     ResultTimeout,
 )
+from mainspring.domain.jobs import MAX_PAYLOAD_BYTES
+from mainspring.services.jobs import plan_bulk
 from mainspring.testing import drain
 
 HOUR = timedelta(hours=1)
@@ -166,6 +169,17 @@ async def test_bulk_jobs_keep_what_they_were_enqueued_with(app, count):
     assert (job.queue, job.priority, job.max_attempts) == ("mail", 7, 9)
     assert (job.scheduled_for, job.waits_for, job.payload) == (due_at, "time", {"n": count - 1})
     assert (job.correlation_id, job.tags) == ("c\t\\N", ("x", 'y"{,}\\\n'))
+
+
+def test_small_payloads_of_a_bulk_take_little_memory():
+    payloads = [{"n": n} for n in range(100_000)]
+    process = psutil.Process()
+    before = process.memory_info().rss
+
+    bulk = plan_bulk("send", payloads, limit=MAX_PAYLOAD_BYTES)
+
+    assert process.memory_info().rss - before < 100 * 2**20
+    assert bulk.payloads[-1] == b'{"n":99999}'
 
 
 async def test_attempts_tell_what_happened(app):
