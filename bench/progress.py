@@ -1,11 +1,11 @@
 """Watching jobs finish: samples of how many are committed as finished, and the rate they give.
 
 Counting rows costs the server time, so the watcher waits twenty times as long as the last count
-took: never more than a twentieth of one core, at most 50 samples a second. Both ends of a drain are
-looked for more closely, else the time of some drains and not of others would lack its slow first
-moments, or hold some after the last job. Where a finished row leaves the live table, what is left
-there is counted instead, which stays cheap beside a large history and says the same, as the two
-rows change in one transaction.
+took: never more than a twentieth of one core, at most 50 samples a second. The first job done and
+the last are looked for more closely, else the time of some drains and not of others would lack its
+slow first moments, or hold some in which nothing was left to do. Where a finished row leaves the
+live table, what is left there is counted instead, which stays cheap beside a large history and says
+the same, as the two rows change in one transaction.
 """
 
 import math
@@ -49,15 +49,15 @@ class Watcher:
     """Counts the jobs of a system that finished since it was made."""
 
     def __init__(self, connection: Connection[Any], system: System, queued: int) -> None:
+        self.queued = queued
         self._connection = connection
         self._system = system
-        self._queued = queued
         self._before = 0 if system.unfinished else count(connection, system.finished)
 
     def sample(self) -> Sample:
         at = time.perf_counter()
         if self._system.unfinished:
-            return Sample(at, self._queued - count(self._connection, self._system.unfinished))
+            return Sample(at, self.queued - count(self._connection, self._system.unfinished))
         return Sample(at, count(self._connection, self._system.finished) - self._before)
 
 
@@ -70,7 +70,7 @@ def watcher(dsn: str, system: System, queued: int) -> Iterator[Watcher]:
 def rate(watched: Watcher, workers: Workers, window: Window) -> float:
     """Jobs a second from the first sample that shows a finished job to the window's end."""
     first = last = _first(watched, workers)
-    for sample in samples(watched, workers, end=window.end):
+    for sample in samples(watched, workers, last=watched.queued):
         last = sample
         if sample.done >= window.end or sample.at - first.at >= window.seconds:
             break
@@ -89,11 +89,11 @@ def samples(
     watched: Watcher,
     workers: Workers,
     *,
-    end: int | None = None,
+    last: int | None = None,
     pause_per_cost: float = _PAUSE_PER_COST,
 ) -> Iterator[Sample]:
     """Without end; raises ProcessFailed when the workers die or nothing moves. Looks more often
-    before so many are done."""
+    before the last, if it is known how many there are."""
     first = moved = watched.sample()
     while True:
         sample = watched.sample()
@@ -104,12 +104,12 @@ def samples(
             raise ProcessFailed(f"stalled at {sample.done} jobs: {workers.output()}")
         yield sample
         workers.ensure_alive()
-        pause = min(cost * pause_per_cost, _seconds_until(end, first, sample) / 2)
+        pause = min(cost * pause_per_cost, _seconds_until(last, first, sample) / 2)
         time.sleep(max(_SHORTEST_PAUSE, pause))
 
 
-def _seconds_until(end: int | None, first: Sample, last: Sample) -> float:
+def _seconds_until(done: int | None, first: Sample, now: Sample) -> float:
     """Until so many are done, if the others take as long as those between the two samples did."""
-    if end is None or last.done == first.done:
+    if done is None or now.done == first.done:
         return math.inf
-    return (end - last.done) * (last.at - first.at) / (last.done - first.done)
+    return (done - now.done) * (now.at - first.at) / (now.done - first.done)
