@@ -14,7 +14,6 @@ such a runner ends after that job and a fresh one takes over.
 
 import asyncio
 import contextvars
-import math
 import random
 import time
 from collections import deque
@@ -23,7 +22,7 @@ from typing import Any, assert_never
 
 from mainspring import telemetry
 from mainspring.domain.definitions import Handler
-from mainspring.domain.errors import InvalidPayload, LeaseLost
+from mainspring.domain.errors import LeaseLost
 from mainspring.domain.jobs import Cancel, Fail
 from mainspring.domain.outcomes import (
     End,
@@ -39,23 +38,19 @@ from mainspring.domain.outcomes import (
 from mainspring.domain.secret_errors import UnreadableSecret
 from mainspring.domain.secret_paths import SEAL
 from mainspring.domain.types import AttemptStatus, ExecutionMode, JobState
-from mainspring.runtime.context import Context, Facilities
+from mainspring.runtime.calls import PUT_BACK, Calls
+from mainspring.runtime.context import Facilities
 from mainspring.runtime.early import EarlyStarts
 from mainspring.runtime.executors.processes import Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
 from mainspring.runtime.failures import describe
 from mainspring.runtime.held import HeldJob
-from mainspring.runtime.plain import PlainQueue
 from mainspring.runtime.reports import Reporter
 from mainspring.runtime.results import UnstorableResult, encode_result
-from mainspring.runtime.secrets import unsealed
 from mainspring.runtime.stored import StoredHandlers
 from mainspring.services.secrets import KeyRing
-from mainspring.store import attempts
 
 _SLICE = 0.002
-_PUT_BACK = object()
-_MANY_LOSSES = 2
 
 
 class Runners:
@@ -85,15 +80,19 @@ class Runners:
         self._stored = stored
         self._buffer = buffer
         self._reporter = reporter
-        self._facilities = facilities
-        self._processes, self._keys = processes, keys
-        self._take_token, self._early = take_token, early
+        self._calls = Calls(
+            facilities,
+            threads=self.threads,
+            processes=processes,
+            keys=keys,
+            take_token=take_token,
+            early=early,
+        )
         self._on_unknown = on_unknown
         self._on_room = on_room
         self._tasks: set[asyncio.Task[None]] = set()
         self._yielding = 0
         self._is_starter_scheduled = False
-        self._one_suspect = asyncio.Lock()
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -156,7 +155,7 @@ class Runners:
                     # The hot path: no context, no executor, nothing to clean up.
                     answer = await handler.function(**job.payload())
                 else:
-                    answer = await self._call(job, handler)
+                    answer = await self._calls.call(job, handler)
                 now = time.monotonic()
                 if answer is None and job.transaction is None and job.stop is None:
                     self._reporter.succeed(job, now - job.began_at, None)
@@ -233,87 +232,13 @@ class Runners:
         finally:
             self._yielding -= 1
 
-    async def _call(self, job: HeldJob, handler: Handler) -> Any:
-        if job.is_early and (handler.sees_its_job or job.losses or job.rare("is_rated")):
-            await self._early.settled()
-        if job.rare("is_rated") and not await self._take_token(job):
-            return _PUT_BACK
-        if not handler.secret_paths and SEAL not in job.payload_text:
-            return await self._call_known(job, handler)
-        with unsealed(job, handler, self._keys):
-            return await self._call_known(job, handler)
-
-    async def _call_known(self, job: HeldJob, handler: Handler) -> Any:
-        if not job.losses:
-            return await self._execute(job, handler)
-        if job.losses < _MANY_LOSSES:
-            return await self._probe_and_execute(job, handler)
-        job.expires_at = math.inf  # Waiting for the suspect before it is not running.
-        async with self._one_suspect:
-            self._restart_clock(job)
-            return await self._probe_and_execute(job, handler)
-
-    async def _probe_and_execute(self, job: HeldJob, handler: Handler) -> Any:
-        # Only now, so that a suspect that still waits is not blamed for the one that runs.
-        async with self._facilities.async_source.connection() as connection:
-            if not await attempts.probe(connection, job.report):
-                raise LeaseLost(job.id)
-        return await self._execute(job, handler)
-
-    async def _execute(self, job: HeldJob, handler: Handler) -> Any:
-        if handler.schema is not None:
-            try:
-                handler.schema.ensure(job.payload())
-            except InvalidPayload as error:
-                return Fail(str(error))
-        match handler.mode:
-            case ExecutionMode.ASYNC:
-                return await handler.function(**self._arguments(job, handler))
-            case ExecutionMode.THREAD:
-                return await self.threads.run(job, lambda: self._call_plain(job, handler))
-            case ExecutionMode.PROCESS:
-                job.expires_at = math.inf  # Waiting for a free process is not running.
-                return await self._processes.run(
-                    job,
-                    handler.function,
-                    wants_context=handler.wants_context,
-                    on_progress=self._facilities.note_progress,
-                    on_begin=self._restart_clock,
-                )
-            case ExecutionMode.STORED:
-                return await handler.function(job)
-            case _:
-                assert_never(handler.mode)
-
-    def _arguments(self, job: HeldJob, handler: Handler) -> dict[str, Any]:
-        arguments = job.payload()
-        if handler.wants_context:
-            arguments["ctx"] = Context(job, self._facilities, handler.mode)
-        return arguments
-
-    def _call_plain(self, job: HeldJob, handler: Handler) -> Any:
-        if handler.is_plain_worker:
-            context = Context(job, self._facilities, handler.mode)
-            answer = handler.function(job.payload(), str(job.id), PlainQueue(context))
-        else:
-            answer = handler.function(**self._arguments(job, handler))
-        if job.transaction is not None and job.transaction.is_open and _is_success(answer):
-            job.transaction.commit(job.timings(), encode_result(answer, job.redactor))
-            return Committed(answer)
-        return answer
-
-    def _restart_clock(self, job: HeldJob) -> None:
-        timeout = job.handler.definition.timeout
-        job.began_at = time.monotonic()
-        job.expires_at = job.began_at + timeout.total_seconds()
-
     async def _answered(self, job: HeldJob, answer: Any) -> None:
         if isinstance(answer, Committed):
             # A process of its own does not say whether others wait for the job.
             own = job.transaction
             self._reporter.committed(job, is_parent=own is None or own.is_parent)
             return
-        if answer is _PUT_BACK or job.stop is StopReason.ABANDONED:
+        if answer is PUT_BACK or job.stop is StopReason.ABANDONED:
             return
         if job.stop is StopReason.LEASE_LOST:
             await self._roll_back(job, LeaseLost(job.id))
@@ -383,10 +308,6 @@ def _cancel_task(job: HeldJob) -> None:
 
 def _is_thread(job: HeldJob) -> bool:
     return job.handler.mode is ExecutionMode.THREAD
-
-
-def _is_success(answer: object) -> bool:
-    return isinstance(of_answer(answer), Succeed)
 
 
 def _shown(job: HeldJob, answer: object) -> object:
