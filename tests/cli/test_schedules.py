@@ -1,19 +1,12 @@
 """`mainspring schedules ...`: what a person types, reads and gets wrong."""
 
-import json
 import re
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import pytest
 import yaml
 
-from examples import hello
 from mainspring.cli.schedule_options import FIELDS
 from mainspring.domain.schedules import FIELD_NAMES
-from mainspring.testing import bind, drain_sync
-from tests.support.commands import Done, sentence
-from tests.support.processes import says
+from tests.support.commands import facts, sentence
 
 ADA = '{"name": "Ada"}'
 CREATE = ["schedules", "create"]
@@ -54,23 +47,6 @@ def option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def facts(done: Done) -> Any:
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def last_noon() -> datetime:
-    """Noon of yesterday in UTC, which is on no change of the clock."""
-    today = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
-    return today - timedelta(days=1)
-
-
-@pytest.fixture
-def each_command(server_command):
-    """Through a server, which costs half of the time."""
-    return lambda *commands: [server_command(*words) for words in commands]
-
-
 # Making
 
 
@@ -80,9 +56,9 @@ def test_every_field_has_an_option():
     assert {field.name for field in FIELDS} | told_otherwise == set(FIELD_NAMES)
 
 
-def test_create_takes_every_field(each_command):
+def test_create_takes_every_field(each_server_command):
     options = [part for name, (text, _) in EVERYTHING.items() for part in (option(name), text)]
-    made, shown = each_command(
+    made, shown = each_server_command(
         [*CREATE, "all", "--definition", "hello", *options, "--disabled", "--json"],
         ["schedules", "show", "all", "--json"],
     )
@@ -92,8 +68,8 @@ def test_create_takes_every_field(each_command):
     assert facts(made).items() <= facts(shown).items()
 
 
-def test_create_says_when_it_runs_next(each_command):
-    made, once, ended, off = each_command(
+def test_create_says_when_it_runs_next(each_server_command):
+    made, once, ended, off = each_server_command(
         [*CREATE, "soon", *HELLO, "--every", "90s"],
         [*CREATE, "past", *HELLO, "--at", "2020-01-01"],
         [*CREATE, "ended", *HELLO, "--every", "90s", "--ends-at", "2020-01-01"],
@@ -143,8 +119,8 @@ def test_a_mistake_is_one_sentence_and_nothing_is_made(server_command):
     assert listed.stdout == "No schedules; make one with `mainspring schedules create`.\n"
 
 
-def test_what_cannot_be_read_says_how_to_get_help(each_command):
-    wrong_word, without = each_command(
+def test_what_cannot_be_read_says_how_to_get_help(each_server_command):
+    wrong_word, without = each_server_command(
         [*CREATE, "x", *HELLO, *EVERY, "--overlap", "maybe"], [*CREATE, "x", *EVERY]
     )
 
@@ -153,8 +129,8 @@ def test_what_cannot_be_read_says_how_to_get_help(each_command):
     assert (wrong_word.returncode, without.returncode) == (2, 2)
 
 
-def test_a_name_that_is_taken_is_no_mistake_but_not_done_either(each_command):
-    _, again = each_command(NOON, NOON)
+def test_a_name_that_is_taken_is_no_mistake_but_not_done_either(each_server_command):
+    _, again = each_server_command(NOON, NOON)
 
     assert again.returncode == 1
     assert sentence(again).startswith("error: there is a schedule 'noon' already")
@@ -163,8 +139,8 @@ def test_a_name_that_is_taken_is_no_mistake_but_not_done_either(each_command):
 # Looking
 
 
-def test_list_shows_when_schedules_run_and_how_they_fare(each_command):
-    shown = each_command(
+def test_list_shows_when_schedules_run_and_how_they_fare(each_server_command):
+    shown = each_server_command(
         NOON,
         [*CREATE, "often", *HELLO, "--every", "1h30m"],
         [*CREATE, "once", *HELLO, "--at", "2099-12-24T18:00"],
@@ -181,9 +157,9 @@ def test_list_shows_when_schedules_run_and_how_they_fare(each_command):
     assert once[:2] == ["once", "once, 2099-12-24 18:00:00"]
 
 
-def test_list_filters_and_pages(each_command):
+def test_list_filters_and_pages(each_server_command):
     listing = ["schedules", "list", "--json"]
-    *_, everything, on, after, other = each_command(
+    *_, everything, on, after, other = each_server_command(
         NOON,
         [*CREATE, "often", *HELLO, *EVERY, "--disabled"],
         listing,
@@ -198,8 +174,8 @@ def test_list_filters_and_pages(each_command):
     assert facts(other) == []
 
 
-def test_show_tells_what_is_special_and_the_next_five_fires(each_command):
-    _, shown = each_command(
+def test_show_tells_what_is_special_and_the_next_five_fires(each_server_command):
+    _, shown = each_server_command(
         [*NOON, "--overlap", "queue", "--description", "Lunch"], ["schedules", "show", "noon"]
     )
 
@@ -211,9 +187,9 @@ def test_show_tells_what_is_special_and_the_next_five_fires(each_command):
     assert sum(" 12:00:00+0" in line for line in lines) == 5
 
 
-def test_preview_tells_where_the_clock_moves_a_slot(each_command):
+def test_preview_tells_where_the_clock_moves_a_slot(each_server_command):
     preview = ["schedules", "preview", "night", "--after", "2026-03-07", "--count", "2"]
-    _, shown, as_json = each_command(
+    _, shown, as_json = each_server_command(
         [*CREATE, "night", *HELLO, "--cron", "30 2 * * *", "--zone", "America/New_York"],
         preview,
         [*preview, "--json"],
@@ -229,9 +205,9 @@ def test_preview_tells_where_the_clock_moves_a_slot(each_command):
 # Changing
 
 
-def test_update_changes_what_is_named_in_the_zone_of_the_schedule(each_command):
+def test_update_changes_what_is_named_in_the_zone_of_the_schedule(each_server_command):
     update = ["schedules", "update", "noon", "--json"]
-    _, moved, timed, cleared, renamed = each_command(
+    _, moved, timed, cleared, renamed = each_server_command(
         [*NOON, "--queue", "mail"],
         [*update, "--starts-at", "2026-07-01T12:00"],
         [*update, "--every", "5m", "--zone", "UTC"],
@@ -245,7 +221,7 @@ def test_update_changes_what_is_named_in_the_zone_of_the_schedule(each_command):
     assert facts(renamed)["name"] == "lunch"
 
 
-def test_an_update_that_cannot_be_is_one_sentence(each_command):
+def test_an_update_that_cannot_be_is_one_sentence(each_server_command):
     update = ["schedules", "update", "noon"]
     refused = {
         "update has nothing to change; give an option": update,
@@ -258,17 +234,17 @@ def test_an_update_that_cannot_be_is_one_sentence(each_command):
         "timing: give exactly one of cron, every and at": [*update, "--clear", "cron"],
         "cron: five fields are needed": [*update, "--cron", "* *"],
     }
-    _, *answers = each_command(NOON, *refused.values())
+    _, *answers = each_server_command(NOON, *refused.values())
 
     for said, done in zip(refused, answers, strict=True):
         assert sentence(done).startswith(f"error: {said}")
         assert done.returncode == 2
 
 
-def test_a_schedule_is_disabled_enabled_paused_and_resumed(each_command):
+def test_a_schedule_is_disabled_enabled_paused_and_resumed(each_server_command):
     steer = [["schedules", verb, "noon"] for verb in ("disable", "enable", "pause", "resume")]
     until = ["schedules", "pause", "noon", "--until", "2099-07-01T12:00"]
-    _, off, on, paused, resumed, later, shown = each_command(
+    _, off, on, paused, resumed, later, shown = each_server_command(
         NOON, *steer, until, ["schedules", "show", "noon"]
     )
 
@@ -280,17 +256,19 @@ def test_a_schedule_is_disabled_enabled_paused_and_resumed(each_command):
     assert "state     paused until 2099-07-01 12:00" in shown.stdout
 
 
-def test_a_pause_that_is_over_is_a_mistake(each_command):
-    _, done = each_command(NOON, ["schedules", "pause", "noon", "--until", "2020-01-01"])
+def test_a_pause_that_is_over_is_a_mistake(each_server_command):
+    _, done = each_server_command(NOON, ["schedules", "pause", "noon", "--until", "2020-01-01"])
 
     assert (done.returncode, sentence(done)) == (2, "error: paused_until: has passed already")
 
 
-def test_delete_asks_first_and_no_is_no(command, each_command):
+def test_delete_asks_first_and_no_is_no(command, each_server_command):
     command(*NOON)
 
     assert command("schedules", "delete", "noon", stdin="n\n").returncode == 1
-    done, listed = each_command(["schedules", "delete", "noon", "--yes"], ["schedules", "list"])
+    done, listed = each_server_command(
+        ["schedules", "delete", "noon", "--yes"], ["schedules", "list"]
+    )
     assert (done.returncode, done.stdout) == (0, "schedule noon is removed\n")
     assert listed.stdout == "No schedules; make one with `mainspring schedules create`.\n"
 
@@ -323,100 +301,3 @@ def test_a_name_that_does_not_exist_says_what_may_have_been_meant(server_command
         said = sentence(done)
         assert said == "error: there is no schedule 'non'; did you mean 'noon'?", done.args
         assert done.returncode == 1
-
-
-# Slots
-
-
-def test_trigger_prints_the_job_or_says_why_there_is_none(each_command):
-    trigger = ["schedules", "trigger", "noon"]
-    _, done, again, as_json = each_command(NOON, trigger, trigger, [*trigger, "--json"])
-
-    assert (done.returncode, done.stdout) == (0, "job 1\n")
-    assert (again.returncode, again.stdout) == (1, "")
-    assert again.stderr == "skipped: an earlier run is still live (overlap = skip)\n"
-    assert as_json.returncode == 1
-    assert json.loads(as_json.stdout)["outcome"] == "skipped"
-
-
-def test_a_trigger_that_no_scheduler_hears_says_so(each_command):
-    trigger = ["schedules", "trigger", "noon"]
-    _, asked, forced = each_command(
-        [*NOON, "--condition-sql", "select false"], [*trigger, "--wait", "0"], [*trigger, "--force"]
-    )
-
-    assert asked.returncode == 1
-    assert asked.stderr == "pending: no scheduler has looked at it yet; is one running?\n"
-    assert forced.stdout == "job 1\n"
-
-
-def test_a_trigger_waits_for_a_scheduler_that_checks_the_condition(start, command, database_url):
-    says(start("scheduler", MAINSPRING_DATABASE_URL=database_url), "scheduler_started")
-    command(*NOON, "--condition-sql", "select false")
-
-    done = command("schedules", "trigger", "noon", "--wait", "30")
-
-    assert (done.returncode, done.stderr) == (1, "skipped: the condition is not met\n")
-
-
-def test_history_shows_slots_and_figures(each_command, database_url):
-    each_command(NOON, ["schedules", "trigger", "noon"])
-    with bind(hello.app, database_url):
-        drain_sync(hello.app)
-    history = ["schedules", "history", "noon"]
-    _, shown, as_json, none = each_command(
-        ["schedules", "trigger", "noon"],
-        history,
-        [*history, "--json", "--limit", "1"],
-        [*history, "--outcome", "failed"],
-    )
-
-    header, second, first, figures = shown.stdout.splitlines()
-    assert header.split() == ["SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB"]
-    assert second.split()[3:] == ["enqueued", "0", "ms", "manual", "2"]
-    assert first.split()[3:5] == ["enqueued", "succeeded"]
-    wanted = (
-        "1 run: 1 successful, 0 failed, success rate 100%; 0 skipped, 0 missed, 0 failed checks"
-    )
-    assert figures == wanted
-    assert [slot["job_id"] for slot in facts(as_json)["slots"]] == ["2"]
-    assert facts(as_json)["figures"]["successful_runs"] == 1
-    assert none.stdout == f"No slots yet.\n{wanted}\n"
-
-
-def test_backfill_lists_asks_and_enqueues(command, each_command):
-    noon = last_noon()
-    backfill = ["schedules", "backfill", "noon", "--from", f"{noon - timedelta(days=1):%Y-%m-%d}"]
-    slots = [f"{day:%Y-%m-%dT%H:%M:%SZ}" for day in (noon - timedelta(days=1), noon)]
-
-    _, dry = each_command([*NOON, "--zone", "UTC"], [*backfill, "--dry-run", "--to", slots[1]])
-    assert dry.stdout == "\n".join([*slots, "2 slots would be filled\n"])
-    assert command(*backfill, "--to", slots[1], stdin="n\n").returncode == 1
-    done = command(*backfill, "--to", slots[1], stdin="y\n")
-    assert f"Enqueue 2 jobs of noon, {slots[0]} to {slots[1]}? [y/N]:" in done.stderr
-    assert done.stdout.endswith(f"{slots[0]}  job 1\n{slots[1]}  job 2\n2 slots filled\n")
-
-
-def test_backfill_has_nothing_to_do_twice(each_command):
-    noon = f"{last_noon():%Y-%m-%dT%H:%M:%SZ}"
-    backfill = ["schedules", "backfill", "noon", "--from", noon, "--to", noon, "--yes"]
-    _, done, again = each_command([*NOON, "--zone", "UTC"], [*backfill, "--json"], backfill)
-
-    assert facts(done) == [{"slot_at": noon, "job_id": "1"}]
-    assert again.stdout == "Nothing to do: every slot of the range had its job.\n"
-
-
-def test_a_range_that_cannot_be_filled_is_one_sentence(each_command):
-    backfill = ["schedules", "backfill", "noon", "--yes", "--from"]
-    refused = {
-        "range: ends in the future": [*backfill, "2026-01-01", "--to", "2998-01-01"],
-        "range: ends before it starts": [*backfill, "2026-01-02", "--to", "2026-01-01"],
-        "range: holds more than 3 slots": [*backfill, "2020-01-01", "--limit", "3"],
-        "--from must be": [*backfill, "yesterday"],
-        "--to must be": [*backfill, "2026-01-01", "--to", "today"],
-    }
-    _, *answers = each_command(NOON, *refused.values())
-
-    for said, done in zip(refused, answers, strict=True):
-        assert sentence(done).startswith(f"error: {said}")
-        assert done.returncode == 2

@@ -1,5 +1,6 @@
 """`mainspring ...` as a person runs it: another process, its output and its exit code."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from signal import SIGKILL
 from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any
 
 from tests.support.warm import ROOT, WarmProcess
 
@@ -76,3 +78,9 @@ def sentence(done: Done) -> str:
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr
     return lines[0]
+
+
+def facts(done: Done) -> Any:
+    """What a command with --json said."""
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
