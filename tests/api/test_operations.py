@@ -168,7 +168,7 @@ async def test_an_operator_says_whose_jobs(api: Api, connection: psycopg.Connect
 
     operation = answer.json()
     assert operation["count"] == 1
-    assert (unknown.status_code, unknown.json()["code"]) == (422, "invalid_option")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "tenant_not_found")
     async with operating(api):
 
         async def is_canceled() -> bool:
