@@ -179,9 +179,10 @@ class JobFunction(Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> "tuple[JobFunction[P, R], dict[str, Any]]":
         """Options may be written among the arguments where the handler has none of that name."""
-        mixed = kwargs.keys() & _OPTION_NAMES if kwargs else ()
-        asked = {name: kwargs.pop(name) for name in mixed if name not in self.signature.names}
-        chosen = self.options(**asked) if asked else self
+        chosen = self
+        if kwargs and (mixed := kwargs.keys() & _OPTION_NAMES):
+            asked = {name: kwargs.pop(name) for name in mixed if name not in self.signature.names}
+            chosen = self.options(**asked) if asked else self
         return chosen, self.signature.payload_of(args, kwargs)
 
     def __repr__(self) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from psycopg import AsyncCursor, Cursor
+
 from mainspring.db import calls, embedded, migrate
 from mainspring.db.calls import Call
 from mainspring.db.embedded import EmbeddedServer
@@ -56,7 +58,7 @@ class Database:
         with translated():
             async with (await self.async_spares()).connection() as ours:
                 cursor = await ours.execute(call.sql, call.params)
-                return await cursor.fetchall() if cursor.description else []
+                return await cursor.fetchall() if _has_rows(cursor) else []
 
     def run_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
         """All calls in one transaction; their rows in one list."""
@@ -135,5 +137,10 @@ class Database:
         return self._server.url
 
 
-def _rows(cursor: Any) -> list[tuple[Any, ...]]:
-    return cursor.fetchall() if cursor.description else []
+def _rows(cursor: Cursor[Any]) -> list[tuple[Any, ...]]:
+    return cursor.fetchall() if _has_rows(cursor) else []
+
+
+def _has_rows(cursor: Cursor[Any] | AsyncCursor[Any]) -> bool:
+    """Whether the statement gives rows, if none now; `description` would describe every column."""
+    return cursor.pgresult is not None and cursor.pgresult.nfields > 0

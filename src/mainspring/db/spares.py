@@ -9,10 +9,10 @@ import asyncio
 import os
 import select
 import sys
-import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from queue import SimpleQueue
 from typing import Any
 
 import psycopg
@@ -24,50 +24,86 @@ from mainspring.db import pool
 _RESTED_AFTER = 1.0
 
 
+class Spare:
+    """A blocking connection that rests, or is lent."""
+
+    __slots__ = ("connection", "has_news", "rested_at")
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self.connection = connection
+        self.has_news = _watch(connection.pgconn.socket)
+        self.rested_at = 0.0
+
+    def is_fresh(self) -> bool:
+        """Whether it may be lent unasked: it rested shortly, and no goodbye has arrived since."""
+        return time.monotonic() - self.rested_at < _RESTED_AFTER and not self.has_news()
+
+
 class SyncSpares:
     """Lends blocking connections, at most `size` at a time."""
 
     def __init__(self, url: str, *, size: int, use_pooler: bool = False) -> None:
         self._url, self._use_pooler = url, use_pooler
-        self._places = threading.BoundedSemaphore(size)
-        self._spares: list[tuple[Connection[Any], float]] = []
+        # A semaphore would take ten times as long.
+        self._places: SimpleQueue[None] = SimpleQueue()
+        for _ in range(size):
+            self._places.put(None)
+        self._spares: list[Spare] = []
         self._pid = os.getpid()
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection[Any]]:
-        with self._places:
-            connection = self._take()
-            try:
-                yield connection
-            except BaseException:
-                self._give_back(connection)
-                raise
-            self._give_back(connection)
+    def connection(self) -> "Loan":
+        return Loan(self)
+
+    def take(self) -> Spare:
+        """Waits while all are lent."""
+        self._places.get()
+        try:
+            self._forget_inherited()
+            while self._spares:
+                spare = self._spares.pop()
+                if spare.is_fresh() or _answers(spare.connection):
+                    return spare
+                spare.connection.close()
+            return Spare(pool.connect_sync(self._url, use_pooler=self._use_pooler))
+        except BaseException:
+            self._places.put(None)
+            raise
+
+    def give_back(self, spare: Spare) -> None:
+        try:
+            if _is_reusable(spare.connection):
+                spare.rested_at = time.monotonic()
+                self._spares.append(spare)
+            else:
+                spare.connection.close()
+        finally:
+            self._places.put(None)
 
     def close(self) -> None:
         self._forget_inherited()
         while self._spares:
-            self._spares.pop()[0].close()
+            self._spares.pop().connection.close()
 
     def _forget_inherited(self) -> None:
         if self._pid != os.getpid():
             # Sockets shared with the parent of a fork must not be used, nor closed politely.
             self._spares, self._pid = [], os.getpid()
 
-    def _take(self) -> Connection[Any]:
-        self._forget_inherited()
-        while self._spares:
-            connection, since = self._spares.pop()
-            if _is_fresh(connection, since) or _answers(connection):
-                return connection
-            connection.close()
-        return pool.connect_sync(self._url, use_pooler=self._use_pooler)
 
-    def _give_back(self, connection: Connection[Any]) -> None:
-        if _is_reusable(connection):
-            self._spares.append((connection, time.monotonic()))
-        else:
-            connection.close()
+class Loan:
+    """A connection while a `with` lasts; written out, because every enqueue pays for it."""
+
+    __slots__ = ("_spare", "_spares")
+
+    def __init__(self, spares: SyncSpares) -> None:
+        self._spares = spares
+
+    def __enter__(self) -> Connection[Any]:
+        self._spare = self._spares.take()
+        return self._spare.connection
+
+    def __exit__(self, *_: object) -> None:
+        self._spares.give_back(self._spare)
 
 
 class AsyncSpares:
@@ -115,27 +151,27 @@ class AsyncSpares:
 
 
 def _is_reusable(connection: Connection[Any] | AsyncConnection[Any]) -> bool:
-    status = connection.info.transaction_status
-    return not connection.closed and status is TransactionStatus.IDLE
+    # Of a connection that is closed nothing is known.
+    return connection.pgconn.transaction_status == TransactionStatus.IDLE
 
 
-def _is_fresh(connection: Connection[Any] | AsyncConnection[Any], since: float) -> bool:
-    """Whether it may be lent unasked: it rested shortly, and no goodbye has arrived meanwhile."""
-    return time.monotonic() - since < _RESTED_AFTER and not _has_news(connection.pgconn.socket)
+def _is_fresh(connection: AsyncConnection[Any], since: float) -> bool:
+    return time.monotonic() - since < _RESTED_AFTER and not _watch(connection.pgconn.socket)()
 
 
 if sys.platform == "win32":
 
-    def _has_news(socket: int) -> bool:
-        return bool(select.select([socket], [], [], 0)[0])
+    def _watch(socket: int) -> Callable[[], bool]:
+        return lambda: bool(select.select([socket], [], [], 0)[0])
 
 else:
 
-    def _has_news(socket: int) -> bool:
+    def _watch(socket: int) -> Callable[[], bool]:
+        """Tells whether something can be read from it."""
         # Not select.select, which knows only the first 1024 descriptors of a process.
         poll = select.poll()
         poll.register(socket, select.POLLIN)
-        return bool(poll.poll(0))
+        return lambda: bool(poll.poll(0))
 
 
 def _answers(connection: Connection[Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from mainspring.domain.access_errors import AppRoleMissing, Unauthenticated
@@ -104,16 +104,25 @@ def translate(error: BaseException) -> MainspringError | None:
         return None
 
 
-@contextmanager
-def translated() -> Iterator[None]:
+class _Translation:
+    """Written out, because every enqueue pays for it."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        if isinstance(error, Exception) and (ours := translate(error)) is not None:
+            raise ours from error
+
+
+_TRANSLATION = _Translation()
+
+
+def translated() -> AbstractContextManager[None]:
     """Raise our error in place of the driver's."""
-    try:
-        yield
-    except Exception as error:
-        ours = translate(error)
-        if ours is None:
-            raise
-        raise ours from error
+    return _TRANSLATION
 
 
 def _driver_error(error: BaseException) -> BaseException:
