@@ -133,3 +133,8 @@ def test_a_scheduler_touches_few_pages_however_many_schedules_there_are(plans, s
     _, _, most_pages = STATEMENTS[name]
 
     assert plans[statistics, name].pages <= most_pages
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_firing_finds_clocks_by_the_place_of_their_row(plans, statistics):
+    assert plans[statistics, "clocks.fire"].indexes().isdisjoint({"clocks_due", "clocks_pkey"})

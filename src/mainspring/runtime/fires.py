@@ -6,7 +6,7 @@ changed it, its slot was claimed before, or its row is locked and held up the ot
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import psycopg
@@ -57,10 +57,16 @@ class Written:
 
 
 async def read(
-    connection: AsyncConnection[Any], *, late: timedelta, skip: int = 0, alone: AbstractSet[Key]
+    connection: AsyncConnection[Any],
+    *,
+    late: timedelta = timedelta(0),
+    skip: int = 0,
+    alone: AbstractSet[Key] = frozenset(),
+    now: datetime | None = None,
 ) -> Batch:
-    """What is due, after some that are being written, and what is to become of it."""
-    groups = await clocks.due(connection, late=late, limit=_BATCH, skip=skip)
+    """What is due, after some that are being written, and what is to become of it; or what is to
+    become of what will be due then."""
+    groups = await clocks.due(connection, late=late, limit=_BATCH, skip=skip, now=now)
     batch = Batch(sum(len(group.schedule_ids) for group in groups))
     for group in groups:
         try:

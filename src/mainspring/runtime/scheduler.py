@@ -13,7 +13,8 @@ So a holder that died, or sleeps, costs that second and no more.
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+import time
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -25,10 +26,11 @@ from mainspring.db.dedicated import DedicatedConnection
 from mainspring.db.listen import listen
 from mainspring.db.pool import with_options
 from mainspring.db.spares import AsyncSpares
-from mainspring.runtime import fires
+from mainspring.runtime import ahead, fires
+from mainspring.runtime.ahead import Ahead
 from mainspring.runtime.checks import Checker
 from mainspring.runtime.dispatcher import Dispatcher
-from mainspring.runtime.fires import Key, Written, ensure_written
+from mainspring.runtime.fires import Batch, Key, Written, ensure_written
 from mainspring.runtime.launchers import Launcher
 from mainspring.runtime.leases import is_gone, process_identity
 from mainspring.runtime.loop import Loop
@@ -95,6 +97,7 @@ class Scheduler:
         self._checks: set[asyncio.Task[None]] = set()
         self._unfired: set[Key] = set()
         self._is_stuck = False
+        self._ahead = Ahead()
         self._leading: AsyncConnection[Any] | None = None
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -232,28 +235,58 @@ class Scheduler:
         longest = _LONGEST_REST if self.leads else _LONGEST_STANDBY
         if self._settings.use_pooler:
             longest = self._settings.poll_seconds
-        due_in = await store.next_fire(connection)
-        if due_in is None:
+        found = await store.next_fire(connection)
+        if found is None:
             return longest
+        due_at = time.monotonic() + found[0]
+        if self.leads and found[0] > 0:
+            if found[0] > ahead.SECONDS:
+                return min(longest, found[0] - ahead.SECONDS / 2)
+            await self._ahead.read(connection, found[1], due_at=due_at)
         has_room = len(self._checks) < self._settings.condition_concurrency
         # What is due and stays so: another fires or edits it, or there is no room to check it.
         shortest = _LOCKED_REST if self._is_stuck else 0.0 if self.leads and has_room else 0.05
+        due_in = due_at - time.monotonic()
         return min(longest, max(due_in + late.total_seconds(), shortest))
 
     async def _fire_due(self, connection: AsyncConnection[Any], late: timedelta) -> bool:
         """Whether there may be more that can be fired now."""
-        batch = await fires.read(connection, late=late, alone=self._unfired)
-        if batch.is_full:
-            # A set keeps one backend busy, so the rest is read and written beside it.
-            writing = [
-                self._beside.try_once(partial(fires.write, batch=batch)),
-                self._fire_more(connection, late, skip=batch.size),
-            ]
+        batches = await self._ahead.take()
+        if batches:
+            writing = self._write_both(connection, batches)
         else:
-            writing = [fires.write(connection, batch)]
+            batches = [await fires.read(connection, late=late, alone=self._unfired)]
+            writing = self._write_and_read_on(connection, batches[0], late)
         # All are waited for: the next pass must find no transaction open.
         answers = await asyncio.gather(*writing, return_exceptions=True)
-        written = [ensure_written(answer) for answer in answers]
+        return self._note(batches[0], [ensure_written(answer) for answer in answers])
+
+    def _write_both(
+        self, connection: AsyncConnection[Any], batches: Sequence[Batch]
+    ) -> list[Coroutine[Any, Any, Written]]:
+        first, *second = batches
+        beside = [self._beside.try_once(partial(fires.write, batch=batch)) for batch in second]
+        return [fires.write(connection, first), *beside]
+
+    def _write_and_read_on(
+        self, connection: AsyncConnection[Any], batch: Batch, late: timedelta
+    ) -> list[Coroutine[Any, Any, Written]]:
+        if not batch.is_full:
+            return [fires.write(connection, batch)]
+        # A set keeps one backend busy, so the rest is read and written beside it.
+        return [
+            self._beside.try_once(partial(fires.write, batch=batch)),
+            self._fire_more(connection, late, skip=batch.size),
+        ]
+
+    async def _fire_more(
+        self, connection: AsyncConnection[Any], late: timedelta, *, skip: int
+    ) -> Written:
+        batch = await fires.read(connection, late=late, skip=skip, alone=self._unfired)
+        return await fires.write(connection, batch)
+
+    def _note(self, batch: Batch, written: Sequence[Written]) -> bool:
+        """Whether there may be more, after the first batch and perhaps another."""
         moved = any(each.moved for each in written)
         self._is_stuck = batch.size > 0 and not moved and not any(each.fired for each in written)
         if batch.plain:
@@ -261,12 +294,6 @@ class Scheduler:
             if self._unfired:
                 return True
         return not self._is_stuck and (batch.is_full or moved)
-
-    async def _fire_more(
-        self, connection: AsyncConnection[Any], late: timedelta, *, skip: int
-    ) -> Written:
-        batch = await fires.read(connection, late=late, skip=skip, alone=self._unfired)
-        return await fires.write(connection, batch)
 
     # Checks
 

@@ -128,11 +128,10 @@ async def due_checks(
         return [due_schedule(row, row["next_slot_at"]) for row in await cursor.fetchall()]
 
 
-async def next_fire(connection: AsyncConnection[Any]) -> float | None:
-    """Seconds until a schedule is due; less than zero when one is."""
+async def next_fire(connection: AsyncConnection[Any]) -> tuple[float, datetime] | None:
+    """Seconds until a schedule is due, less than zero when one is; and the instant."""
     cursor = await connection.execute(_STATEMENTS["next_fire"].sql)
-    row = await cursor.fetchone()
-    return row[0] if row else None
+    return await cursor.fetchone()
 
 
 async def fire(connection: AsyncConnection[Any], firings: Sequence[Firing]) -> Fired:

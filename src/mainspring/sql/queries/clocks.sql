@@ -46,8 +46,9 @@ returning schedule.*, clock.turn, clock.next_slot_at, clock.gauge_is_high, clock
 
 -- name: next_fire
 -- scope: system
--- Seconds until the next schedule is due that nobody looks at already; null when none is.
-select extract(epoch from greatest(next_run_at, now() - interval '1 day') - now())::float
+-- Seconds until the next schedule is due that nobody looks at already, and the instant.
+select extract(epoch from greatest(next_run_at, now() - interval '1 day') - now())::float,
+       greatest(next_run_at, now() - interval '1 day')
   from mainspring.clocks
  where next_run_at is not null and (checking_until is null or checking_until <= now())
  order by next_run_at limit 1;
@@ -102,6 +103,8 @@ with due as materialized (
      where clock.ctid = due.place and clock.schedule_id = due.schedule_id
        and clock.turn = due.turn
        and clock.next_slot_at = due.slot_at and clock.definition = due.definition
+       -- It may have been read before it was due. So written, no index of the instants is walked.
+       and (clock.next_run_at <= now()) is true
        and schedule.schedule_id = due.schedule_id and schedule.enabled
     returning clock.schedule_id, due.slot_at, schedule.tenant_id, schedule.origin,
               schedule.payload, due.definition, due.version, schedule.overlap,
