@@ -18,6 +18,7 @@ from mainspring.domain.types import DEFAULT_TENANT, EventId, TenantId
 from mainspring.doors import Door, Owner, blocking
 from mainspring.functions import JobFunction
 from mainspring.runtime.dispatches import Turns
+from mainspring.services import definitions
 from mainspring.services import events as event_services
 from mainspring.services import triggers as services
 
@@ -251,7 +252,7 @@ class Triggers(Door):
         if function is not None:
             function.signature.payload_of((), dict(trigger.payload))
         await self._app.async_definitions()
-        await services.ensure_definition(self._app.database, trigger.definition)
+        await definitions.ensure_known(self._app.database, [trigger.definition])
 
 
 def _key(definition: object) -> Any:

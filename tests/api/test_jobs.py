@@ -73,6 +73,24 @@ async def test_a_payload_that_does_not_fit_its_schema_is_refused_and_nothing_is_
     assert (await api.get("/jobs")).json()["items"] == []
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/jobs", {"definition": "wrok"}),
+        ("/jobs/many", {"definition": "wrok", "payloads": [{}]}),
+        ("/flows", {"name": "nightly", "steps": [{"step": "a", "definition": "wrok"}]}),
+    ],
+)
+@pytest.mark.parametrize("role", [Role.MEMBER, Role.OPERATOR])
+async def test_who_mistypes_a_definition_is_told_what_was_probably_meant(
+    api: Api, path: str, body: dict[str, object], role: Role
+):
+    answer = await api.post(path, body, role=role)
+
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == "no definition has the key 'wrok'; did you mean 'work'?"
+
+
 async def test_pages_follow_each_other_newest_first(api: Api):
     ids = [await enqueue(api) for _ in range(5)]
 

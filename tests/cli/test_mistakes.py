@@ -79,10 +79,20 @@ def test_a_mistake_ends_the_process_with_its_exit_code():
     assert done.stderr.startswith("error: cannot connect to postgresql://ada:***@127.0.0.1:1/none")
 
 
-def test_an_unknown_definition_is_a_mistake(command):
-    done = command("enqueue", "helo")
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("helo", "did you mean 'hello'?"),
+        ("archive", "a worker that has it makes it known when it starts"),
+    ],
+)
+def test_an_unknown_definition_is_a_mistake(command, key: str, hint: str):
+    done = command("enqueue", key)
 
-    assert (done.returncode, sentence(done)) == (2, "error: no definition has the key 'helo'")
+    assert (done.returncode, sentence(done)) == (
+        2,
+        f"error: no definition has the key {key!r}; {hint}",
+    )
 
 
 def test_an_app_that_fails_to_import_says_where(tmp_path: Path):

@@ -41,7 +41,7 @@ WRONG: dict[str, Wrong] = {
     "a byte too much": ("send", {"a": FITS + "xx"}, {}, PayloadTooLarge, "1,048,577 bytes"),
     "ten megabytes": ("send", {"a": "x" * 10_000_000}, {}, PayloadTooLarge, "the limit is"),
     "no definition": ("sned", {}, {}, UnknownDefinition, "'sned'; did you mean 'send'"),
-    "nothing like it": ("archive", {}, {}, UnknownDefinition, "key 'archive'$"),
+    "nothing like it": ("archive", {}, {}, UnknownDefinition, "'archive'; a worker"),
     "priority": ("send", {}, {"priority": 1001}, InvalidOption, "to 1000"),
     "below zero": ("send", {}, {"priority": -1}, InvalidOption, "from 0"),
     "negative delay": ("send", {}, {"delay": -HOUR}, InvalidOption, "delay must not be negative"),

@@ -118,8 +118,9 @@ class UnknownDefinition(InputError):
     code = "unknown_definition"
 
     def __init__(self, key: str, suggestion: str | None = None) -> None:
-        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
-        super().__init__(f"no definition has the key {key!r}{hint}")
+        known_since = "a worker that has it makes it known when it starts"
+        hint = f"did you mean {suggestion!r}?" if suggestion else known_since
+        super().__init__(f"no definition has the key {key!r}; {hint}")
         self.key, self.suggestion = key, suggestion
 
 

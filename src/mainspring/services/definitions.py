@@ -65,14 +65,14 @@ async def update(
 
 async def set_active(database: Database, key: str, *, is_active: bool) -> DefinitionState:
     if not await database.arun(store.update(key, {"is_active": is_active})):
-        raise await _unknown(database, key)
+        raise await unknown(database, key)
     return await get(database, key)
 
 
 async def get(database: Database, key: str) -> DefinitionState:
     rows = await database.arun(store.get(key))
     if not rows:
-        raise await _unknown(database, key)
+        raise await unknown(database, key)
     return store.read_state(rows[0][0])
 
 
@@ -173,7 +173,19 @@ def _columns_of(kind: Kind, field: str) -> tuple[str, ...]:
     return ("spec",) if field in SPEC_FIELDS[kind] else _COLUMNS.get(field, (field,))
 
 
-async def _unknown(database: Database, key: str) -> UnknownDefinition:
-    keys = [known for (known,) in await database.arun(store.keys())]
-    close = difflib.get_close_matches(key, keys, n=1)
+async def ensure_known(database: Database, keys: Iterable[str]) -> None:
+    """Raise UnknownDefinition for the first that no active definition has."""
+    known = [key for (key,) in await database.arun(store.keys())]
+    for key in keys:
+        if key not in known:
+            raise _unknown(key, known)
+
+
+async def unknown(database: Database, key: str) -> UnknownDefinition:
+    """The error for a key that no active definition has, with what may have been meant."""
+    return _unknown(key, [known for (known,) in await database.arun(store.keys())])
+
+
+def _unknown(key: str, known: Sequence[str]) -> UnknownDefinition:
+    close = difflib.get_close_matches(key, known, n=1)
     return UnknownDefinition(key, close[0] if close else None)

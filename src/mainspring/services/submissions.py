@@ -1,13 +1,16 @@
 """Jobs that are enqueued by key, for definitions whose code is elsewhere."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from mainspring.db.access import Database
 from mainspring.db.acting import Acting
+from mainspring.domain.errors import UnknownDefinition
 from mainspring.domain.flows import Step
 from mainspring.domain.jobs import EnqueueOptions
 from mainspring.domain.types import JobId, TenantId
-from mainspring.services import flows, jobs
+from mainspring.services import definitions, flows, jobs
 from mainspring.services.schemas import SchemaBook
 from mainspring.services.secrets import seal_bulk, seal_request
 from mainspring.store import jobs as store
@@ -35,7 +38,8 @@ class Submissions:
         if paths := self._schemas.secret_paths(key):
             request = seal_request(request, payload, paths, settings=settings)
         call = store.enqueue_as(digest, key, request.payload, options=options)
-        ((job_id, is_new),) = await database.arun_entering(call)
+        async with _suggesting(database):
+            ((job_id, is_new),) = await database.arun_entering(call)
         return job_id, is_new
 
     async def submit_many(
@@ -54,7 +58,8 @@ class Submissions:
         await self._schemas.aensure(database, key, payloads)
         if paths := self._schemas.secret_paths(key):
             bulk = seal_bulk(bulk, payloads, paths, settings=settings)
-        return await jobs.aenqueue_bulk(database, bulk)
+        async with _suggesting(database):
+            return await jobs.aenqueue_bulk(database, bulk)
 
     async def submit_flow(
         self, database: Database, name: str, steps: list[Step], *, tenant_id: TenantId
@@ -62,6 +67,8 @@ class Submissions:
         """The flow's id, and its jobs by the names of their steps."""
         settings = database.settings
         ordered = flows.ordered(name, steps, limit=settings.max_payload_bytes)
+        # Before, as nothing can be asked in a transaction that was refused something.
+        await definitions.ensure_known(database, {step.definition: None for step in ordered})
         for step in ordered:
             await self._schemas.aensure(database, step.definition, (step.payload,))
         call = flows.plan(
@@ -74,3 +81,12 @@ class Submissions:
         ((flow_id, job_ids),) = await database.arun(call)
         pairs = zip(ordered, job_ids, strict=True)
         return flow_id, {step.name: JobId(job_id) for step, job_id in pairs}
+
+
+@asynccontextmanager
+async def _suggesting(database: Database) -> AsyncIterator[None]:
+    """Say which definition may have been meant, where there is none of the key."""
+    try:
+        yield
+    except UnknownDefinition as error:
+        raise await definitions.unknown(database, error.key) from None

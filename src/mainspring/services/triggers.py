@@ -13,12 +13,12 @@ from mainspring.domain.errors import (
     InvalidEvent,
     InvalidOption,
     TriggerNotFound,
-    UnknownDefinition,
 )
 from mainspring.domain.events import ensure_name, example_name, matches
 from mainspring.domain.schemas import Schema
 from mainspring.domain.triggers import Occurrence, Trigger, TriggerState, ensure_trigger
 from mainspring.domain.types import TenantId
+from mainspring.services import definitions
 from mainspring.services.jobs import encode_payload
 from mainspring.store import definitions as definition_store
 from mainspring.store import triggers as store
@@ -45,14 +45,6 @@ def _ensure_fields(given: Iterable[str]) -> None:
             close = difflib.get_close_matches(name, FIELDS, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise InvalidOption(name, f"is no field of a trigger{hint}")
-
-
-async def ensure_definition(database: Database, key: str) -> None:
-    """Raise UnknownDefinition, with what may have been meant."""
-    known = [found for (found,) in await database.arun(definition_store.keys())]
-    if key not in known:
-        close = difflib.get_close_matches(key, known, n=1)
-        raise UnknownDefinition(key, close[0] if close else None)
 
 
 # Writing
@@ -184,7 +176,7 @@ async def rehearse(
     ensure_name(name)
     if not matches(trigger.event, name):
         raise InvalidEvent("name", f"{name!r} is not matched by {trigger.event!r}")
-    await ensure_definition(database, trigger.definition)
+    await definitions.ensure_known(database, [trigger.definition])
     ((document,),) = await database.arun(definition_store.schema_of(trigger.definition))
     occurrence = Occurrence(
         event_id=0,

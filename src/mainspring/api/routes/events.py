@@ -33,7 +33,7 @@ from mainspring.db.access import Database
 from mainspring.domain.errors import InvalidTrigger
 from mainspring.domain.triggers import TriggerState
 from mainspring.domain.types import EventId
-from mainspring.services import events, triggers
+from mainspring.services import definitions, events, triggers
 
 router = APIRouter(prefix="/events", tags=["events"], route_class=JsonRoute)
 trigger_router = APIRouter(prefix="/triggers", tags=["triggers"], route_class=JsonRoute)
@@ -158,7 +158,7 @@ async def create(
     rule = triggers.make(name, facts)
 
     async def make(database: Database) -> Response:
-        await triggers.ensure_definition(database, rule.definition)
+        await definitions.ensure_known(database, [rule.definition])
         made = await triggers.create(database, desk.tenant_id, rule, is_enabled=enabled)
         return _shown(made, 201)
 
@@ -184,7 +184,7 @@ async def update(
         desk.ensure_unchanged(_facts(await triggers.get(held, desk.tenant_id, name)))
         rule = await triggers.changed(held, desk.tenant_id, name, changes=facts)
         if "definition" in facts:
-            await triggers.ensure_definition(held, rule.definition)
+            await definitions.ensure_known(held, [rule.definition])
         return _shown(await triggers.update(held, desk.tenant_id, rule, columns=facts))
 
 
