@@ -46,7 +46,7 @@ bench-quick: $(INSTALLED) ## Measure with small numbers, to see that the benchma
 	@$(PY) bench/setup.py && .venv-bench/bin/python -m bench --quick
 
 soak: $(INSTALLED) ## Run the tests that take minutes.
-	@$(PY) -m pytest -m soak
+	@$(PY) -m pytest -m soak -o faulthandler_timeout=0
 
 client: $(INSTALLED) ## Write the async client anew from the blocking one.
 	@$(PY) tools/write_async_client.py
