@@ -44,7 +44,7 @@ def main() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="five cases, three systems, smaller")
+    parser.add_argument("--quick", action="store_true", help="four cases, three systems, smaller")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
     parser.add_argument("--systems", type=_names(SYSTEMS), help="comma-separated; default all")
     parser.add_argument("--cases", type=_names(CASES), help="comma-separated; default all")
