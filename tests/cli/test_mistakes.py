@@ -166,3 +166,23 @@ def found(words: list[str]) -> tuple[Any, list[str]]:
     while hasattr(command, "commands"):
         command, words = command.commands[words[0]], words[1:]
     return command, words
+
+
+INTERRUPTED = """
+import sys
+from mainspring.__main__ import main
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "mainspring.cli.main":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+main()
+"""
+
+
+def test_an_interrupt_while_modules_are_read_ends_a_command_quietly():
+    done = run_python(["-c", INTERRUPTED], {})
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
