@@ -58,7 +58,7 @@ class Database:
         with translated():
             async with (await self.async_spares()).connection() as ours:
                 cursor = await ours.execute(call.sql, call.params)
-                return await cursor.fetchall() if _has_rows(cursor) else []
+                return await cursor.fetchall() if has_rows(cursor) else []
 
     def run_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
         """All calls in one transaction; their rows in one list."""
@@ -138,9 +138,9 @@ class Database:
 
 
 def _rows(cursor: Cursor[Any]) -> list[tuple[Any, ...]]:
-    return cursor.fetchall() if _has_rows(cursor) else []
+    return cursor.fetchall() if has_rows(cursor) else []
 
 
-def _has_rows(cursor: Cursor[Any] | AsyncCursor[Any]) -> bool:
+def has_rows(cursor: Cursor[Any] | AsyncCursor[Any]) -> bool:
     """Whether the statement gives rows, if none now; `description` would describe every column."""
     return cursor.pgresult is not None and cursor.pgresult.nfields > 0

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from psycopg import AsyncConnection
 
 from mainspring.db import calls
-from mainspring.db.access import Database
+from mainspring.db.access import Database, has_rows
 from mainspring.db.calls import Call
 from mainspring.db.translate import translated
 
@@ -43,7 +43,7 @@ class Acting(Database):
                 async with ours.pipeline(), ours.transaction():
                     await ours.execute(self._enter.sql, self._enter.params)
                     cursor = await ours.execute(call.sql, call.params)
-                return await cursor.fetchall() if cursor.description else []
+                return await cursor.fetchall() if has_rows(cursor) else []
 
     async def arun_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
         async with self.held() as held:
@@ -74,7 +74,7 @@ class Held(Database):
         with translated():
             async with self._turn:
                 cursor = await self._connection.execute(call.sql, call.params)
-                return await cursor.fetchall() if cursor.description else []
+                return await cursor.fetchall() if has_rows(cursor) else []
 
     async def arun_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
         return [row for call in batch for row in await self.arun(call)]

@@ -2,6 +2,7 @@
 
     listen ─wake─▶ fire loop ─▶ due groups ─▶ domain.slots.plan ─▶ fire (sets)
                        │                                        └▶ apply_plans (one by one)
+                       ├─▶ ahead: the due groups of the next instant, read before it
                        └─▶ checks, a few at a time: condition ─▶ apply_plans
     chores: figures, runs that go on for too long, turns, old slots
     dispatcher: events become jobs, see dispatcher.py
@@ -238,11 +239,12 @@ class Scheduler:
         found = await store.next_fire(connection)
         if found is None:
             return longest
-        due_at = time.monotonic() + found[0]
-        if self.leads and found[0] > 0:
-            if found[0] > ahead.SECONDS:
-                return min(longest, found[0] - ahead.SECONDS / 2)
-            await self._ahead.read(connection, found[1], due_at=due_at)
+        due_in, instant = found
+        due_at = time.monotonic() + due_in
+        if self.leads and due_in > 0:
+            if due_in > ahead.SECONDS:
+                return min(longest, due_in - ahead.SECONDS / 2)
+            await self._ahead.read(connection, instant, due_at=due_at)
         has_room = len(self._checks) < self._settings.condition_concurrency
         # What is due and stays so: another fires or edits it, or there is no room to check it.
         shortest = _LOCKED_REST if self._is_stuck else 0.0 if self.leads and has_room else 0.05
