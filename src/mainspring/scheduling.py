@@ -26,6 +26,7 @@ from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.functions import JobFunction
 from mainspring.runtime.launchers import Launcher
 from mainspring.runtime.scheduler import Scheduler
+from mainspring.services import definitions
 from mainspring.services import schedules as services
 from mainspring.services.schedules import Borrowed, Filled, Scope, Triggered
 from mainspring.settings import Settings
@@ -381,7 +382,7 @@ class Schedules:
             self._app.note_definitions()
         else:
             await self._app.async_definitions()
-        await services.ensure_definition(scope, key)
+        await definitions.ensure_known(scope.read, [key])
 
 
 @contextmanager

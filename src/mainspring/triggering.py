@@ -252,7 +252,7 @@ class Triggers(Door):
         if function is not None:
             function.signature.payload_of((), dict(trigger.payload))
         await self._app.async_definitions()
-        await definitions.ensure_known(self._app.database, [trigger.definition])
+        await definitions.ensure_known(self._app.database.arun, [trigger.definition])
 
 
 def _key(definition: object) -> Any:

@@ -19,6 +19,7 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.schemas import Schema
 from mainspring.domain.types import Kind
+from mainspring.services.secrets import Run
 from mainspring.store import definitions as store
 
 # What each kind has in its spec; the first is needed.
@@ -173,9 +174,9 @@ def _columns_of(kind: Kind, field: str) -> tuple[str, ...]:
     return ("spec",) if field in SPEC_FIELDS[kind] else _COLUMNS.get(field, (field,))
 
 
-async def ensure_known(database: Database, keys: Iterable[str]) -> None:
+async def ensure_known(read: Run, keys: Iterable[str]) -> None:
     """Raise UnknownDefinition for the first that no active definition has."""
-    known = [key for (key,) in await database.arun(store.keys())]
+    known = [key for (key,) in await read(store.keys())]
     for key in keys:
         if key not in known:
             raise _unknown(key, known)

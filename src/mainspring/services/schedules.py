@@ -22,7 +22,6 @@ from mainspring.domain.errors import (
     InvalidOption,
     InvalidSchedule,
     ScheduleNotFound,
-    UnknownDefinition,
 )
 from mainspring.domain.schedule_kinds import ensure_kinds
 from mainspring.domain.schedules import (
@@ -37,7 +36,6 @@ from mainspring.domain.timings import Fire, Timing
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
 from mainspring.services.jobs import encode_payload
 from mainspring.services.secrets import Owner, key_ring, seal_changes, seal_schedules
-from mainspring.store import definitions as definition_store
 from mainspring.store import schedules as store
 from mainspring.store import secrets as secret_store
 from mainspring.store import slots as slot_store
@@ -139,14 +137,6 @@ def _plain(value: Any) -> Any:
         case Mapping():
             return dict(value)
     return value
-
-
-async def ensure_definition(scope: Scope, key: str) -> None:
-    """Raise UnknownDefinition, with what may have been meant."""
-    known = [found for (found,) in await scope.read(definition_store.keys())]
-    if key not in known:
-        close = difflib.get_close_matches(key, known, n=1)
-        raise UnknownDefinition(key, close[0] if close else None)
 
 
 # Writing

@@ -68,7 +68,7 @@ class Submissions:
         settings = database.settings
         ordered = flows.ordered(name, steps, limit=settings.max_payload_bytes)
         # Before, as nothing can be asked in a transaction that was refused something.
-        await definitions.ensure_known(database, {step.definition: None for step in ordered})
+        await definitions.ensure_known(database.arun, {step.definition: None for step in ordered})
         for step in ordered:
             await self._schemas.aensure(database, step.definition, (step.payload,))
         call = flows.plan(

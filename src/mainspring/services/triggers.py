@@ -176,7 +176,7 @@ async def rehearse(
     ensure_name(name)
     if not matches(trigger.event, name):
         raise InvalidEvent("name", f"{name!r} is not matched by {trigger.event!r}")
-    await definitions.ensure_known(database, [trigger.definition])
+    await definitions.ensure_known(database.arun, [trigger.definition])
     ((document,),) = await database.arun(definition_store.schema_of(trigger.definition))
     occurrence = Occurrence(
         event_id=0,

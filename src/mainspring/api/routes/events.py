@@ -158,7 +158,7 @@ async def create(
     rule = triggers.make(name, facts)
 
     async def make(database: Database) -> Response:
-        await definitions.ensure_known(database, [rule.definition])
+        await definitions.ensure_known(database.arun, [rule.definition])
         made = await triggers.create(database, desk.tenant_id, rule, is_enabled=enabled)
         return _shown(made, 201)
 
@@ -184,7 +184,7 @@ async def update(
         desk.ensure_unchanged(_facts(await triggers.get(held, desk.tenant_id, name)))
         rule = await triggers.changed(held, desk.tenant_id, name, changes=facts)
         if "definition" in facts:
-            await definitions.ensure_known(held, [rule.definition])
+            await definitions.ensure_known(held.arun, [rule.definition])
         return _shown(await triggers.update(held, desk.tenant_id, rule, columns=facts))
 
 

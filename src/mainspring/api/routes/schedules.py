@@ -31,7 +31,7 @@ from mainspring.domain.access import Role
 from mainspring.domain.access_errors import Forbidden
 from mainspring.domain.schedules import ScheduleState
 from mainspring.domain.slots import SlotOutcome
-from mainspring.services import schedules
+from mainspring.services import definitions, schedules
 from mainspring.services.schedules import Scope
 
 router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=JsonRoute)
@@ -96,7 +96,7 @@ async def create(
 
     async def make(database: Database) -> Response:
         scope = _scope(desk, database)
-        await schedules.ensure_definition(scope, spec.definition)
+        await definitions.ensure_known(scope.read, [spec.definition])
         return _shown(await schedules.create(scope, spec), 201)
 
     return await once(desk, idempotency_key, make)
@@ -119,7 +119,7 @@ async def update(
         scope = _scope(desk, held)
         desk.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
         if facts.get("definition") is not None:
-            await schedules.ensure_definition(scope, facts["definition"])
+            await definitions.ensure_known(scope.read, [facts["definition"]])
         return _shown(await schedules.update(scope, name, facts))
 
 
