@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import psycopg
 import pytest
 
-from mainspring.db.pool import connect
+from mainspring.db.connect import connect
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from mainspring import telemetry
-from mainspring.domain.redaction import Redactor
+from mainspring.domain.secrets.redaction import Redactor
 from mainspring.telemetry import LogFormat
 
 

@@ -14,8 +14,8 @@ from bench.systems import scheduler
 from bench.systems.driver import QUEUE
 from mainspring import Mainspring, telemetry
 from mainspring.db import migrate
-from mainspring.runtime import scheduler as runtime
 from mainspring.runtime.loop import Loop
+from mainspring.runtime.scheduler import scheduler as runtime
 
 _SECONDS: Final = 2.0
 _WAKE_SECONDS: Final = 0.001

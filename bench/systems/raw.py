@@ -21,8 +21,8 @@ from psycopg import AsyncConnection, Connection
 
 from bench.handlers import chosen, noop
 from bench.systems.driver import QUEUE
-from mainspring.db import migrate, pool
-from mainspring.domain.lanes import Lane
+from mainspring.db import connect, migrate
+from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_TENANT, WorkerId
 from mainspring.store import attempts, workers
 from mainspring.store.attempts import Successes
@@ -70,8 +70,8 @@ class Driver:
 
 
 async def _work(dsn: str, size: int) -> None:
-    claims = await pool.connect(dsn, name=_WORKER, pins_plans=True)
-    finishes = await pool.connect(dsn, name=_WORKER, pins_plans=True)
+    claims = await connect.connect(dsn, name=_WORKER, pins_plans=True)
+    finishes = await connect.connect(dsn, name=_WORKER, pins_plans=True)
     # A lease long enough never to be renewed: reports need one, a bare loop has no other use.
     worker_id = await workers.register(claims, _facts(size), timedelta(days=1))
     batches: asyncio.Queue[Batch] = asyncio.Queue(_BATCHES_AHEAD)

@@ -60,54 +60,56 @@ __all__ = [
 
 _HOMES = {
     "app": ("Mainspring",),
+    "app.flows": ("Flow", "FlowHandle"),
+    "app.job_functions": ("JobFunction", "JobHandle"),
     "client": ("AsyncClient", "Client"),
     "domain.approvals": ("Approval", "Vote"),
-    "domain.client_errors": ("ApiError",),
-    "domain.cron": ("DstFold", "DstGap"),
     "domain.definitions": ("DefinitionState",),
     "domain.errors": ("MainspringError",),
-    "domain.flows": ("FlowJob", "FlowState", "FlowSummary", "Parent", "Step"),
+    "domain.errors.client": ("ApiError",),
     "domain.events": ("Dispatch", "DispatchOutcome", "Event"),
-    "domain.jobs": ("Attempt", "Cancel", "Fail", "Job", "Progress", "Snooze"),
+    "domain.flows": ("FlowJob", "FlowState", "FlowSummary", "Parent", "Step"),
+    "domain.jobs.backoff": ("Backoff",),
+    "domain.jobs.model": ("Attempt", "Job", "Progress"),
+    "domain.jobs.outcomes": ("Cancel", "Fail", "Snooze"),
     "domain.limits": ("LimitState",),
-    "domain.retry": ("Backoff",),
-    "domain.schedules": ("ScheduleSpec", "ScheduleState"),
-    "domain.slots": ("CatchUp", "Overlap", "SlotOutcome", "SlotTrigger"),
+    "domain.schedules.cron": ("DstFold", "DstGap"),
+    "domain.schedules.model": ("ScheduleSpec", "ScheduleState"),
+    "domain.schedules.slots": ("CatchUp", "Overlap", "SlotOutcome", "SlotTrigger"),
+    "domain.schedules.timing": ("Fire",),
     "domain.tenants": ("TenantState",),
-    "domain.timings": ("Fire",),
     "domain.triggers": ("Trigger", "TriggerState", "UnknownPaths"),
     "domain.types": ("AttemptStatus", "JobState"),
-    "flowing": ("Flow", "FlowHandle"),
-    "functions": ("JobFunction", "JobHandle"),
-    "runtime.context": ("Context", "JobCanceled", "SlotInfo"),
-    "runtime.launchers": ("Launch", "Launcher"),
+    "runtime.scheduler.launchers": ("Launch", "Launcher"),
+    "runtime.worker.context": ("Context", "JobCanceled", "SlotInfo"),
     "services.schedules": ("Triggered",),
     "store.slots": ("Slot",),
 }
 
 if _typing.TYPE_CHECKING:
     from mainspring.app import Mainspring
+    from mainspring.app.flows import Flow, FlowHandle
+    from mainspring.app.job_functions import JobFunction, JobHandle
     from mainspring.client import AsyncClient, Client
     from mainspring.domain.approvals import Approval, Vote
-    from mainspring.domain.client_errors import ApiError
-    from mainspring.domain.cron import DstFold, DstGap
     from mainspring.domain.definitions import DefinitionState
     from mainspring.domain.errors import MainspringError
+    from mainspring.domain.errors.client import ApiError
     from mainspring.domain.events import Dispatch, DispatchOutcome, Event
     from mainspring.domain.flows import FlowJob, FlowState, FlowSummary, Parent, Step
-    from mainspring.domain.jobs import Attempt, Cancel, Fail, Job, Progress, Snooze
+    from mainspring.domain.jobs.backoff import Backoff
+    from mainspring.domain.jobs.model import Attempt, Job, Progress
+    from mainspring.domain.jobs.outcomes import Cancel, Fail, Snooze
     from mainspring.domain.limits import LimitState
-    from mainspring.domain.retry import Backoff
-    from mainspring.domain.schedules import ScheduleSpec, ScheduleState
-    from mainspring.domain.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
+    from mainspring.domain.schedules.cron import DstFold, DstGap
+    from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
+    from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
+    from mainspring.domain.schedules.timing import Fire
     from mainspring.domain.tenants import TenantState
-    from mainspring.domain.timings import Fire
     from mainspring.domain.triggers import Trigger, TriggerState, UnknownPaths
     from mainspring.domain.types import AttemptStatus, JobState
-    from mainspring.flowing import Flow, FlowHandle
-    from mainspring.functions import JobFunction, JobHandle
-    from mainspring.runtime.context import Context, JobCanceled, SlotInfo
-    from mainspring.runtime.launchers import Launch, Launcher
+    from mainspring.runtime.scheduler.launchers import Launch, Launcher
+    from mainspring.runtime.worker.context import Context, JobCanceled, SlotInfo
     from mainspring.services.schedules import Triggered
     from mainspring.store.slots import Slot
 else:

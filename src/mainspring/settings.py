@@ -22,8 +22,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from mainspring import settings_file
 from mainspring.domain import settings as rules
 from mainspring.domain.errors import SettingsError
-from mainspring.domain.keys import read_keys
-from mainspring.domain.redaction import redact_patterns
+from mainspring.domain.secrets.keys import read_keys
+from mainspring.domain.secrets.redaction import redact_patterns
 from mainspring.domain.settings import Finding, Found, Origin
 from mainspring.settings_file import SettingsFile
 

@@ -13,7 +13,7 @@ from typing import Any, TextIO, cast
 
 import structlog
 
-from mainspring.domain.redaction import NO_SECRETS, Redactor, redact_patterns
+from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor, redact_patterns
 
 
 class LogFormat(StrEnum):

@@ -20,10 +20,10 @@ import pytest
 
 if TYPE_CHECKING:
     from mainspring.app import Mainspring
-    from mainspring.domain.jobs import Job
+    from mainspring.app.job_functions import JobFunction
+    from mainspring.domain.jobs.model import Job
     from mainspring.domain.types import JobState
-    from mainspring.functions import JobFunction
-    from mainspring.runtime.drains import Drain, Ran
+    from mainspring.runtime.worker.drain import Drain, Ran
 
 __all__ = [
     "DrainSummary",
@@ -48,21 +48,21 @@ _PAGE = 500
 @pytest.fixture(scope="session")
 def mainspring_server_url() -> Iterator[str]:
     """MAINSPRING_TEST_DATABASE_URL, or the embedded server in a folder kept for tests."""
-    from mainspring.db import templates  # noqa: PLC0415
+    from mainspring.db import template_databases  # noqa: PLC0415
 
     given = os.environ.get("MAINSPRING_TEST_DATABASE_URL")
     if given:
-        templates.drop_forgotten(given)
+        template_databases.drop_forgotten(given)
         yield given
         return
-    with templates.throwaway_server() as url:
+    with template_databases.throwaway_server() as url:
         yield url
 
 
 @pytest.fixture
 def mainspring_database_url(mainspring_server_url: str) -> Iterator[str]:
     """The URL of a fresh database that has the schema; dropped after the test."""
-    from mainspring.db.templates import fresh_database  # noqa: PLC0415
+    from mainspring.db.template_databases import fresh_database  # noqa: PLC0415
 
     with fresh_database(mainspring_server_url) as url:
         yield url
@@ -350,7 +350,7 @@ def _endless(ran: "Ran", at_most: int) -> str:
 
 async def _open(app: "Mainspring") -> "Drain":
     from mainspring import __version__  # noqa: PLC0415
-    from mainspring.runtime.drains import Drain  # noqa: PLC0415
+    from mainspring.runtime.worker.drain import Drain  # noqa: PLC0415
 
     await app.async_definitions()
     return Drain(

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from mainspring.domain.access import Role
+from mainspring.domain.access.roles import Role
 from mainspring.services import people, tokens
 from tests.support.api import Api
 from tests.support.rows import insert_definition

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from mainspring.domain.access import Role
+from mainspring.domain.access.roles import Role
 from tests.support.api import Api
 
 

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, settings
 
 from mainspring.api.app import create_app
 from mainspring.api.server import Server
-from mainspring.db.access import Database
-from mainspring.db.templates import fresh_database
-from mainspring.domain.access import Role
+from mainspring.db.database import Database
+from mainspring.db.template_databases import fresh_database
+from mainspring.domain.access.roles import Role
 from mainspring.settings import load
 from tests.support.api import serving
 

@@ -7,7 +7,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mainspring import JobState
-from mainspring.domain.access import Role
+from mainspring.domain.access.roles import Role
 from tests.support.api import Api
 from tests.support.operations import bulk, enqueue, operating, states
 from tests.support.rows import insert_job

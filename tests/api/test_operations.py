@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from mainspring import JobState
-from mainspring.domain.access import Role
+from mainspring.domain.access.roles import Role
 from tests.support.api import Api
 from tests.support.operations import bulk, enqueue, operating, states
 from tests.support.rows import insert, insert_job

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from mainspring.api.server import Server
-from mainspring.domain.access import Role
+from mainspring.domain.access.roles import Role
 from mainspring.services import tokens
 from tests.support.api import Api
 from tests.support.waiting import await_until
@@ -195,7 +195,7 @@ async def test_a_stream_ends_when_its_token_is_revoked(
     api: Api, server: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("mainspring.api.streams._HEARTBEAT", 0.05)
-    monkeypatch.setattr("mainspring.api.desks._FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("mainspring.api.auth._FRESH_SECONDS", 0.0)
     new = await tokens.create(api.database, "passing", "admin", tenant_id="default")
     api.tokens["default", Role.ADMIN] = new.text
     job_id = await enqueue(api)

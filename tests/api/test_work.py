@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from mainspring.api.server import Server
-from mainspring.domain.access import Role
+from mainspring.domain.access.roles import Role
 from tests.support.api import Api
 from tests.support.waiting import await_until
 

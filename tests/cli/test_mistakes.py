@@ -9,7 +9,7 @@ import typer
 
 from mainspring import __version__
 from mainspring.cli.main import app
-from mainspring.db.templates import database_named
+from mainspring.db.template_databases import database_named
 from tests.contract.test_docs import commands
 from tests.support.commands import mainspring, mainspring_each, run_python, sentence
 from tests.support.databases import empty_database

@@ -5,7 +5,7 @@ import re
 import yaml
 
 from mainspring.cli.schedule_options import FIELDS
-from mainspring.domain.schedules import FIELD_NAMES
+from mainspring.domain.schedules.model import FIELD_NAMES
 from tests.support.commands import facts, sentence
 
 ADA = '{"name": "Ada"}'

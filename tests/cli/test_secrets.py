@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from mainspring import Mainspring
-from mainspring.domain.keys import read_keys
+from mainspring.domain.secrets.keys import read_keys
 from mainspring.services.secrets import generate_key
 from tests.support.secret_schemas import MARKED, of
 

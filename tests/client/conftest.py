@@ -9,7 +9,7 @@ import pytest
 
 from mainspring.api.server import Server
 from mainspring.client import Client
-from mainspring.domain.access import Role
+from mainspring.domain.access.roles import Role
 from tests.support.api import serving
 
 

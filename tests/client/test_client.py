@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from mainspring import ApiError, AsyncClient, Client
+from mainspring.api.models.base import Page
 from mainspring.api.models.jobs import StateModel
-from mainspring.api.models.parts import Page
 from mainspring.client.asking import read_as
-from mainspring.domain.client_errors import ServerUnreachable
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.errors.client import ServerUnreachable
 from mainspring.domain.types import JobState
 
 

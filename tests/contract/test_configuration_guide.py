@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from mainspring.domain.jobs import ATTEMPTS
+from mainspring.domain.jobs.options import ATTEMPTS
 from mainspring.domain.settings import OTHER_VARIABLES
 from mainspring.services.settings import check
 from mainspring.settings import NAMES, Settings, load, range_of

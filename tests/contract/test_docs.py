@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from mainspring.cli.main import app
-from mainspring.domain.database_errors import all_errors
+from mainspring.domain.errors.database import all_errors
 from mainspring.domain.types import JobState
 from mainspring.settings import Settings
 

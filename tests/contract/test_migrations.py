@@ -8,8 +8,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from mainspring.db import dump, embedded, migrate
-from mainspring.db.pool import connect
-from mainspring.domain.database_errors import (
+from mainspring.db.connect import connect
+from mainspring.domain.errors.database import (
     DatabaseError,
     SchemaMissing,
     SchemaOutdated,

@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from mainspring.db.pool import connection_arguments
-from mainspring.db.templates import fresh_database
+from mainspring.db.connect import connection_arguments
+from mainspring.db.template_databases import fresh_database
 from tests.support.plans import Plan, measure
 
 pytestmark = pytest.mark.xdist_group("query_plans")

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from mainspring.domain.schedules import FIELD_NAMES
+from mainspring.domain.schedules.model import FIELD_NAMES
 
 # A schedule does not change its tenant.
 CHANGEABLE = set(FIELD_NAMES) - {"tenant_id"}

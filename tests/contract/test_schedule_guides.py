@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from mainspring.domain.slots import CatchUp, Misfires, SlotOutcome, plan
-from mainspring.domain.timings import Timing
+from mainspring.domain.schedules.slots import CatchUp, Misfires, SlotOutcome, plan
+from mainspring.domain.schedules.timing import Timing
 from mainspring.testing import bind
 from tests.contract.test_docs import ROOT, python_blocks
 from tests.contract.test_examples import block_commands, runnable

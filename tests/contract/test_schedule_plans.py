@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from mainspring.db.pool import connection_arguments
-from mainspring.db.templates import fresh_database
+from mainspring.db.connect import connection_arguments
+from mainspring.db.template_databases import fresh_database
 from tests.support.plans import Plan, measure
 
 pytestmark = pytest.mark.xdist_group("query_plans")
@@ -62,14 +62,18 @@ SETS: dict[str, Any] = {
 }
 # By statement: parameters, indexes among those it uses, the pages it may touch.
 STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
-    "clocks.due": ({"now": None, "late": "0", "limit": 1000, "skip": 0}, {"clocks_due"}, 200),
-    "clocks.due_checks": (
+    "due_schedules.due": (
+        {"now": None, "late": "0", "limit": 1000, "skip": 0},
+        {"clocks_due"},
+        200,
+    ),
+    "due_schedules.due_checks": (
         {"now": None, "late": "0", "limit": 10, "identity": "me"},
         {"clocks_due"},
         400,
     ),
-    "clocks.next_fire": ({}, {"clocks_due"}, 20),
-    "clocks.fire": (
+    "due_schedules.next_fire": ({}, {"clocks_due"}, 20),
+    "due_schedules.fire": (
         {
             **SETS,
             "slots": ["2999-01-01T00:00:00Z"],
@@ -79,11 +83,11 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
         {"schedules_pkey", "definitions_pkey"},
         200,
     ),
-    "clocks.advance": (SETS, {"clocks_pkey", "schedules_pkey"}, 200),
-    "clocks.checkers": ({}, {"clocks_checking"}, 60),
-    "clocks.drop_checks": ({"identities": ["nobody"]}, {"clocks_checking"}, 60),
-    "clocks.overdue_runs": ({"limit": 10}, {"schedules_watched", "jobs_schedule"}, 200),
-    "clocks.release_turns": ({}, {"jobs_turn"}, 60),
+    "due_schedules.advance": (SETS, {"clocks_pkey", "schedules_pkey"}, 200),
+    "due_schedules.checkers": ({}, {"clocks_checking"}, 60),
+    "due_schedules.drop_checks": ({"identities": ["nobody"]}, {"clocks_checking"}, 60),
+    "due_schedules.overdue_runs": ({"limit": 10}, {"schedules_watched", "jobs_schedule"}, 200),
+    "due_schedules.release_turns": ({}, {"jobs_turn"}, 60),
     "slots.pending_slots": (
         {"limit": 10, "identity": "me"},
         {"slots_pending", "schedules_pkey"},
@@ -137,4 +141,6 @@ def test_a_scheduler_touches_few_pages_however_many_schedules_there_are(plans, s
 
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_firing_finds_clocks_by_the_place_of_their_row(plans, statistics):
-    assert plans[statistics, "clocks.fire"].indexes().isdisjoint({"clocks_due", "clocks_pkey"})
+    assert (
+        plans[statistics, "due_schedules.fire"].indexes().isdisjoint({"clocks_due", "clocks_pkey"})
+    )

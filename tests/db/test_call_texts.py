@@ -7,8 +7,8 @@ from sqlalchemy.dialects.postgresql import psycopg as psycopg_dialect
 
 from mainspring.db import calls
 from mainspring.db.calls import Call
-from mainspring.domain.database_errors import SchemaMissing
 from mainspring.domain.errors import InvalidPayload, JobNotFound
+from mainspring.domain.errors.database import SchemaMissing
 from tests.support.callers import JOBS, enqueue
 
 

@@ -14,7 +14,7 @@ from django.db import transaction as django_transaction
 from mainspring.db import calls
 from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.calls import Call
-from mainspring.db.templates import fresh_database
+from mainspring.db.template_databases import fresh_database
 from mainspring.domain.errors import (
     DuplicateJob,
     InvalidOption,

@@ -1,92 +1,86 @@
-"""Connections: what is said when there is none, and what is not."""
+"""Spare connections: kept and lent again, as long as they are good for it."""
 
-import re
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
-from mainspring.db import pool
-from mainspring.domain.database_errors import DatabaseTooOld, DatabaseUnreachable
-
-REFUSED = """\
-connection failed: connection to server at "127.0.0.1", port 1 failed: Connection refused
-\tIs the server running on that host and accepting TCP/IP connections?
-"""
+from mainspring.db.pool import SyncPool
+from mainspring.domain.errors.database import DatabaseUnreachable
+from tests.support.waiting import wait_until
 
 
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("postgresql://ada:secret@db/app", "postgresql://ada:***@db/app"),
-        ("postgresql://ada@db/app", "postgresql://ada@db/app"),
-        ("postgresql://ada@db/app?password=secret&a=b", "postgresql://ada@db/app?password=***&a=b"),
-        ("host=db password=secret dbname=app", "host=db password=*** dbname=app"),
-        ("host=db password = 'se cr\\'et' dbname=app", "host=db password = *** dbname=app"),
-        ("postgresql:///app?host=/run/socket", "postgresql:///app?host=/run/socket"),
-        ("postgresql://ada:se/cr?e@t@db/app", "postgresql://ada:***@db/app"),
-        ("postgresql://ada:secret@[::1", "postgresql://ada:***@[::1"),
-        ("postgresql://db/app?sslpassword=secret", "postgresql://db/app?sslpassword=***"),
-        ("postgresql://ada@[::1]:5432/app", "postgresql://ada@[::1]:5432/app"),
-    ],
-)
-def test_a_url_is_shown_without_its_password(url, shown):
-    assert pool.display_url(url) == shown
+@pytest.fixture
+def pool(database_url: str) -> Iterator[SyncPool]:
+    pool = SyncPool(database_url, size=1)
+    yield pool
+    pool.close()
 
 
-@pytest.mark.parametrize(
-    ("problem", "reason"),
-    [
-        (REFUSED, "Connection refused"),
-        (
-            'connection to server on socket "/s" failed: FATAL:  database "x" does not exist',
-            'database "x" does not exist',
-        ),
-        ('missing "=" after "foo" in connection info string', 'missing "=" after "foo"'),
-        ("", "OperationalError"),
-    ],
-)
-def test_the_reason_is_one_line_of_what_the_driver_says(problem, reason):
-    error = pool.unreachable("postgresql://db/app", psycopg.OperationalError(problem))
-
-    assert str(error).startswith(f"cannot connect to postgresql://db/app: {reason}")
-    assert "\n" not in str(error)
+def backend(pool: SyncPool) -> int:
+    with pool.connection() as lent:
+        return lent.info.backend_pid
 
 
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("mysql://ada:secret@db", "it is neither a postgresql:// URL nor key=value text"),
-        ("secret", "it is neither a postgresql:// URL nor key=value text"),
-        ("host=db password=secret x", "it is neither a postgresql:// URL nor key=value text"),
-        ("host=db colour=red", 'invalid connection option "colour"'),
-        ("postgresql://ada:secret%zz@db", "invalid percent-encoded token"),
-        (
-            "postgresql://ada:secret@[::1",
-            'end of string reached when looking for matching "]" in IPv6',
-        ),
-        ("postgresql://db/app?colour=red", 'invalid URI query parameter: "colour"'),
-    ],
-)
-async def test_a_url_that_cannot_be_read_is_told_without_its_secret(url, reason):
-    with pytest.raises(DatabaseUnreachable, match=f": {re.escape(reason)}") as caught:
-        await pool.connect(url, name="test")
-
-    assert url == "secret" or "secret" not in str(caught.value)
+def test_a_connection_that_came_back_is_lent_again(pool):
+    assert backend(pool) == backend(pool)
 
 
-@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/none", "mysql://db", "nonsense"])
-async def test_what_is_no_postgresql_is_refused_in_both_worlds(url):
-    with pytest.raises(DatabaseUnreachable):
-        await pool.connect(url, name="test")
-    with pytest.raises(DatabaseUnreachable):
-        pool.connect_sync(url)
+def test_who_comes_while_all_are_lent_waits_for_one(pool):
+    with ThreadPoolExecutor(1) as threads:
+        with pool.connection() as lent:
+            waiting = threads.submit(backend, pool)
+            assert not waiting.done()
+            first = lent.info.backend_pid
+
+        assert waiting.result(10) == first
 
 
-async def test_a_server_that_is_too_old_is_refused_by_its_version(server_url, monkeypatch):
-    monkeypatch.setattr(pool, "MINIMUM_SERVER_VERSION", 990000)
+def test_a_connection_that_ended_meanwhile_is_not_lent(pool, connection):
+    first = backend(pool)
+    connection.execute("select pg_terminate_backend(%s)", (first,))
+    wait_until(lambda: is_gone(connection, first))
 
-    said = r"the server is PostgreSQL \d+.*needs PostgreSQL 15"
-    with pytest.raises(DatabaseTooOld, match=said):
-        await pool.connect(server_url, name="test")
-    with pytest.raises(DatabaseTooOld, match=said):
-        pool.connect_sync(server_url)
+    assert backend(pool) != first
+
+
+def test_a_connection_inside_a_transaction_is_not_lent_again(pool):
+    with pool.connection() as lent:
+        first = lent.info.backend_pid
+        lent.execute("begin")
+
+    assert backend(pool) != first
+    assert lent.closed
+
+
+def test_an_error_gives_the_connection_back(pool):
+    first = backend(pool)
+    with pytest.raises(psycopg.errors.DivisionByZero), pool.connection() as lent:
+        lent.execute("select 1 / 0")
+
+    assert backend(pool) == first
+
+
+def test_a_server_that_is_away_takes_no_place():
+    pool = SyncPool("postgresql://127.0.0.1:1/none", size=1)
+
+    for _ in range(2):  # The second would wait for ever.
+        with pytest.raises(DatabaseUnreachable), pool.connection():
+            pass
+
+
+def test_a_fork_does_not_use_what_it_inherited(pool):
+    first = backend(pool)
+    child = os.fork()
+    if child == 0:
+        os._exit(backend(pool) == first)  # No clean-up: that is the parent's.
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert backend(pool) == first
+
+
+def is_gone(connection: psycopg.Connection, pid: int) -> bool:
+    found = connection.execute("select from pg_stat_activity where pid = %s", (pid,))
+    return found.fetchone() is None

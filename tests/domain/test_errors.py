@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from mainspring.domain import access_errors, client_errors, errors, secret_errors
-from mainspring.domain.database_errors import all_errors
-from mainspring.domain.errors import MainspringError, UnknownDefinition
+from mainspring.domain import errors
+from mainspring.domain.errors import MainspringError, UnknownDefinition, access, client, secrets
+from mainspring.domain.errors.database import all_errors
 from mainspring.domain.types import EventId, JobId, JobState
 
 DRAWN = re.compile(r"^([│ ]*(?:[├└]── )?)([A-Z]\w+)", re.MULTILINE)
@@ -70,7 +70,7 @@ def test_every_code_is_one_of_a_kind():
     codes = [kind.code for kind in all_errors()]
 
     assert len(codes) == len(set(codes)) > 20
-    for known in (access_errors.Forbidden, client_errors.ApiError, secret_errors.UnreadableSecret):
+    for known in (access.Forbidden, client.ApiError, secrets.UnreadableSecret):
         assert known.code in codes
     assert all(re.fullmatch(r"[a-z_]+", code) for code in codes)
 

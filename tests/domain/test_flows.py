@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mainspring.domain.errors import InvalidFlow, InvalidOption
 from mainspring.domain.flows import Step, as_facts, ensure_step_options, in_order
-from mainspring.domain.jobs import EnqueueOptions
+from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId
 
 

@@ -15,7 +15,7 @@ from mainspring.domain.housekeeping import (
     problems,
     report,
 )
-from mainspring.domain.schedules import ensure_spec
+from mainspring.domain.schedules.model import ensure_spec
 from mainspring.domain.schemas import Schema
 
 TABLE = TableHealth("jobs", live=10, dead=5, vacuumed_seconds_ago=60.0, bytes=8192)

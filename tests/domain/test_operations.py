@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.jobs import JobFilter
+from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.operations import (
     STATES,
     BulkAction,

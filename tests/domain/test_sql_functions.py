@@ -1,6 +1,6 @@
 import pytest
 
-from mainspring.domain.outcomes import AttemptFailed
+from mainspring.domain.jobs.outcomes import AttemptFailed
 from mainspring.domain.sql_functions import read_answer
 
 

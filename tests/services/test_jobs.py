@@ -14,7 +14,7 @@ from mainspring.domain.errors import (
     JobUnsuccessful,
     ResultTimeout,
 )
-from mainspring.domain.jobs import MAX_PAYLOAD_BYTES
+from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES
 from mainspring.services.jobs import plan_bulk
 from mainspring.testing import drain
 

@@ -14,8 +14,8 @@ from mainspring.domain.errors import (
     InvalidPayload,
     SettingsError,
 )
-from mainspring.domain.keys import read_keys
-from mainspring.domain.secret_errors import UnreadableSecret
+from mainspring.domain.errors.secrets import UnreadableSecret
+from mainspring.domain.secrets.keys import read_keys
 from mainspring.domain.types import TenantId
 from mainspring.services.secrets import KeyRing, Owner, generate_key
 from mainspring.settings import load

@@ -208,8 +208,8 @@ async def test_a_flow_is_enqueued_whole_with_ten_thousand_jobs(app: Mainspring):
 async def test_a_flow_commits_with_the_transaction_it_is_given(app: Mainspring):
     flow = app.flow("pair")
     flow.add("send", {}, after=[flow.add("send", {})])
-    spares = await app.database.async_spares()
-    async with spares.connection() as connection, connection.transaction(force_rollback=True):
+    pool = await app.database.async_pool()
+    async with pool.connection() as connection, connection.transaction(force_rollback=True):
         await flow.aenqueue(connection=connection)
 
     assert await app.flows.alist() == []

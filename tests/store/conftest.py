@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from mainspring.db.templates import fresh_database
+from mainspring.db.template_databases import fresh_database
 from tests.support.databases import undone
 from tests.support.rows import insert_definition, insert_tenant
 

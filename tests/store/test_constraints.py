@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mainspring.domain.jobs import FINAL_STATES, LIVE_STATES
+from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES
 from mainspring.domain.types import JobState
 from tests.support.rows import insert, insert_attempt, insert_job
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mainspring.domain.cron import parse
-from mainspring.domain.cron_expressions import NAMED
 from mainspring.domain.errors import InvalidSchedule
+from mainspring.domain.schedules.cron import parse
+from mainspring.domain.schedules.cron_expressions import NAMED
 from tests.support.rows import refused
 from tests.support.schedules import insert_schedule
 

@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from mainspring.db.translate import translate
+from mainspring.db.sql_errors import translate
 from mainspring.domain import errors
 from mainspring.domain.events import is_name, matches
 from tests.domain.test_events import NAMES, NO_NAMES

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from psycopg.types.json import Jsonb
 
-from mainspring.db.translate import translate
+from mainspring.db.sql_errors import translate
 from mainspring.domain import errors
 from mainspring.domain.types import JobState
 from tests.support.calls import call, enqueue

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mainspring.domain.jobs import FINAL_STATES, MOVES
+from mainspring.domain.jobs.model import FINAL_STATES, MOVES
 from mainspring.domain.types import JobState, WaitsFor
 from tests.support.calls import call, enqueue
 from tests.support.rows import YESTERDAY, count, insert_attempt, insert_job, job, refused

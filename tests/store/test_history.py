@@ -8,7 +8,7 @@ import pytest
 from psycopg import sql
 
 from mainspring.db.statements import load
-from mainspring.domain.jobs import FINAL_STATES
+from mainspring.domain.jobs.model import FINAL_STATES
 from mainspring.domain.types import JobState
 from mainspring.store import history
 from tests.support.rows import count, insert, insert_attempt, insert_job, job

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
 from mainspring.db import migrate
-from mainspring.domain.secret_paths import redact, secret_paths
+from mainspring.domain.secrets.paths import redact, secret_paths
 from mainspring.domain.types import JobState
 from tests.support.calls import call
 from tests.support.rows import insert, insert_definition, insert_job, job, refused

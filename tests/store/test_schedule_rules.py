@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from mainspring.store import clocks as store
+from mainspring.store import due_schedules as store
 from tests.support.calls import call
 from tests.support.databases import role
 from tests.support.rows import insert, refused

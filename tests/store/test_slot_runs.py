@@ -8,7 +8,7 @@ import pytest
 
 from mainspring.domain.types import DEFAULT_TENANT, AttemptStatus, JobId, JobState
 from mainspring.store import attempts, jobs, slots, waits, workers
-from mainspring.store import clocks as clock_store
+from mainspring.store import due_schedules as clock_store
 from mainspring.store.attempts import Ending, Report, Return, Successes
 from tests.support import schedules as support
 from tests.support.queue_driver import QueueDriver

@@ -8,7 +8,7 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from mainspring.db.translate import translate
+from mainspring.db.sql_errors import translate
 from mainspring.domain.errors import InvalidOption, InvalidTrigger
 from tests.support import events
 from tests.support.databases import role

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 from mainspring.domain.errors import MainspringError
-from mainspring.domain.jobs import EnqueueOptions
+from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.limits import Room
 from mainspring.domain.types import (
     AttemptStatus,
@@ -33,8 +33,8 @@ from mainspring.domain.types import (
     TenantId,
     WorkerId,
 )
-from mainspring.runtime.grants import grant_all
-from mainspring.runtime.settling import settle_all
+from mainspring.runtime.maintenance.dependencies import settle_all
+from mainspring.runtime.maintenance.limit_grants import grant_all
 from mainspring.store import approvals, attempts, flows, jobs, limits, waits, workers
 from mainspring.store.attempts import Ending, Report, Return, Successes
 from tests.support.queue_driver import QueueDriver, text

@@ -10,8 +10,8 @@ from fastapi import FastAPI
 
 from mainspring import settings
 from mainspring.api.app import create_app
-from mainspring.db.access import Database
-from mainspring.domain.access import Role
+from mainspring.db.database import Database
+from mainspring.domain.access.roles import Role
 from mainspring.services import people, tenants, tokens
 
 BASE = "http://mainspring.test"

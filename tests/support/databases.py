@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import sql
 
-from mainspring.db.templates import database_named
+from mainspring.db.template_databases import database_named
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import httpx
 import psycopg
 
 from mainspring import Mainspring
-from mainspring.domain.access import Role
+from mainspring.domain.access.roles import Role
 from tests.support.api import Api
 from tests.support.workers import working
 

@@ -12,10 +12,10 @@ from psycopg import AsyncConnection
 
 from mainspring.db import calls
 from mainspring.db.calls import Call
-from mainspring.db.pool import connect
+from mainspring.db.connect import connect
 from mainspring.db.statements import load
+from mainspring.domain.claiming.lanes import Lane, LaneBook
 from mainspring.domain.definitions import Definition
-from mainspring.domain.lanes import Lane, LaneBook
 from mainspring.domain.types import JobState, WorkerId
 from mainspring.store import attempts, definitions, workers
 from mainspring.store.attempts import ClaimedRow

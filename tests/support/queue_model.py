@@ -12,7 +12,8 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from mainspring.domain.errors import DuplicateJob, IdempotencyConflict, IllegalMove
-from mainspring.domain.jobs import FINAL_STATES, LIVE_STATES, MOVES, EnqueueOptions
+from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES, MOVES
+from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import AttemptStatus, JobId, JobState, WaitsFor
 
 NOW = timedelta(0)

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from mainspring.domain.jobs import FINAL_STATES, LIVE_STATES, MOVES
-from mainspring.domain.lanes import Lane
+from mainspring.domain.claiming.lanes import Lane
+from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES, MOVES
 from mainspring.domain.types import AttemptStatus, JobState
 from tests.support.queue_driver import AttemptRow, JobRow, Observation
 from tests.support.queue_model import ModelJob, QueueModel

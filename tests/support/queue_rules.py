@@ -9,7 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from mainspring.db.calls import Call
 from mainspring.domain.errors import JobNotFound, MainspringError
-from mainspring.domain.jobs import FINAL_STATES, EnqueueOptions
+from mainspring.domain.jobs.model import FINAL_STATES
+from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId, JobState, TenantId, WaitsFor
 from mainspring.store import jobs, waits
 from tests.support.queue_driver import DEFINITIONS, QUEUES, TENANTS, QueueDriver, text

@@ -11,7 +11,7 @@ import pytest
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from mainspring.domain.jobs import FINAL_STATES
+from mainspring.domain.jobs.model import FINAL_STATES
 from mainspring.domain.types import JobState, WaitsFor
 
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)

@@ -18,12 +18,12 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from mainspring import Mainspring
-from mainspring.domain import slots as slot_rules
-from mainspring.domain.conditions import Run
-from mainspring.runtime.checks import plan_facts
-from mainspring.runtime.scheduler import Scheduler
-from mainspring.store import clocks as store
-from mainspring.store.clocks import DueGroup
+from mainspring.domain.schedules import slots as slot_rules
+from mainspring.domain.schedules.conditions import Run
+from mainspring.runtime.scheduler.evaluator import plan_facts
+from mainspring.runtime.scheduler.scheduler import Scheduler
+from mainspring.store import due_schedules as store
+from mainspring.store.due_schedules import DueGroup
 from tests.support.processes import WorkerProcess
 from tests.support.waiting import wait_until
 from tests.support.warm import ROOT
@@ -76,7 +76,7 @@ def update(connection: psycopg.Connection, name: str | None = None, **columns: o
     with connection.transaction():
         connection.execute("set local session_replication_role = replica")
         _set(connection, "schedules", of_schedule, name)
-        _set(connection, "clocks", of_clock, name)
+        _set(connection, "due_schedules", of_clock, name)
 
 
 def _set(

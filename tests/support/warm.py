@@ -170,7 +170,7 @@ def _warm_up() -> None:
 
     import mainspring.cli.main  # noqa: F401
     from mainspring.api.app import create_app
-    from mainspring.db.access import Database
+    from mainspring.db.database import Database
     from mainspring.settings import load
 
     api = create_app(Database(load(database_url="postgresql://nowhere")), version="0")

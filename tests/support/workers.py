@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from mainspring import Job, JobHandle, JobState, Mainspring
-from mainspring.runtime.worker import Worker
+from mainspring.runtime.worker.worker import Worker
 from mainspring.settings import load
 from tests.support.waiting import await_until
 

@@ -8,14 +8,14 @@ from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 from mainspring.api import errors
-from mainspring.api.desks import Reception
-from mainspring.api.guards import Guard
+from mainspring.api.auth import Reception
+from mainspring.api.middleware import Guard
 from mainspring.api.routes import (
     definitions,
-    entrance,
     events,
     flows,
     jobs,
+    login,
     oidc,
     operations,
     schedules,
@@ -24,7 +24,7 @@ from mainspring.api.routes import (
     work,
 )
 from mainspring.api.streams import Hub
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 
 PREFIX = "/api/v1"
 _REFUSALS = {
@@ -91,7 +91,7 @@ def _routes() -> list[BaseRoute]:
         work.router,
     ):
         everything.include_router(router, prefix=PREFIX, responses=refusals)
-    everything.include_router(entrance.router)
+    everything.include_router(login.router)
     everything.include_router(oidc.router)
     return everything.routes
 

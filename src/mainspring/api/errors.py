@@ -13,9 +13,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from mainspring import telemetry
-from mainspring.api.models.parts import Answer
-from mainspring.domain.access_errors import Forbidden, Unauthenticated
-from mainspring.domain.database_errors import DatabaseError
+from mainspring.api.models.base import Answer
 from mainspring.domain.errors import (
     ConflictError,
     InputError,
@@ -24,7 +22,9 @@ from mainspring.domain.errors import (
     NotFoundError,
     PayloadTooLarge,
 )
-from mainspring.domain.redaction import redact_patterns
+from mainspring.domain.errors.access import Forbidden, Unauthenticated
+from mainspring.domain.errors.database import DatabaseError
+from mainspring.domain.secrets.redaction import redact_patterns
 
 PROBLEM = "application/problem+json"
 

@@ -3,8 +3,8 @@
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 
-from mainspring.api.desks import SESSION_COOKIE
-from mainspring.domain import tokens as token_rules
+from mainspring.api.auth import SESSION_COOKIE
+from mainspring.domain.access import tokens as token_rules
 from mainspring.settings import Settings
 
 _PAGE = """<!doctype html>

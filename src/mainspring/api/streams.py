@@ -26,7 +26,7 @@ from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from mainspring import telemetry
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.types import JobId
 from mainspring.services import streams

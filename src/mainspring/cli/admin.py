@@ -16,9 +16,9 @@ from mainspring.cli.secrets import secrets
 from mainspring.cli.stats import print_summary, tenants_table
 from mainspring.cli.system_jobs import ensure_admin
 from mainspring.client import Client
-from mainspring.domain.access import Role
-from mainspring.domain.access_errors import Forbidden
+from mainspring.domain.access.roles import Role
 from mainspring.domain.definitions import BUILT_IN
+from mainspring.domain.errors.access import Forbidden
 from mainspring.domain.types import JobSource, JobState
 
 admin = typer.Typer(help="What admins and operators do.", no_args_is_help=True)

@@ -13,7 +13,8 @@ from rich.table import Table
 from mainspring.cli import output
 from mainspring.cli.options import AsJson
 from mainspring.cli.reaching import example
-from mainspring.domain.cron import (
+from mainspring.domain.errors import InvalidOption
+from mainspring.domain.schedules.cron import (
     Cron,
     DstFold,
     DstGap,
@@ -23,7 +24,6 @@ from mainspring.domain.cron import (
     next_after,
     parse,
 )
-from mainspring.domain.errors import InvalidOption
 
 EARLIEST_YEAR, LATEST_YEAR = 1900, 2999
 

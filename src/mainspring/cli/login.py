@@ -17,8 +17,8 @@ from mainspring.cli.profiles import LOCAL, Profile, load_profiles
 from mainspring.cli.reaching import example
 from mainspring.client import Client
 from mainspring.client.asking import unreachable
-from mainspring.domain.access_errors import Unauthenticated
 from mainspring.domain.errors import InvalidOption, SettingsError
+from mainspring.domain.errors.access import Unauthenticated
 
 profiles = typer.Typer(help="See and choose the servers you logged in to.", no_args_is_help=True)
 

@@ -37,11 +37,9 @@ from mainspring.cli.tenants import tenants
 from mainspring.cli.top import top
 from mainspring.cli.triggers import triggers
 from mainspring.cli.workers import queues, workers
+from mainspring.db import connect
 from mainspring.db import migrate as migrations
-from mainspring.db import pool
-from mainspring.db.access import Database
-from mainspring.domain.client_errors import ApiError
-from mainspring.domain.database_errors import SchemaMissing, SchemaOutdated
+from mainspring.db.database import Database
 from mainspring.domain.errors import (
     ConflictError,
     JobUnsuccessful,
@@ -49,6 +47,8 @@ from mainspring.domain.errors import (
     NotFoundError,
     ResultTimeout,
 )
+from mainspring.domain.errors.client import ApiError
+from mainspring.domain.errors.database import SchemaMissing, SchemaOutdated
 
 _NOT_DONE = (ConflictError, JobUnsuccessful, NotFoundError, ResultTimeout)
 _NOT_DONE_STATUS = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
@@ -149,7 +149,7 @@ def migrate(
 
 
 async def _check(url: str) -> None:
-    connection = await pool.connect(url, name="mainspring migrate")
+    connection = await connect.connect(url, name="mainspring migrate")
     async with connection:
         await migrations.check(connection)
 

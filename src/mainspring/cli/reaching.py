@@ -25,9 +25,9 @@ from mainspring.cli.output import AsJson, Format, Out, OutputFormat
 from mainspring.cli.profiles import load_profiles
 from mainspring.cli.refusals import in_options
 from mainspring.client import Client
-from mainspring.db.access import Database
-from mainspring.domain.client_errors import ApiError
+from mainspring.db.database import Database
 from mainspring.domain.errors import SettingsError
+from mainspring.domain.errors.client import ApiError
 
 Server = Annotated[
     str | None, typer.Option(help="Address of a server; the token is in MAINSPRING_TOKEN.")
@@ -91,7 +91,7 @@ def _find(where: Where, opened: ExitStack) -> tuple[str, str, str | None]:
 
 
 def _indoors(where: Where, opened: ExitStack) -> tuple[str, str, None]:
-    from mainspring.serving import Indoors
+    from mainspring.app.server import Indoors
 
     database = Database(make_settings(where.database_url, where.data_dir))
     opened.callback(database.close)

@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.models import OptionInfo
 
-from mainspring.domain.client_errors import ApiError
+from mainspring.domain.errors.client import ApiError
 
 # As the server's model says it, and as a person would.
 _WORDS = {

@@ -12,10 +12,10 @@ import typer
 
 from mainspring.cli.cron import parse_instant
 from mainspring.cli.jobs import parse_payload
-from mainspring.domain import cron_expressions
-from mainspring.domain.cron import DstFold, DstGap, find_zone
 from mainspring.domain.errors import InvalidOption, InvalidSchedule
-from mainspring.domain.slots import CatchUp, Overlap
+from mainspring.domain.schedules import cron_expressions
+from mainspring.domain.schedules.cron import DstFold, DstGap, find_zone
+from mainspring.domain.schedules.slots import CatchUp, Overlap
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Reader = Callable[[str, str, ZoneInfo], Any]

@@ -16,11 +16,11 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
 )
 from mainspring.cli.output import ago, console, errors, facts_table, relative, say, span
-from mainspring.domain import cron
-from mainspring.domain.cron import find_zone
 from mainspring.domain.errors import InvalidSchedule
-from mainspring.domain.schedules import FIELD_NAMES, ScheduleSpec
-from mainspring.domain.slots import SlotOutcome
+from mainspring.domain.schedules import cron
+from mainspring.domain.schedules.cron import find_zone
+from mainspring.domain.schedules.model import FIELD_NAMES, ScheduleSpec
+from mainspring.domain.schedules.slots import SlotOutcome
 
 OUTCOME_STYLES = {
     SlotOutcome.PENDING: "cyan",

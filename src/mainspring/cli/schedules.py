@@ -17,10 +17,10 @@ from mainspring.cli.output import Out, confirm, console
 from mainspring.cli.reaching import example, reaching
 from mainspring.cli.schedule_options import read_fields, read_instant, with_fields
 from mainspring.client import Client
-from mainspring.domain.cron import find_zone
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.schedule_kinds import NULLABLE
-from mainspring.domain.slots import SlotOutcome
+from mainspring.domain.schedules.cron import find_zone
+from mainspring.domain.schedules.fields import NULLABLE
+from mainspring.domain.schedules.slots import SlotOutcome
 
 _SHOWN_FIRES = 5
 _MOST_OF_A_PAGE = 1000

@@ -10,7 +10,7 @@ from mainspring.app import Mainspring
 from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
 from mainspring.cli.output import AsJson, Format, Out, OutputFormat
 from mainspring.cli.reaching import example
-from mainspring.services.rotations import Rotation
+from mainspring.services.key_rotation import Rotation
 from mainspring.services.secrets import generate_key as make_key
 
 secrets = typer.Typer(help="Keys that secrets are encrypted with.", no_args_is_help=True)

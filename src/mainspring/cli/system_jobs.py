@@ -1,9 +1,9 @@
 """Which jobs are the system's own, and who may steer them."""
 
 from mainspring.client import Client
-from mainspring.domain.access import Role
-from mainspring.domain.access_errors import Forbidden
+from mainspring.domain.access.roles import Role
 from mainspring.domain.definitions import BUILT_IN
+from mainspring.domain.errors.access import Forbidden
 
 
 def ensure_not_system(client: Client, job_id: int, verb: str) -> None:

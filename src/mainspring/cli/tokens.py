@@ -15,9 +15,9 @@ from mainspring.cli.output import Out, ago, confirm, errors, relative, say, tabl
 from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client
 from mainspring.client.asking import given
-from mainspring.domain.access import ensure_role
+from mainspring.domain.access.roles import ensure_role
+from mainspring.domain.access.tokens import LONGEST_LIFE, TokenState
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.tokens import LONGEST_LIFE, TokenState
 
 tokens = typer.Typer(help="See and steer what lets programs in.", no_args_is_help=True)
 people = typer.Typer(help="See and steer who may log in.", no_args_is_help=True)

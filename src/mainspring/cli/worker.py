@@ -21,13 +21,13 @@ from mainspring.cli.loading import load_app
 from mainspring.cli.login import local_profile
 from mainspring.cli.options import ConfigFile, DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate
-from mainspring.db.pool import display_url
+from mainspring.db.connect import display_url
 from mainspring.domain.errors import InputError
 from mainspring.domain.housekeeping import QUEUE
 from mainspring.domain.settings import unknown_variables
 from mainspring.domain.types import DEFAULT_QUEUE
-from mainspring.runtime import process, supervisor
-from mainspring.runtime.worker import Worker
+from mainspring.runtime import roles, supervisor
+from mainspring.runtime.worker.worker import Worker
 from mainspring.services import housekeeping
 from mainspring.services.tokens import log_out, open_console
 from mainspring.settings import NAMES
@@ -163,7 +163,7 @@ def _configure(
 
 
 def _make_server(app: Mainspring, *, is_exposed: bool, takes_any_port: bool = False) -> "Server":
-    from mainspring.serving import make_server
+    from mainspring.app.server import make_server
 
     return make_server(
         app.database,
@@ -175,7 +175,7 @@ def _make_server(app: Mainspring, *, is_exposed: bool, takes_any_port: bool = Fa
 
 async def _print_server(app: Mainspring, server: "Server") -> None:
     """Where the server is, and at the very first start how to log in."""
-    from mainspring.serving import first_login, prepare
+    from mainspring.app.server import first_login, prepare
 
     try:
         await prepare(app.database)
@@ -212,7 +212,7 @@ def _run(
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         worker = runner.run(_serve(app, queues, with_scheduler=with_scheduler, server=server))
     if worker is not None:
-        process.leave(worker)
+        roles.leave(worker)
 
 
 async def _serve(
@@ -227,7 +227,7 @@ async def _serve(
     gc.collect()
     gc.freeze()
     scheduler = app.schedules.scheduler() if with_scheduler else None
-    await process.run(worker, scheduler, server)
+    await roles.run(worker, scheduler, server)
     await app.database.close_loop()
     return worker
 

@@ -10,6 +10,6 @@ with Client("http://127.0.0.1:8080", token) as client:
 
 from mainspring.client.awaiting import AsyncClient
 from mainspring.client.blocking import Client
-from mainspring.domain.client_errors import ApiError, ServerUnreachable
+from mainspring.domain.errors.client import ApiError, ServerUnreachable
 
 __all__ = ["ApiError", "AsyncClient", "Client", "ServerUnreachable"]

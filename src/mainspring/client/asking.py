@@ -13,8 +13,8 @@ import httpx
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from mainspring.domain.client_errors import ApiError, ServerUnreachable
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.errors.client import ApiError, ServerUnreachable
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 import httpx
 from pydantic import BaseModel
 
-from mainspring.api.models.parts import Page
+from mainspring.api.models.base import Page
 from mainspring.api.models.tenants import (
     AuditModel,
     CallerModel,

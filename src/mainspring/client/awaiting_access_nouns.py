@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from mainspring.api.models.parts import Page
+from mainspring.api.models.base import Page
 from mainspring.api.models.tenants import (
     CreatedTokenModel,
     LoginModel,

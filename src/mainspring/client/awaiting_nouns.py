@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from mainspring.api.models.base import Page
 from mainspring.api.models.definitions import DefinitionModel, LimitModel
 from mainspring.api.models.events import EmittedModel, EventModel, RehearsedModel, TriggerModel
 from mainspring.api.models.flows import (
@@ -23,7 +24,6 @@ from mainspring.api.models.jobs import (
     SummaryModel,
 )
 from mainspring.api.models.operations import BulkModel
-from mainspring.api.models.parts import Page
 from mainspring.api.models.schedules import (
     FilledModel,
     Filling,

@@ -20,7 +20,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from mainspring.db.arrays import IntegerArray, TextArray
-from mainspring.db.translate import translated
+from mainspring.db.sql_errors import translated
 from mainspring.domain.errors import UnsupportedConnection
 
 Params = Mapping[str, Any]

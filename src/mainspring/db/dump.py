@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mainspring.db import embedded, migrate
 from mainspring.db.embedded.programs import installation
-from mainspring.domain.database_errors import DatabaseError
+from mainspring.domain.errors.database import DatabaseError
 
 FILE = Path(__file__).parents[1] / "sql" / "schema.sql"
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import psycopg
 
-from mainspring.db import pool
-from mainspring.domain.database_errors import DatabaseError
+from mainspring.db import connect
+from mainspring.domain.errors.database import DatabaseError
 
 CHANNEL = "mainspring"
 _LISTEN = "listen mainspring"
@@ -20,7 +20,7 @@ async def listen(
     pause = 0.1
     while True:
         try:
-            connection = await pool.connect(url, name="mainspring listen")
+            connection = await connect.connect(url, name="mainspring listen")
             async with connection:
                 await connection.execute(_LISTEN)
                 pause = 0.1

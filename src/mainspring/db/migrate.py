@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection
 
-from mainspring.db import pool
-from mainspring.domain.database_errors import (
+from mainspring.db import connect
+from mainspring.domain.errors.database import (
     DatabaseError,
     SchemaMissing,
     SchemaOutdated,
@@ -71,7 +71,7 @@ def newest() -> int:
 
 async def migrate(url: str) -> list[Migration]:
     """Bring the database up to this program; returns what was applied."""
-    connection = await pool.connect(url, name="mainspring migrate")
+    connection = await connect.connect(url, name="mainspring migrate")
     async with connection:
         await connection.execute(_LOCK)
         try:

@@ -1,139 +1,190 @@
-"""Connections: dedicated ones for the hot path, pools for the rest, and clear errors for both."""
+"""A connection pool: connections are kept when they come back, and made when there is none.
 
-import re
+A pool without threads or tasks of its own, so it lives in any program, in any number of event
+loops, and costs a list operation. A connection that has rested is asked whether it is still
+there before it is lent.
+"""
+
+import asyncio
+import os
+import select
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from queue import SimpleQueue
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, Connection, ConnectionInfo
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg import AsyncConnection, Connection
+from psycopg.pq import TransactionStatus
 
-from mainspring.domain.database_errors import DatabaseTooOld, DatabaseUnreachable
+from mainspring.db import connect
 
-MINIMUM_SERVER_VERSION = 150000
-
-# The hot statements must never fall into a scan of a whole table or index, whatever the
-# statistics of a table that grows and shrinks by the second say: each row by its index entry.
-_PINNED_PLANS = " ".join(
-    f"-c {setting}"
-    for setting in (
-        "enable_seqscan=off",
-        "enable_hashjoin=off",
-        "enable_mergejoin=off",
-        "plan_cache_mode=force_generic_plan",
-        "jit=off",
-    )
-)
-
-_KEEPALIVE = {
-    "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "connect_timeout": 10,
-}
-
-# A server that does not answer, and a URL that is none.
-_UNUSABLE = (psycopg.OperationalError, psycopg.ProgrammingError)
-_MARKERS = ("FATAL:", "failed:")
-_PASSWORD = re.compile(r"(\b(?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)")
-# To the last @, because a password that nobody encoded may hold anything.
-_USER_AND_PASSWORD = re.compile(r"(://[^:@/?#]*:).*@", re.DOTALL)
-_URLS = ("postgresql://", "postgres://")
-# What libpq quotes is a name here; elsewhere it may be a piece of a password.
-_NAMING = ("invalid URI query parameter", "invalid connection option")
-_BEFORE_A_QUOTE = re.compile(r'(?:[^"]|"[^"]")*')
+_RESTED_AFTER = 1.0
 
 
-def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[str, Any]:
-    """Keyword arguments for a psycopg connection; a pooler allows neither options nor prepares."""
-    arguments: dict[str, Any] = {**_KEEPALIVE, "autocommit": True}
-    if use_pooler:
-        return {**arguments, "prepare_threshold": None}
-    if pins_plans:
-        arguments["options"] = _PINNED_PLANS
-    return {**arguments, "prepare_threshold": 0 if pins_plans else 3}
+class PooledConnection:
+    """A blocking connection that rests, or is lent."""
+
+    __slots__ = ("connection", "has_news", "rested_at")
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self.connection = connection
+        self.has_news = _watch(connection.pgconn.socket)
+        self.rested_at = 0.0
+
+    def is_fresh(self) -> bool:
+        """Whether it may be lent unasked: it rested shortly, and no goodbye has arrived since."""
+        return time.monotonic() - self.rested_at < _RESTED_AFTER and not self.has_news()
 
 
-async def connect(
-    url: str, *, name: str, use_pooler: bool = False, pins_plans: bool = False
-) -> AsyncConnection[Any]:
-    """A dedicated connection in autocommit mode."""
-    arguments = connection_arguments(use_pooler=use_pooler, pins_plans=pins_plans)
+class SyncPool:
+    """Lends blocking connections, at most `size` at a time."""
+
+    def __init__(self, url: str, *, size: int, use_pooler: bool = False) -> None:
+        self._url, self._use_pooler = url, use_pooler
+        # A semaphore would take ten times as long.
+        self._places: SimpleQueue[None] = SimpleQueue()
+        for _ in range(size):
+            self._places.put(None)
+        self._idle: list[PooledConnection] = []
+        self._pid = os.getpid()
+
+    def connection(self) -> "CheckedOut":
+        return CheckedOut(self)
+
+    def take(self) -> PooledConnection:
+        """Waits while all are lent."""
+        self._places.get()
+        try:
+            self._forget_inherited()
+            while self._idle:
+                pooled = self._idle.pop()
+                if pooled.is_fresh() or _answers(pooled.connection):
+                    return pooled
+                pooled.connection.close()
+            return PooledConnection(connect.connect_sync(self._url, use_pooler=self._use_pooler))
+        except BaseException:
+            self._places.put(None)
+            raise
+
+    def give_back(self, pooled: PooledConnection) -> None:
+        try:
+            if _is_reusable(pooled.connection):
+                pooled.rested_at = time.monotonic()
+                self._idle.append(pooled)
+            else:
+                pooled.connection.close()
+        finally:
+            self._places.put(None)
+
+    def close(self) -> None:
+        self._forget_inherited()
+        while self._idle:
+            self._idle.pop().connection.close()
+
+    def _forget_inherited(self) -> None:
+        if self._pid != os.getpid():
+            # Sockets shared with the parent of a fork must not be used, nor closed politely.
+            self._idle, self._pid = [], os.getpid()
+
+
+class CheckedOut:
+    """A connection while a `with` lasts; written out, because every enqueue pays for it."""
+
+    __slots__ = ("_checked_out", "_pool")
+
+    def __init__(self, pool: SyncPool) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> Connection[Any]:
+        self._checked_out = self._pool.take()
+        return self._checked_out.connection
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.give_back(self._checked_out)
+
+
+class AsyncPool:
+    """Lends connections inside one event loop, at most `size` at a time."""
+
+    def __init__(self, url: str, *, size: int, use_pooler: bool = False) -> None:
+        self._url, self._use_pooler = url, use_pooler
+        self._places = asyncio.Semaphore(size)
+        self._idle: list[tuple[AsyncConnection[Any], float]] = []
+        self._pid = os.getpid()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
+        async with self._places:
+            connection = await self._take()
+            try:
+                yield connection
+            finally:
+                await self._give_back(connection)
+
+    async def close(self) -> None:
+        while self._idle:
+            await self._idle.pop()[0].close()
+
+    def abandon(self) -> None:
+        """Close from outside the event loop, which may be gone; not what a fork inherited."""
+        while self._idle:
+            connection, _ = self._idle.pop()
+            if self._pid == os.getpid():
+                connection.pgconn.finish()
+
+    async def _take(self) -> AsyncConnection[Any]:
+        while self._idle:
+            connection, since = self._idle.pop()
+            if _is_fresh(connection, since) or await _aanswers(connection):
+                return connection
+            await connection.close()
+        return await connect.connect(self._url, name="mainspring", use_pooler=self._use_pooler)
+
+    async def _give_back(self, connection: AsyncConnection[Any]) -> None:
+        if _is_reusable(connection):
+            self._idle.append((connection, time.monotonic()))
+        else:
+            await connection.close()
+
+
+def _is_reusable(connection: Connection[Any] | AsyncConnection[Any]) -> bool:
+    # Of a connection that is closed nothing is known.
+    return connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+
+def _is_fresh(connection: AsyncConnection[Any], since: float) -> bool:
+    return time.monotonic() - since < _RESTED_AFTER and not _watch(connection.pgconn.socket)()
+
+
+if sys.platform == "win32":
+
+    def _watch(socket: int) -> Callable[[], bool]:
+        return lambda: bool(select.select([socket], [], [], 0)[0])
+
+else:
+
+    def _watch(socket: int) -> Callable[[], bool]:
+        """Tells whether something can be read from it."""
+        # Not select.select, which knows only the first 1024 descriptors of a process.
+        poll = select.poll()
+        poll.register(socket, select.POLLIN)
+        return lambda: bool(poll.poll(0))
+
+
+def _answers(connection: Connection[Any]) -> bool:
     try:
-        target = with_options(url, arguments.pop("options", ""))
-        connection = await AsyncConnection.connect(target, application_name=name, **arguments)
-    except _UNUSABLE as error:
-        raise unreachable(url, error) from error
-    if (version := _too_old(connection.info)) is not None:
-        await connection.close()
-        raise DatabaseTooOld(version)
-    return connection
+        connection.execute("select 1")
+    except psycopg.Error:
+        return False
+    return True
 
 
-def connect_sync(url: str, *, use_pooler: bool = False) -> Connection[Any]:
-    """A dedicated blocking connection in autocommit mode."""
+async def _aanswers(connection: AsyncConnection[Any]) -> bool:
     try:
-        connection = Connection.connect(url, **connection_arguments(use_pooler=use_pooler))
-    except _UNUSABLE as error:
-        raise unreachable(url, error) from error
-    if (version := _too_old(connection.info)) is not None:
-        connection.close()
-        raise DatabaseTooOld(version)
-    return connection
-
-
-def _too_old(info: ConnectionInfo) -> str | None:
-    """The server's version if we cannot use it."""
-    if info.server_version >= MINIMUM_SERVER_VERSION:
-        return None
-    return info.parameter_status("server_version") or "unknown"
-
-
-def with_options(url: str, options: str) -> str:
-    """The URL with server settings added to those it already asks for."""
-    if not options:
-        return url
-    given = conninfo_to_dict(url).get("options")
-    return make_conninfo(url, options=f"{given} {options}" if given else options)
-
-
-def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
-    """One sentence that names the server, the reason and the remedy, never the password."""
-    return DatabaseUnreachable(
-        f"cannot connect to {display_url(url)}: {url_problem(url) or _reason(error)}; check the "
-        "database URL (MAINSPRING_DATABASE_URL or --database-url) and that the server runs"
-    )
-
-
-def _reason(error: psycopg.Error) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if any(marker in line for marker in _MARKERS)]
-    reason = (telling or lines or [type(error).__name__])[-1]
-    for marker in _MARKERS:
-        reason = reason.rpartition(marker)[2].strip()
-    return reason
-
-
-def url_problem(url: str) -> str | None:
-    """What keeps the URL, or key=value text, from being read; None if nothing does."""
-    try:
-        conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        said = str(error).strip()
-        if said.startswith(_NAMING):
-            return said
-        if not url.startswith(_URLS):
-            return "it is neither a postgresql:// URL nor key=value text"
-        return _unquoted(said)
-    return None
-
-
-def _unquoted(text: str) -> str:
-    """What stands before a quote of more than one character."""
-    found = _BEFORE_A_QUOTE.match(text)
-    return found[0].rstrip(" :") if found else ""
-
-
-def display_url(url: str) -> str:
-    """The URL, or key=value text, without its password."""
-    return _USER_AND_PASSWORD.sub(r"\1***@", _PASSWORD.sub(r"\1***", url))
+        await connection.execute("select 1")
+    except psycopg.Error:
+        return False
+    return True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from mainspring.domain.access import Role
+from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import JobId, JobState, Payload, TenantId
 

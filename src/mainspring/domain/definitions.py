@@ -8,11 +8,11 @@ from typing import Any
 
 from mainspring.domain.approvals import ensure_approvers
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
-from mainspring.domain.jobs import ATTEMPTS, ensure_approvals, ensure_priority, ensure_queue
+from mainspring.domain.jobs.backoff import Backoff
+from mainspring.domain.jobs.options import ATTEMPTS, ensure_approvals, ensure_priority, ensure_queue
 from mainspring.domain.limits import Limit, Rate, ensure_limit_by, ensure_limit_name
-from mainspring.domain.retry import Backoff
 from mainspring.domain.schemas import Schema
-from mainspring.domain.secret_paths import Path, secret_paths
+from mainspring.domain.secrets.paths import Path, secret_paths
 from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode, Kind
 
 DEFAULT_MAX_ATTEMPTS = 3

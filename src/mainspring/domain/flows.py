@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from mainspring.domain.errors import InvalidFlow, InvalidOption
-from mainspring.domain.jobs import EnqueueOptions, ensure_on_failure, ensure_text
+from mainspring.domain.jobs.options import EnqueueOptions, ensure_on_failure, ensure_text
 from mainspring.domain.types import JobId, JobState, Payload, TenantId, WaitsFor
 
 _MOST_STEPS = 100_000

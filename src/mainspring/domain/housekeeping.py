@@ -9,7 +9,7 @@ from typing import Any
 
 from mainspring.domain.definitions import BUILT_IN, Definition
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.schedules import ScheduleSpec
+from mainspring.domain.schedules.model import ScheduleSpec
 
 # Every worker serves it, besides those it is told to.
 QUEUE = "mainspring"

@@ -16,7 +16,8 @@ from typing import Any, Final
 from mainspring.domain.definitions import BUILT_IN, Definition
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.housekeeping import QUEUE
-from mainspring.domain.jobs import FINAL_STATES, LIVE_STATES, MOVES, JobFilter
+from mainspring.domain.jobs.filters import JobFilter
+from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES, MOVES
 from mainspring.domain.types import JobSource, JobState, TenantId
 
 LIVE: Final = "live"

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mainspring.domain.outcomes import AttemptFailed
+from mainspring.domain.jobs.outcomes import AttemptFailed
 
 _CONTRACT = 'a function answers {"success": true or false, "message": "..."}'
 _SHOWN = 500

@@ -9,7 +9,7 @@ from typing import Any
 from mainspring.domain import templates
 from mainspring.domain.errors import InvalidTrigger
 from mainspring.domain.events import DispatchOutcome, ensure_pattern
-from mainspring.domain.jobs import ensure_priority, ensure_queue
+from mainspring.domain.jobs.options import ensure_priority, ensure_queue
 from mainspring.domain.types import LONGEST_DELAY, EventId, JobId, TenantId
 
 # What a payload template may refer to.

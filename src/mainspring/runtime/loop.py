@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from mainspring import telemetry
-from mainspring.domain.database_errors import DatabaseError
+from mainspring.domain.errors.database import DatabaseError
 
 _LONGEST_PAUSE = 10.0
 _MOST_DOUBLINGS = 6

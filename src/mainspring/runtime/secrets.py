@@ -10,20 +10,20 @@ import orjson
 
 from mainspring import telemetry
 from mainspring.db.calls import arun
-from mainspring.db.spares import AsyncSpares
+from mainspring.db.pool import AsyncPool
 from mainspring.domain.definitions import Handler
-from mainspring.domain.outcomes import AttemptFailed
-from mainspring.domain.redaction import NO_SECRETS, Redactor
-from mainspring.domain.secret_errors import UnreadableSecret
-from mainspring.domain.secret_paths import Path, secrets_in
-from mainspring.runtime.held import HeldJob
+from mainspring.domain.errors.secrets import UnreadableSecret
+from mainspring.domain.jobs.outcomes import AttemptFailed
+from mainspring.domain.secrets.paths import Path, secrets_in
+from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor
+from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.services.secrets import KeyRing, Owner
 from mainspring.store import secrets as store
-from mainspring.store.clocks import DueSchedule
+from mainspring.store.due_schedules import DueSchedule
 
 
 @contextmanager
-def unsealed(job: HeldJob, handler: Handler, keys: KeyRing) -> Iterator[None]:
+def unsealed(job: ClaimedJob, handler: Handler, keys: KeyRing) -> Iterator[None]:
     """The job has its real payload, and a redactor that knows what must not be seen of it.
 
     Raises UnreadableSecret where no key will ever fit, AttemptFailed where another worker's may.
@@ -44,8 +44,8 @@ def unsealed(job: HeldJob, handler: Handler, keys: KeyRing) -> Iterator[None]:
 class ScheduleSecrets:
     """What a scheduler needs to know of the secrets in payloads."""
 
-    def __init__(self, spares: AsyncSpares, keys: KeyRing) -> None:
-        self._spares, self._keys = spares, keys
+    def __init__(self, pool: AsyncPool, keys: KeyRing) -> None:
+        self._pool, self._keys = pool, keys
 
     def opened(self, due: DueSchedule) -> DueSchedule:
         """The schedule with its real payload, which a launcher may look at; as it is where the keys
@@ -75,6 +75,6 @@ class ScheduleSecrets:
         return Redactor(secrets_in(due.spec.payload, await self._paths(due.spec.definition)))
 
     async def _paths(self, definition: str) -> tuple[Path, ...]:
-        async with self._spares.connection() as connection:
+        async with self._pool.connection() as connection:
             rows = await arun(connection, store.paths_of_definitions([definition]))
         return store.read_paths(rows[0][1]) if rows else ()

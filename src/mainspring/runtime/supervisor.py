@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mainspring import telemetry
-from mainspring.runtime.lifelines import Lifeline
+from mainspring.runtime.parent_watch import ParentWatch
 
 _LONGEST_PAUSE = 10.0
 _LOOK_EVERY = 0.5
@@ -28,7 +28,7 @@ class Supervisor:
         self._command, self._count = list(command), count
         self._processes: set[Process] = set()
         self._stopping = asyncio.Event()
-        self._lifeline = Lifeline()
+        self._lifeline = ParentWatch()
         self._exit_code = 0
 
     async def run(self) -> int:

@@ -1,9 +1,9 @@
 """Use cases of approvals."""
 
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.approvals import Approval
 from mainspring.domain.errors import ApprovalNotFound
-from mainspring.domain.jobs import ensure_text
+from mainspring.domain.jobs.options import ensure_text
 from mainspring.domain.types import JobId, JobState, TenantId
 from mainspring.store import approvals as store
 

@@ -1,6 +1,6 @@
 """Use cases of the audit: looking at it."""
 
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.audit import AuditEntry
 from mainspring.store import audit as store
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.commands import read_command
 from mainspring.domain.definitions import Definition, DefinitionState, ensure_own_key
 from mainspring.domain.errors import (

@@ -1,7 +1,7 @@
 """Use cases of events: check what was asked, say it to the store, tell what came of it."""
 
-from mainspring.db.access import Database
 from mainspring.db.calls import Call
+from mainspring.db.database import Database
 from mainspring.domain.errors import (
     EventNotFound,
     InvalidEvent,
@@ -11,7 +11,7 @@ from mainspring.domain.errors import (
     TriggerNotFound,
 )
 from mainspring.domain.events import Event, ensure_name, ensure_pattern
-from mainspring.domain.jobs import ensure_text
+from mainspring.domain.jobs.options import ensure_text
 from mainspring.domain.types import EventId, TenantId
 from mainspring.services import triggers
 from mainspring.services.jobs import encode_payload

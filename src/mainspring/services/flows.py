@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import orjson
 
-from mainspring.db.access import Database
 from mainspring.db.calls import Call
+from mainspring.db.database import Database
 from mainspring.domain.errors import FlowNotFound
 from mainspring.domain.flows import FlowJob, FlowSummary, Step, as_facts, in_order
-from mainspring.domain.jobs import MAX_PAYLOAD_BYTES, ensure_text
-from mainspring.domain.secret_paths import Path
+from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, ensure_text
+from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import JobId, TenantId
 from mainspring.services.jobs import encode_payload
 from mainspring.services.secrets import Owner, seal_payload

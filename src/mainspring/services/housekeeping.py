@@ -1,7 +1,7 @@
 """Use cases of housekeeping: what a process that starts sees to."""
 
 from mainspring import telemetry
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.housekeeping import DEFINITIONS, SCHEDULES
 from mainspring.domain.operations import BULK
 from mainspring.services.definitions import ensure_synced

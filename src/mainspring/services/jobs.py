@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 from psycopg import AsyncConnection
 
-from mainspring.db.access import Database
 from mainspring.db.calls import Call
-from mainspring.db.translate import translated
+from mainspring.db.database import Database
+from mainspring.db.sql_errors import translated
 from mainspring.domain.errors import (
     InvalidOption,
     InvalidPayload,
@@ -21,17 +21,16 @@ from mainspring.domain.errors import (
     PayloadTooLarge,
     ResultTimeout,
 )
-from mainspring.domain.jobs import (
+from mainspring.domain.jobs.filters import JobFilter
+from mainspring.domain.jobs.model import Attempt, Job
+from mainspring.domain.jobs.options import (
     MAX_PAYLOAD_BYTES,
-    Attempt,
     EnqueueOptions,
-    Job,
-    JobFilter,
     ensure_payload,
     holds_nul,
 )
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
-from mainspring.store import bulk as bulk_store
+from mainspring.store import bulk_enqueue as bulk_store
 from mainspring.store import jobs as store
 
 PLAIN = store.PLAIN
@@ -181,7 +180,7 @@ def enqueue_bulk(database: Database, bulk: Bulk, connection: object = None) -> l
         return [JobId(row[0]) for row in rows]
     if not bulk.suits_copy:
         return [JobId(row[0]) for row in database.run_all(bulk.calls)]
-    with translated(), database.sync_spares.connection() as ours:
+    with translated(), database.sync_pool.connection() as ours:
         ids = bulk_store.enqueue(ours, bulk.definition, bulk.payloads, options=bulk.options)
     return list(ids)
 
@@ -194,7 +193,7 @@ async def aenqueue_bulk(database: Database, bulk: Bulk, connection: object = Non
     if not bulk.suits_copy:
         return [JobId(row[0]) for row in await database.arun_all(bulk.calls)]
     with translated():
-        async with (await database.async_spares()).connection() as ours:
+        async with (await database.async_pool()).connection() as ours:
             ids = await bulk_store.aenqueue(
                 ours, bulk.definition, bulk.payloads, options=bulk.options
             )
@@ -248,7 +247,7 @@ async def queue_counts(
 @asynccontextmanager
 async def _reading(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
     with translated():
-        async with (await database.async_spares()).connection() as connection:
+        async with (await database.async_pool()).connection() as connection:
             yield connection
 
 

@@ -2,7 +2,7 @@
 
 import difflib
 
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.errors import LimitNotFound
 from mainspring.domain.limits import Limit, LimitState
 from mainspring.store import limits as store

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.operations import Operation
 from mainspring.domain.types import JobId
 from mainspring.store import operations as store

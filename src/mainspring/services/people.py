@@ -2,17 +2,17 @@
 
 import difflib
 
-from mainspring.db.access import Database
-from mainspring.domain.access import (
+from mainspring.db.database import Database
+from mainspring.domain.access.roles import (
     Caller,
     Role,
     ensure_may_grant,
     ensure_role,
     ensure_tenant_of,
 )
-from mainspring.domain.access_errors import DuplicatePerson, PersonNotFound
+from mainspring.domain.access.tokens import Person, ensure_name
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.tokens import Person, ensure_name
+from mainspring.domain.errors.access import DuplicatePerson, PersonNotFound
 from mainspring.store import people as store
 
 

@@ -13,26 +13,27 @@ from typing import Any
 import orjson
 from psycopg import AsyncConnection
 
-from mainspring.db.access import Database
 from mainspring.db.calls import Call
-from mainspring.db.translate import translated
-from mainspring.domain import templates, timings
+from mainspring.db.database import Database
+from mainspring.db.sql_errors import translated
+from mainspring.domain import templates
 from mainspring.domain.errors import (
     InputError,
     InvalidOption,
     InvalidSchedule,
     ScheduleNotFound,
 )
-from mainspring.domain.schedule_kinds import ensure_kinds
-from mainspring.domain.schedules import (
+from mainspring.domain.schedules import timing
+from mainspring.domain.schedules.fields import ensure_kinds
+from mainspring.domain.schedules.model import (
     FIELD_NAMES,
     ScheduleSpec,
     ScheduleState,
     ensure_spec,
     template_values,
 )
-from mainspring.domain.slots import SlotOutcome, SlotTrigger
-from mainspring.domain.timings import Fire, Timing
+from mainspring.domain.schedules.slots import SlotOutcome, SlotTrigger
+from mainspring.domain.schedules.timing import Fire, Timing
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
 from mainspring.services.jobs import encode_payload
 from mainspring.services.secrets import Owner, key_ring, seal_changes, seal_schedules
@@ -143,7 +144,7 @@ def _plain(value: Any) -> Any:
 
 
 async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
-    if timings.first_slot(spec.timing, datetime.now(UTC)) is None:
+    if timing.first_slot(spec.timing, datetime.now(UTC)) is None:
         raise InvalidSchedule(
             "timing", "leaves no slot from now on; look at ends_at and at the calendar"
         )
@@ -245,7 +246,7 @@ async def backfill(
     """Enqueue the slots of a range that had no job; a dry run only says which they are."""
     state = await get(scope, name)
     _ensure_fillable(state.spec, start, end, limit=limit)
-    due = timings.slots_between(_timing(state), start, end, limit=limit)
+    due = timing.slots_between(_timing(state), start, end, limit=limit)
     claimed = {slot for (slot,) in await scope.run(_claimed(scope, name, due))}
     unclaimed = [slot for slot in due if slot not in claimed]
     if dry_run or not unclaimed:
@@ -342,7 +343,7 @@ def next_fires(state: ScheduleState, count: int, after: datetime | None = None) 
         after = max(datetime.now(UTC), state.spec.paused_until or state.created_at)
     if after.tzinfo is None:
         raise InvalidOption("after", "needs a time zone, such as datetime(..., tzinfo=UTC)")
-    return timings.preview(_timing(state), after, count)
+    return timing.preview(_timing(state), after, count)
 
 
 def following(state: ScheduleState) -> datetime | None:
@@ -371,5 +372,5 @@ async def _missing(scope: Scope, name: str) -> ScheduleNotFound:
 @asynccontextmanager
 async def _reading(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
     with translated():
-        async with (await database.async_spares()).connection() as connection:
+        async with (await database.async_pool()).connection() as connection:
             yield connection

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Iterable, Mapping
 
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.definitions import Handler
 from mainspring.domain.schemas import Schema
-from mainspring.domain.secret_paths import Path, secret_paths
+from mainspring.domain.secrets.paths import Path, secret_paths
 from mainspring.store import definitions as store
 
 _FRESH_SECONDS = 5.0

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mainspring.db.access import Database
 from mainspring.db.calls import Call
+from mainspring.db.database import Database
 from mainspring.domain.errors import InvalidPayload, SettingsError
-from mainspring.domain.keys import Key, read_keys, write_key
-from mainspring.domain.secret_errors import UnreadableSecret
-from mainspring.domain.secret_paths import (
+from mainspring.domain.errors.secrets import UnreadableSecret
+from mainspring.domain.secrets.keys import Key, read_keys, write_key
+from mainspring.domain.secrets.paths import (
     REDACTED,
     SEAL,
     SEALED,

@@ -12,14 +12,14 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from mainspring.db import migrate, pool
-from mainspring.db.access import Database
+from mainspring.db import connect, migrate
+from mainspring.db.connect import display_url, url_problem
+from mainspring.db.database import Database
 from mainspring.db.embedded import programs
-from mainspring.db.pool import display_url, url_problem
 from mainspring.domain import settings as rules
-from mainspring.domain.database_errors import EmbeddedServerMissing
 from mainspring.domain.errors import MainspringError, SettingsError
-from mainspring.domain.secret_paths import REDACTED
+from mainspring.domain.errors.database import EmbeddedServerMissing
+from mainspring.domain.secrets.paths import REDACTED
 from mainspring.domain.settings import Finding, Level, Origin, error, variable, warning
 from mainspring.settings import (
     NAMES,
@@ -123,7 +123,7 @@ async def _ensure_ready(database: Database) -> None:
 
 
 async def _connect(settings: Settings, url: str) -> Any:
-    return await pool.connect(url, name="mainspring check", use_pooler=settings.use_pooler)
+    return await connect.connect(url, name="mainspring check", use_pooler=settings.use_pooler)
 
 
 def _read(flags: dict[str, Any]) -> tuple[Sources, list[Finding]]:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mainspring.db.access import Database
-from mainspring.db.translate import translated
-from mainspring.domain.jobs import Job
+from mainspring.db.database import Database
+from mainspring.db.sql_errors import translated
+from mainspring.domain.jobs.model import Job
 from mainspring.domain.types import JobId
 from mainspring.store import streams as store
 from mainspring.store.streams import Output
@@ -36,7 +36,7 @@ async def _changes(
     database: Database, job_ids: Sequence[JobId], known: Mapping[JobId, str | None]
 ) -> dict[JobId, Watched]:
     with translated():
-        async with (await database.async_spares()).connection() as connection:
+        async with (await database.async_pool()).connection() as connection:
             versions = await store.versions(connection, job_ids)
             changed = [each for each in job_ids if versions.get(each, _ENDED) != known[each]]
             if not changed:

@@ -5,8 +5,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from mainspring.db.access import Database
-from mainspring.domain.jobs import FINAL_STATES
+from mainspring.db.database import Database
+from mainspring.domain.jobs.model import FINAL_STATES
 from mainspring.domain.summaries import Summary
 from mainspring.domain.types import JobState, TenantId
 from mainspring.store import tallies as store

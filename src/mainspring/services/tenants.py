@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.errors import DuplicateTenant, InvalidOption, TenantNotFound
 from mainspring.domain.tenants import (
     TenantState,

@@ -7,23 +7,23 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from mainspring.db import migrate
-from mainspring.db.access import Database
-from mainspring.db.translate import translated
-from mainspring.domain import tokens as rules
-from mainspring.domain.access import (
+from mainspring.db.database import Database
+from mainspring.db.sql_errors import translated
+from mainspring.domain.access import tokens as rules
+from mainspring.domain.access.roles import (
     Caller,
     ensure_may_grant,
     ensure_role,
     ensure_scopes,
     ensure_tenant_of,
 )
-from mainspring.domain.access_errors import (
+from mainspring.domain.access.tokens import Token
+from mainspring.domain.errors.access import (
     DuplicateToken,
     PersonNotFound,
     TokenNotFound,
     Unauthenticated,
 )
-from mainspring.domain.tokens import Token
 from mainspring.store import tokens as store
 
 
@@ -157,7 +157,7 @@ async def log_out(database: Database, text: str) -> None:
 async def ping(database: Database) -> None:
     """Raise unless the database answers, and is at this program's migration."""
     with translated():
-        async with (await database.async_spares()).connection() as connection:
+        async with (await database.async_pool()).connection() as connection:
             await migrate.check(connection)
 
 

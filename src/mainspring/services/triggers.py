@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain import triggers as rules
 from mainspring.domain.errors import (
     DuplicateTrigger,

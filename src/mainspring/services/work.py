@@ -17,17 +17,18 @@ from typing import Any
 import orjson
 from psycopg import AsyncConnection
 
-from mainspring.db.access import Database
-from mainspring.db.translate import translated
-from mainspring.domain.access import Caller
-from mainspring.domain.access_errors import WorkerGone
+from mainspring.db.database import Database
+from mainspring.db.sql_errors import translated
+from mainspring.domain.access.roles import Caller
 from mainspring.domain.errors import InvalidPayload, LeaseLost
+from mainspring.domain.errors.access import WorkerGone
+from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.domain.housekeeping import ensure_leasable
-from mainspring.domain.jobs import Progress, ensure_queue, holds_nul
-from mainspring.domain.outcomes import End, Outcome, Requeue, Trials, clean, of_failure
-from mainspring.domain.redaction import Redactor
-from mainspring.domain.secret_errors import UnreadableSecret
-from mainspring.domain.secret_paths import secrets_in
+from mainspring.domain.jobs.model import Progress
+from mainspring.domain.jobs.options import ensure_queue, holds_nul
+from mainspring.domain.jobs.outcomes import End, Outcome, Requeue, Trials, clean, of_failure
+from mainspring.domain.secrets.paths import secrets_in
+from mainspring.domain.secrets.redaction import Redactor
 from mainspring.domain.types import (
     AttemptStatus,
     JobId,
@@ -284,7 +285,7 @@ class Work:
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[AsyncConnection[Any]]:
         with translated():
-            async with (await self.database.async_spares()).connection() as connection:
+            async with (await self.database.async_pool()).connection() as connection:
                 yield connection
 
     async def _queues(self, connection: AsyncConnection[Any], worker_id: WorkerId) -> list[str]:

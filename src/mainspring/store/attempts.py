@@ -10,7 +10,7 @@ from psycopg import AsyncConnection, Connection
 
 from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.statements import load
-from mainspring.domain.lanes import Lane, Waiting
+from mainspring.domain.claiming.lanes import Lane, Waiting
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
 
 _STATEMENTS = load("attempts")

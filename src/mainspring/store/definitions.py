@@ -11,8 +11,8 @@ from psycopg import AsyncConnection
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
 from mainspring.domain.definitions import Definition, DefinitionState
+from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.limits import Rate
-from mainspring.domain.retry import Backoff
 from mainspring.domain.types import Kind
 
 _STATEMENTS = load("definitions")

@@ -6,8 +6,8 @@ import orjson
 
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
-from mainspring.domain.access import Role
-from mainspring.domain.tokens import Person
+from mainspring.domain.access.roles import Role
+from mainspring.domain.access.tokens import Person
 
 _STATEMENTS = load("people")
 _INSTANTS = ("created_at", "last_seen_at")

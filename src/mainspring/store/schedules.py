@@ -10,9 +10,9 @@ from psycopg.rows import dict_row
 
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
-from mainspring.domain.cron import DstFold, DstGap
-from mainspring.domain.schedules import FIELD_NAMES, ScheduleSpec, ScheduleState
-from mainspring.domain.slots import CatchUp, Overlap
+from mainspring.domain.schedules.cron import DstFold, DstGap
+from mainspring.domain.schedules.model import FIELD_NAMES, ScheduleSpec, ScheduleState
+from mainspring.domain.schedules.slots import CatchUp, Overlap
 from mainspring.domain.types import TenantId
 
 _STATEMENTS = load("schedules")

@@ -7,7 +7,7 @@ import orjson
 
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
-from mainspring.domain.secret_paths import Path
+from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import JobId, TenantId
 
 _STATEMENTS = load("secrets")

@@ -11,9 +11,9 @@ from psycopg.rows import dict_row
 
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
-from mainspring.domain.slots import SlotOutcome, SlotTrigger
+from mainspring.domain.schedules.slots import SlotOutcome, SlotTrigger
 from mainspring.domain.types import JobId, TenantId
-from mainspring.store.clocks import DueSchedule, due_schedule
+from mainspring.store.due_schedules import DueSchedule, due_schedule
 
 _STATEMENTS = load("slots")
 _BATCH = 5000

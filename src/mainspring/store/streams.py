@@ -8,7 +8,7 @@ from psycopg.rows import dict_row
 
 from mainspring.db.arrays import IntegerArray
 from mainspring.db.statements import load
-from mainspring.domain.jobs import Job
+from mainspring.domain.jobs.model import Job
 from mainspring.domain.types import JobId
 from mainspring.store.jobs import read_job
 

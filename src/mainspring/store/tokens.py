@@ -9,8 +9,8 @@ from psycopg import AsyncConnection
 
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
-from mainspring.domain.access import Caller, Role
-from mainspring.domain.tokens import Token, TokenState
+from mainspring.domain.access.roles import Caller, Role
+from mainspring.domain.access.tokens import Token, TokenState
 from mainspring.domain.types import TenantId
 
 _STATEMENTS = load("tokens")

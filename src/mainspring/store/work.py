@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from psycopg import AsyncConnection
 
 from mainspring.db.statements import load
-from mainspring.domain.retry import Backoff
-from mainspring.domain.secret_paths import Path
+from mainspring.domain.jobs.backoff import Backoff
+from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
 from mainspring.store.secrets import read_paths

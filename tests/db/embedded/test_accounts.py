@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mainspring.db import embedded
-from mainspring.domain.database_errors import EmbeddedServerError
+from mainspring.domain.errors.database import EmbeddedServerError
 from tests.db.embedded.processes import ACQUIRE, AS_ROOT, needs_root, run_as_ordinary_user
 
 

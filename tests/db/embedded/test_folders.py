@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from mainspring.db import embedded
-from mainspring.domain.database_errors import EmbeddedServerError
+from mainspring.domain.errors.database import EmbeddedServerError
 from tests.db.embedded.folders import renamed, socket_dir
 from tests.db.embedded.processes import AS_ROOT, needs_root, run_as_ordinary_user
 

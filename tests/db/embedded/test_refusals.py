@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mainspring.db import embedded
-from mainspring.domain.database_errors import EmbeddedServerError, EmbeddedServerMissing
+from mainspring.domain.errors.database import EmbeddedServerError, EmbeddedServerMissing
 from tests.db.embedded.folders import make_cluster, owner_of
 from tests.db.embedded.processes import ACQUIRE, answers, needs_root, run_as_ordinary_user
 

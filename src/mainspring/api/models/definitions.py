@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from mainspring.api.models.jobs import Priority, Tags
-from mainspring.api.models.parts import (
+from mainspring.api.models.base import (
     Answer,
     Body,
     DurationIn,
@@ -16,9 +15,10 @@ from mainspring.api.models.parts import (
     Object,
     Text,
 )
+from mainspring.api.models.jobs import Priority, Tags
 from mainspring.domain.definitions import DefinitionState
+from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.limits import LimitState
-from mainspring.domain.retry import Backoff
 from mainspring.domain.types import Kind
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]

@@ -5,8 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mainspring.api.models.jobs import Priority
-from mainspring.api.models.parts import (
+from mainspring.api.models.base import (
     Answer,
     Body,
     DurationIn,
@@ -16,6 +15,7 @@ from mainspring.api.models.parts import (
     Object,
     Text,
 )
+from mainspring.api.models.jobs import Priority
 from mainspring.domain.events import Dispatch, DispatchOutcome, Event
 from mainspring.domain.triggers import TriggerState, UnknownPaths
 

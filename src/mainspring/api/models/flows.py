@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mainspring.api.models.base import Answer, Body, IdIn, IdOut, Name, Object
 from mainspring.api.models.jobs import JobOptions
-from mainspring.api.models.parts import Answer, Body, IdIn, IdOut, Name, Object
 from mainspring.domain.approvals import Approval, Vote
 from mainspring.domain.flows import FlowJob, FlowState, FlowSummary
 from mainspring.domain.types import JobState, WaitsFor

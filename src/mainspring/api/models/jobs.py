@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from mainspring.api.models.parts import (
+from mainspring.api.models.base import (
     Answer,
     Body,
     DurationIn,
@@ -17,7 +17,7 @@ from mainspring.api.models.parts import (
     Object,
     Text,
 )
-from mainspring.domain.jobs import Attempt, Job
+from mainspring.domain.jobs.model import Attempt, Job
 from mainspring.domain.summaries import Summary
 from mainspring.domain.types import AttemptStatus, JobSource, JobState, WaitsFor
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mainspring.api.models.parts import Answer, Body, IdOut, InstantIn, LongText, Text
-from mainspring.domain.jobs import JobFilter
+from mainspring.api.models.base import Answer, Body, IdOut, InstantIn, LongText, Text
+from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.operations import BulkAction
 from mainspring.domain.types import JobSource, JobState
 

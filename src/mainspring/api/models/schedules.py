@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from mainspring.api.models.jobs import Priority
-from mainspring.api.models.parts import (
+from mainspring.api.models.base import (
     Answer,
     Body,
     DurationIn,
@@ -19,10 +18,11 @@ from mainspring.api.models.parts import (
     Object,
     Text,
 )
-from mainspring.domain.cron import DstFold, DstGap
-from mainspring.domain.schedules import ScheduleSpec, ScheduleState
-from mainspring.domain.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
-from mainspring.domain.timings import Fire
+from mainspring.api.models.jobs import Priority
+from mainspring.domain.schedules.cron import DstFold, DstGap
+from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
+from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
+from mainspring.domain.schedules.timing import Fire
 from mainspring.services.schedules import Triggered, following
 from mainspring.store.slots import Slot
 

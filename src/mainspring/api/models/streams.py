@@ -1,7 +1,7 @@
 """What streams tell."""
 
+from mainspring.api.models.base import Answer
 from mainspring.api.models.jobs import JobModel
-from mainspring.api.models.parts import Answer
 
 
 class OutputModel(Answer):

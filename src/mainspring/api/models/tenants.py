@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from mainspring.api.models.parts import Answer, Body, DurationIn, IdOut, Name, Object, Text
-from mainspring.domain.access import Role
+from mainspring.api.models.base import Answer, Body, DurationIn, IdOut, Name, Object, Text
+from mainspring.domain.access.roles import Role
+from mainspring.domain.access.tokens import Person, Token, TokenState
 from mainspring.domain.audit import AuditEntry
 from mainspring.domain.tenants import TenantState
-from mainspring.domain.tokens import Person, Token, TokenState
 
 
 class TenantModel(Answer):

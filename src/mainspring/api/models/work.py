@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from mainspring.api.models.parts import (
+from mainspring.api.models.base import (
     Answer,
     Body,
     DurationIn,

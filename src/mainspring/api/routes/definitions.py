@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Response
 
-from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, reading, writing
+from mainspring.api.auth import Desk, reading, writing
 from mainspring.api.errors import Refused
+from mainspring.api.models.base import Page
 from mainspring.api.models.definitions import (
     DefinitionFields,
     DefinitionModel,
@@ -17,10 +17,10 @@ from mainspring.api.models.definitions import (
     LimitModel,
     NewDefinition,
 )
-from mainspring.api.models.parts import Page
-from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import nothing, page, read_cursor, reply, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain import limits as limit_rules
 from mainspring.domain.definitions import DefinitionState
 from mainspring.domain.errors import UnknownDefinition

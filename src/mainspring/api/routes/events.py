@@ -5,8 +5,8 @@ from typing import Annotated
 import orjson
 from fastapi import APIRouter, Body, Depends, Query, Response
 
-from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, reading, writing
+from mainspring.api.auth import Desk, reading, writing
+from mainspring.api.models.base import IdIn, Page
 from mainspring.api.models.events import (
     EmittedModel,
     EventModel,
@@ -18,8 +18,8 @@ from mainspring.api.models.events import (
     TriggerFields,
     TriggerModel,
 )
-from mainspring.api.models.parts import IdIn, Page
-from mainspring.api.replies import nothing, page, place, read_cursor, read_place, reply, tagged
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import nothing, page, place, read_cursor, read_place, reply, tagged
 from mainspring.api.routes.parameters import (
     After,
     Cursor,
@@ -29,7 +29,7 @@ from mainspring.api.routes.parameters import (
     Number,
     once,
 )
-from mainspring.db.access import Database
+from mainspring.db.database import Database
 from mainspring.domain.errors import InvalidTrigger
 from mainspring.domain.triggers import TriggerState
 from mainspring.domain.types import EventId

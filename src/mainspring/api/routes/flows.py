@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Response
 
-from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, reading, writing
+from mainspring.api.auth import Desk, reading, writing
 from mainspring.api.errors import Refused
+from mainspring.api.models.base import IdIn, Page
 from mainspring.api.models.flows import (
     ApprovalModel,
     CountModel,
@@ -20,14 +20,14 @@ from mainspring.api.models.flows import (
     StartedModel,
 )
 from mainspring.api.models.jobs import Reason
-from mainspring.api.models.parts import IdIn, Page
-from mainspring.api.replies import page, read_cursor, reply
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number, once
-from mainspring.db.access import Database
-from mainspring.domain.access import Role
+from mainspring.db.database import Database
+from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import FlowNotFound, InvalidFlow
 from mainspring.domain.flows import Step
-from mainspring.domain.jobs import EnqueueOptions
+from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId
 from mainspring.services import approvals, flows
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Response
 
-from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, reading, writing
+from mainspring.api.auth import Desk, reading, writing
 from mainspring.api.errors import Refused
+from mainspring.api.models.base import InstantIn, Page, Text
 from mainspring.api.models.jobs import (
     AttemptModel,
     Attempts,
@@ -26,13 +26,14 @@ from mainspring.api.models.jobs import (
     StateModel,
     SummaryModel,
 )
-from mainspring.api.models.parts import InstantIn, Page, Text
-from mainspring.api.replies import nothing, page, read_cursor, reply
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import nothing, page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number
-from mainspring.domain.access import Role
-from mainspring.domain.access_errors import Forbidden
+from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import JobNotFound
-from mainspring.domain.jobs import EnqueueOptions, JobFilter
+from mainspring.domain.errors.access import Forbidden
+from mainspring.domain.jobs.filters import JobFilter
+from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId, JobSource, JobState
 from mainspring.services import approvals, jobs
 from mainspring.services.secrets import seal_edit

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from mainspring import telemetry
-from mainspring.api.desks import Reception
+from mainspring.api.auth import Reception
 from mainspring.api.errors import Refused
 from mainspring.api.oidc import Key, LoginFailed, Provider
 from mainspring.api.pages import address_of, is_secure, keep_session, root_of, show
-from mainspring.domain import tokens as token_rules
-from mainspring.domain.access_errors import PersonNotFound
+from mainspring.domain.access import tokens as token_rules
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.errors.access import PersonNotFound
 from mainspring.services import tokens
 
 router = APIRouter(include_in_schema=False)

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Response
 
-from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, writing
+from mainspring.api.auth import Desk, writing
 from mainspring.api.models.operations import Bulk, BulkModel
-from mainspring.api.replies import JSON
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import JSON
 from mainspring.api.routes.jobs import own_jobs
 from mainspring.api.routes.parameters import IdempotencyKey, once
-from mainspring.db.access import Database
-from mainspring.domain.jobs import JobFilter
+from mainspring.db.database import Database
+from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.operations import BulkAction, Operation, ensure_sensible
 from mainspring.services import operations
 

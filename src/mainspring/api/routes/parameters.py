@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator
 
-from mainspring.api.desks import Desk
-from mainspring.api.guards import read_name
-from mainspring.api.models.parts import IdIn, Name
-from mainspring.api.replies import JSON
-from mainspring.db.access import Database
-from mainspring.services import edits
-from mainspring.store.edits import Reply
+from mainspring.api.auth import Desk
+from mainspring.api.middleware import read_name
+from mainspring.api.models.base import IdIn, Name
+from mainspring.api.responses import JSON
+from mainspring.db.database import Database
+from mainspring.services import idempotency
+from mainspring.store.idempotency import Reply
 
 Number = Annotated[IdIn, Path(description="Its id.")]
 Named = Annotated[Name, AfterValidator(read_name), Path(description="Its name.")]
@@ -44,13 +44,13 @@ async def once(
         if key is None:
             return await create(held)
         digest = await _digest(desk)
-        earlier = await edits.earlier_reply(held, desk.tenant_id, key, digest=digest)
+        earlier = await idempotency.earlier_reply(held, desk.tenant_id, key, digest=digest)
         if earlier is not None:
             headers = {"Idempotency-Replayed": "true"}
             return Response(earlier.body, earlier.status, headers, JSON)
         made = await create(held)
         reply = Reply(made.status_code, bytes(made.body))
-        await edits.keep_reply(held, desk.tenant_id, key, digest=digest, reply=reply)
+        await idempotency.keep_reply(held, desk.tenant_id, key, digest=digest, reply=reply)
         return made
 
 

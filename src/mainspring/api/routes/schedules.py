@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Response
 
-from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, reading, writing
-from mainspring.api.models.parts import InstantIn, Page
+from mainspring.api.auth import Desk, reading, writing
+from mainspring.api.models.base import InstantIn, Page
 from mainspring.api.models.schedules import (
     Disabling,
     FilledModel,
@@ -24,13 +23,14 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
     spec_facts,
 )
-from mainspring.api.replies import nothing, page, place, read_cursor, read_place, reply, tagged
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import nothing, page, place, read_cursor, read_place, reply, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
-from mainspring.db.access import Database
-from mainspring.domain.access import Role
-from mainspring.domain.access_errors import Forbidden
-from mainspring.domain.schedules import ScheduleState
-from mainspring.domain.slots import SlotOutcome
+from mainspring.db.database import Database
+from mainspring.domain.access.roles import Role
+from mainspring.domain.errors.access import Forbidden
+from mainspring.domain.schedules.model import ScheduleState
+from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.services import definitions, schedules
 from mainspring.services.schedules import Scope
 

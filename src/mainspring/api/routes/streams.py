@@ -6,16 +6,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 
-from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, reading
+from mainspring.api.auth import Desk, reading
+from mainspring.api.models.base import Page
 from mainspring.api.models.jobs import JobModel, SummaryModel
-from mainspring.api.models.parts import Page
 from mainspring.api.models.streams import OutputModel, WatchedModel
-from mainspring.api.replies import page
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import page
 from mainspring.api.routes.jobs import Filters, own
 from mainspring.api.routes.parameters import Number
 from mainspring.api.streams import Topic, follow, stream
-from mainspring.domain.access_errors import Unauthenticated
+from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import JobId
 from mainspring.services import jobs
 from mainspring.services.streams import Watched

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
-from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, known, reading, writing
-from mainspring.api.models.parts import Page, Text
+from mainspring.api.auth import Desk, known, reading, writing
+from mainspring.api.models.base import Page, Text
 from mainspring.api.models.tenants import (
     AuditModel,
     CallerModel,
@@ -26,10 +25,11 @@ from mainspring.api.models.tenants import (
     Workers,
 )
 from mainspring.api.pages import address_of
-from mainspring.api.replies import nothing, page, read_cursor, reply, tagged
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import nothing, page, read_cursor, reply, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
-from mainspring.db.access import Database
-from mainspring.domain.access import Role, ensure_may_grant
+from mainspring.db.database import Database
+from mainspring.domain.access.roles import Role, ensure_may_grant
 from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.tenants import TenantState
 from mainspring.services import audit, people, tenants, tokens

@@ -5,10 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Path, Response
 
-from mainspring.api.bodies import JsonRoute
-from mainspring.api.desks import Desk, writing
+from mainspring.api.auth import Desk, writing
+from mainspring.api.models.base import IdIn
 from mainspring.api.models.jobs import StateModel
-from mainspring.api.models.parts import IdIn
 from mainspring.api.models.work import (
     CancelReport,
     CheckpointReport,
@@ -24,8 +23,9 @@ from mainspring.api.models.work import (
     SuccessReport,
     WorkModel,
 )
-from mainspring.api.replies import nothing, reply
-from mainspring.domain.jobs import Progress
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import nothing, reply
+from mainspring.domain.jobs.model import Progress
 from mainspring.domain.types import Fence, JobId, JobState, WorkerId
 from mainspring.services.work import Work
 from mainspring.store.work import Lease

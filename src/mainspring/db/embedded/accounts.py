@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mainspring.domain.database_errors import EmbeddedServerError
+from mainspring.domain.errors.database import EmbeddedServerError
 
 if sys.platform != "win32":
     import pwd

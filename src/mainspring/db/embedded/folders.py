@@ -17,7 +17,7 @@ from mainspring.db.embedded.accounts import (
     is_passable,
     server_account,
 )
-from mainspring.domain.database_errors import EmbeddedServerError
+from mainspring.domain.errors.database import EmbeddedServerError
 
 ADVICE = "choose another --data-dir or give a database URL"
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from psycopg import pq
 
 from mainspring.db.embedded.folders import Home
-from mainspring.domain.database_errors import EmbeddedServerError
+from mainspring.domain.errors.database import EmbeddedServerError
 
 PORT = 5432
 PATIENCE_SECONDS = 300  # replaying max_wal_size after a crash can take minutes

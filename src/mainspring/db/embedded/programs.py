@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mainspring.db.embedded.accounts import barrier
 from mainspring.db.embedded.folders import Home, made_whole, open_private, remove_all
-from mainspring.domain.database_errors import EmbeddedServerError, EmbeddedServerMissing
+from mainspring.domain.errors.database import EmbeddedServerError, EmbeddedServerMissing
 
 MAJOR_VERSION = "18"
 

@@ -16,7 +16,7 @@ from mainspring.db.embedded.accounts import barrier
 from mainspring.db.embedded.folders import ADVICE, Home, made_whole, make_private, remove_all
 from mainspring.db.embedded.postmasters import PATIENCE_SECONDS, POLL_SECONDS, PORT, Postmaster
 from mainspring.db.embedded.programs import MAJOR_VERSION, run
-from mainspring.domain.database_errors import EmbeddedServerError
+from mainspring.domain.errors.database import EmbeddedServerError
 
 DATABASE = "mainspring"
 SETTINGS = (

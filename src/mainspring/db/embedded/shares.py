@@ -14,7 +14,7 @@ import psycopg
 from mainspring.db.embedded.folders import ADVICE, Home, default_data_dir, open_home, open_private
 from mainspring.db.embedded.programs import installation
 from mainspring.db.embedded.servers import DATABASE, serve, stop
-from mainspring.domain.database_errors import EmbeddedServerError
+from mainspring.domain.errors.database import EmbeddedServerError
 
 if sys.platform != "win32":
     import fcntl

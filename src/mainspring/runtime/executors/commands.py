@@ -18,12 +18,11 @@ from typing import Any, Protocol
 from mainspring.domain.commands import Command, read_command
 from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import InvalidPayload
-from mainspring.domain.jobs import Fail
-from mainspring.domain.outcomes import AttemptFailed
-from mainspring.runtime import descendants
-from mainspring.runtime.held import HeldJob
-from mainspring.runtime.leases import is_gone, process_identity
-from mainspring.runtime.printed import Printed
+from mainspring.domain.jobs.outcomes import AttemptFailed, Fail
+from mainspring.runtime.executors import orphans
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.lease import is_gone, process_identity
+from mainspring.runtime.worker.output import Printed
 
 _CHUNK = 64 * 1024
 _MOST_CHUNKS = 64
@@ -33,7 +32,7 @@ _LAST_WORDS_SECONDS = 1.0
 class Facilities(Protocol):
     """What the worker offers."""
 
-    def end_printed(self, job: HeldJob) -> None:
+    def end_printed(self, job: ClaimedJob) -> None:
         """Have what was printed stored before anything else is reported of the job."""
 
 
@@ -57,12 +56,12 @@ class CommandExecutor:
         self._identity = process_identity()
         # Numbers of jobs are those of a database, and a host may serve several.
         self._token = uuid.uuid4().hex
-        descendants.adopt_orphans()
-        descendants.end_left_over(
-            {worker for worker in descendants.workers_of_commands() if is_gone(worker)}
+        orphans.adopt_orphans()
+        orphans.end_left_over(
+            {worker for worker in orphans.workers_of_commands() if is_gone(worker)}
         )
 
-    async def run(self, job: HeldJob, definition: Definition) -> Any:
+    async def run(self, job: ClaimedJob, definition: Definition) -> Any:
         command = self._command(definition)
         try:
             arguments = command.template.arguments(job.payload())
@@ -90,7 +89,7 @@ class CommandExecutor:
         return known[1]
 
     def _spawn(
-        self, job: HeldJob, command: Command, arguments: list[str]
+        self, job: ClaimedJob, command: Command, arguments: list[str]
     ) -> "subprocess.Popen[bytes]":
         self._ensure_allowed(command.executable)
         try:
@@ -115,7 +114,7 @@ class CommandExecutor:
         if not any(path.is_relative_to(directory) for directory in self._directories):
             raise AttemptFailed(f"{executable} is not in a command directory of this worker")
 
-    def _environment(self, job: HeldJob, command: Command) -> dict[str, str]:
+    def _environment(self, job: ClaimedJob, command: Command) -> dict[str, str]:
         if refused := set(command.environment) - self._variables:
             raise AttemptFailed(
                 f"the variable {min(refused)} is not among those a command may have "
@@ -127,8 +126,8 @@ class CommandExecutor:
             "MAINSPRING_JOB_ID": str(job.id),
             "MAINSPRING_TENANT_ID": job.tenant_id,
             "MAINSPRING_ATTEMPT": str(job.attempt),
-            descendants.ATTEMPT: self._attempt_id(job),
-            descendants.WORKER: self._identity,
+            orphans.ATTEMPT: self._attempt_id(job),
+            orphans.WORKER: self._identity,
         }
 
     async def _attend(self, process: "subprocess.Popen[bytes]", printed: Printed) -> int:
@@ -143,7 +142,7 @@ class CommandExecutor:
             code = await self._stop(process)
             raise
         finally:
-            descendants.end_group(process.pid, signal.SIGKILL)
+            orphans.end_group(process.pid, signal.SIGKILL)
             printed.ended(process.wait())
             if not all(reader.finish() for reader in readers):
                 # Who left the session may hold the pipes open for ever.
@@ -153,26 +152,26 @@ class CommandExecutor:
         return code
 
     async def _stop(self, process: "subprocess.Popen[bytes]") -> int:
-        descendants.end_group(process.pid, signal.SIGTERM)
+        orphans.end_group(process.pid, signal.SIGTERM)
         try:
             async with asyncio.timeout(self._grace):
                 return await _ended(process)
         except (TimeoutError, asyncio.CancelledError):
-            descendants.end_group(process.pid, signal.SIGKILL)
+            orphans.end_group(process.pid, signal.SIGKILL)
             return process.wait()  # It cannot refuse, so this is over at once.
 
-    def _attempt_id(self, job: HeldJob) -> str:
+    def _attempt_id(self, job: ClaimedJob) -> str:
         return f"{self._token}-{job.id}-{job.fence}"
 
-    def _end_rest(self, job: HeldJob, process: "subprocess.Popen[bytes]") -> None:
+    def _end_rest(self, job: ClaimedJob, process: "subprocess.Popen[bytes]") -> None:
         """Kill what has left the session; it may still be making more. To look at all processes
         takes longer than a small command, so only where there is someone we did not start."""
-        if job.stop is not None or descendants.children() - self._pids:
+        if job.stop is not None or orphans.children() - self._pids:
             deadline = time.monotonic() + _LAST_WORDS_SECONDS
             attempt_id = self._attempt_id(job)
-            while descendants.end_strays(attempt_id) and time.monotonic() < deadline:
+            while orphans.end_strays(attempt_id) and time.monotonic() < deadline:
                 pass
-            descendants.reap()
+            orphans.reap()
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()

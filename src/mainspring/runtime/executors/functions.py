@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import psycopg
 
 from mainspring.domain.definitions import Definition
-from mainspring.domain.outcomes import AttemptFailed
+from mainspring.domain.jobs.outcomes import AttemptFailed
 from mainspring.domain.sql_functions import read_answer
-from mainspring.runtime.held import HeldJob
-from mainspring.runtime.printed import Printed
-from mainspring.runtime.transactions import AsyncSource, JobTransaction
-from mainspring.store import functions
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.output import Printed
+from mainspring.runtime.worker.transactions import AsyncSource, JobTransaction
+from mainspring.store import sql_functions
 
 # The worker cancels at the timeout; this is for a worker that cannot.
 _SERVER_GRACE = timedelta(seconds=5)
@@ -28,7 +28,7 @@ class Facilities(Protocol):
     @property
     def async_source(self) -> AsyncSource: ...
 
-    async def store_printed(self, job: HeldJob) -> None: ...
+    async def store_printed(self, job: ClaimedJob) -> None: ...
 
 
 class FunctionExecutor:
@@ -37,7 +37,7 @@ class FunctionExecutor:
     def __init__(self, facilities: Facilities) -> None:
         self._facilities = facilities
 
-    async def run(self, job: HeldJob, definition: Definition) -> dict[str, Any]:
+    async def run(self, job: ClaimedJob, definition: Definition) -> dict[str, Any]:
         printed = job.printed = Printed(job.redactor)
         job.transaction = transaction = JobTransaction(
             job.report, job.worker_id, async_source=self._facilities.async_source
@@ -58,7 +58,7 @@ class FunctionExecutor:
             raise
 
     async def _call(
-        self, job: HeldJob, definition: Definition, transaction: JobTransaction
+        self, job: ClaimedJob, definition: Definition, transaction: JobTransaction
     ) -> object:
         printed = job.printed
 
@@ -68,7 +68,7 @@ class FunctionExecutor:
         async with transaction as connection:
             connection.add_notice_handler(note)
             try:
-                return await functions.call(
+                return await sql_functions.call(
                     connection,
                     definition.spec["function"],
                     role=definition.spec["role"],

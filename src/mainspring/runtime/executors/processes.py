@@ -26,15 +26,15 @@ from typing import Any
 from psycopg import Connection
 
 from mainspring import telemetry
-from mainspring.db import pool
+from mainspring.db import connect
 from mainspring.domain.errors import InputError
-from mainspring.domain.outcomes import Succeed, of_answer
-from mainspring.domain.redaction import Redactor
+from mainspring.domain.jobs.outcomes import Succeed, of_answer
+from mainspring.domain.secrets.redaction import Redactor
 from mainspring.domain.types import ExecutionMode
-from mainspring.runtime.context import Context, JobCanceled
-from mainspring.runtime.held import HeldJob
-from mainspring.runtime.results import UnstorableResult, encode_result
-from mainspring.runtime.transactions import AsyncSource
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.context import Context, JobCanceled
+from mainspring.runtime.worker.results import UnstorableResult, encode_result
+from mainspring.runtime.worker.transactions import AsyncSource
 
 _SPAWN = multiprocessing.get_context("spawn")
 
@@ -78,12 +78,12 @@ class ProcessExecutor:
 
     async def run(
         self,
-        job: HeldJob,
+        job: ClaimedJob,
         function: Callable[..., Any],
         *,
         wants_context: bool,
-        on_progress: Callable[[HeldJob, bytes], None],
-        on_begin: Callable[[HeldJob], None],
+        on_progress: Callable[[ClaimedJob, bytes], None],
+        on_begin: Callable[[ClaimedJob], None],
     ) -> Any:
         """Run the function in a child; cancelling this kills the child."""
         async with self._places:
@@ -188,7 +188,7 @@ def _unwrap(message: tuple[Any, ...]) -> Any:
             raise ChildDied(f"the process of the job answered {message[0]!r}")
 
 
-def _row_of(job: HeldJob) -> tuple[Any, ...]:
+def _row_of(job: ClaimedJob) -> tuple[Any, ...]:
     return (
         job.id,
         job.fence,
@@ -229,7 +229,7 @@ def _serve(pipe: Pipe) -> None:
 
 
 def _answer(call: ChildCall, pipe: Pipe) -> tuple[Any, ...]:
-    job = HeldJob(call.row, call.worker_id, 0.0)  # type: ignore[arg-type]
+    job = ClaimedJob(call.row, call.worker_id, 0.0)  # type: ignore[arg-type]
     job.redactor = call.redactor
     try:
         result = _call_handler(call, job, pipe)
@@ -248,7 +248,7 @@ def _answer(call: ChildCall, pipe: Pipe) -> tuple[Any, ...]:
     return ("done", result, False)
 
 
-def _call_handler(call: ChildCall, job: HeldJob, pipe: Pipe) -> Any:
+def _call_handler(call: ChildCall, job: ClaimedJob, pipe: Pipe) -> Any:
     target: Any = importlib.import_module(call.module)
     for part in call.name.split("."):
         target = getattr(target, part)
@@ -281,9 +281,9 @@ class _ChildFacilities:
         )
 
     def connection(self) -> AbstractContextManager[Connection[Any]]:
-        return pool.connect_sync(self._url)
+        return connect.connect_sync(self._url)
 
-    def note_progress(self, job: HeldJob, progress: bytes) -> None:
+    def note_progress(self, job: ClaimedJob, progress: bytes) -> None:
         self._pipe.send(("progress", progress))
 
 

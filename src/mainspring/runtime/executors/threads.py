@@ -8,8 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mainspring.runtime.context import JobCanceled
-from mainspring.runtime.held import HeldJob
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.context import JobCanceled
 
 
 class ThreadExecutor:
@@ -19,7 +19,7 @@ class ThreadExecutor:
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="mainspring-job")
         self.abandoned = 0
 
-    async def run(self, job: HeldJob, call: Callable[[], Any]) -> Any:
+    async def run(self, job: ClaimedJob, call: Callable[[], Any]) -> Any:
         """Run the call in a thread. Cancelling this does not stop the thread; interrupt does."""
         flight = _Flight(contextvars.copy_context(), call)
         job.interrupt = flight.interrupt

@@ -1,0 +1,255 @@
+"""Where a request is received: who asks, for which tenant, and with which way to the database.
+
+Whom a token stands for is remembered for a few seconds. Whether it still lets anyone in is asked
+in every transaction, by the database, so a token that was revoked is refused at once.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from fastapi import Query, Request
+
+from mainspring.api.errors import Refused
+from mainspring.api.models.base import Name
+from mainspring.api.oidc import Provider
+from mainspring.api.responses import tag_of
+from mainspring.api.streams import Hub
+from mainspring.db.database import Database
+from mainspring.db.tenant_sessions import Acting
+from mainspring.domain.access import tokens as token_rules
+from mainspring.domain.access.roles import READ, WRITE, Caller, Role, ensure_allowed
+from mainspring.domain.errors import InvalidOption, TenantNotFound
+from mainspring.domain.errors.access import Unauthenticated
+from mainspring.domain.types import DEFAULT_TENANT, TenantId
+from mainspring.services import housekeeping, idempotency, tenants, tokens
+from mainspring.services.enqueueing import Submissions
+from mainspring.services.summaries import SummaryBook
+from mainspring.settings import Settings
+from mainspring.store import tokens as token_store
+
+SESSION_COOKIE = "mainspring_session"
+EVERYWHERE = "*"
+_FRESH_SECONDS = 5.0
+_MOST_REMEMBERED = 10_000
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Reception:
+    """What all requests of a server share."""
+
+    def __init__(self, database: Database, hub: Hub) -> None:
+        self.database = database
+        self.hub = hub
+        self.submissions = Submissions()
+        self.summaries = SummaryBook()
+        self.provider = Provider(database.settings) if database.settings.oidc_issuer else None
+        self._known: dict[bytes, tuple[float, Caller]] = {}
+        self._tenants: set[str] = {DEFAULT_TENANT}
+        self._opening = asyncio.Lock()
+        self._is_open = self._is_furnished = False
+
+    @property
+    def settings(self) -> Settings:
+        return self.database.settings
+
+    async def caller_of(self, text: str, digest: bytes) -> Caller:
+        if not self._is_open:
+            await self._open()
+        since, caller = self._known.get(digest, (0.0, None))
+        if caller is None or time.monotonic() - since > _FRESH_SECONDS:
+            self._known.pop(digest, None)
+            caller = await tokens.authenticate(self.database, text)
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            self._known[digest] = (time.monotonic(), caller)
+        return caller
+
+    async def ensure_tenant(self, tenant_id: str) -> None:
+        """Raise TenantNotFound for a tenant that nobody has made; none is ever removed."""
+        if tenant_id not in self._tenants:
+            await tenants.ensure_known(self.database, tenant_id)
+            self._tenants.add(tenant_id)
+
+    async def install(self) -> None:
+        """Make sure of the definitions that come with Mainspring, once: no worker may have
+        started yet."""
+        async with self._opening:
+            if not self._is_furnished:
+                await housekeeping.install(self.database, with_schedules=False)
+                self._is_furnished = True
+
+    async def _open(self) -> None:
+        """Make sure of the role that requests run as, once."""
+        async with self._opening:
+            if not self._is_open:
+                await tokens.open_to_app(self.database)
+                self._is_open = True
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One request that was let in: who asks, for which tenant, and what may be used for it."""
+
+    reception: Reception
+    caller: Caller
+    listed_tenant: TenantId | None
+    """The tenant that lists are of; None for an operator who asked for all of them."""
+    database: Acting
+    request: Request
+    token: str
+
+    @property
+    def settings(self) -> Settings:
+        return self.reception.settings
+
+    @property
+    def tenant_id(self) -> TenantId:
+        """The one tenant that is meant."""
+        if self.listed_tenant is None:
+            raise InvalidOption("tenant", f"can be {EVERYWHERE} for lists alone; name one tenant")
+        return self.listed_tenant
+
+    @property
+    def own_tenant(self) -> TenantId | None:
+        """The tenant that people and the like are looked for in; None for an operator who asked for
+        none."""
+        if self.caller.tenant_id is None and "tenant" not in self.request.query_params:
+            return None
+        return self.listed_tenant
+
+    def tenant_for(self, role: Role) -> TenantId | None:
+        """The tenant of someone new. An operator has none, so who names one is told so."""
+        if role is not Role.OPERATOR:
+            return self.tenant_id
+        return self.own_tenant if self.caller.tenant_id is None else None
+
+    @property
+    def creator(self) -> str | None:
+        """Whose jobs alone are meant, for a member."""
+        return self.caller.actor if self.caller.role is Role.MEMBER else None
+
+    @property
+    def digest(self) -> bytes:
+        """By which the database knows the caller's token."""
+        return token_rules.digest(self.token)
+
+    async def still_welcome(self) -> None:
+        """Raise Unauthenticated once the token lets nobody in any more."""
+        await self.reception.caller_of(self.token, self.digest)
+
+    @asynccontextmanager
+    async def editing(self, noun: str, name: str) -> AsyncIterator[Database]:
+        """One transaction, in which nobody else edits the same thing through the API."""
+        async with self.database.held() as held:
+            await idempotency.lock(held, noun, tenant_id=self.tenant_id, name=name)
+            yield held
+
+    def ensure_unchanged(self, facts: object) -> None:
+        """Refuse a change by someone who has seen another state than the present one."""
+        asked = self.request.headers.get("if-match")
+        if asked is None or asked.strip() == "*":
+            return
+        known = {each.strip().removeprefix("W/") for each in asked.split(",")}
+        if tag_of(facts) not in known:
+            raise Refused(
+                HTTPStatus.PRECONDITION_FAILED,
+                "precondition_failed",
+                "someone has changed it since you looked; get it again, and try once more",
+            )
+
+
+class Needs:
+    """A dependency: lets in who may do this, and refuses everyone else. Without a noun, everyone
+    with a token that is good."""
+
+    def __init__(self, noun: str | None, verb: str) -> None:
+        self.noun, self.verb = noun, verb
+
+    async def __call__(
+        self,
+        request: Request,
+        tenant: Annotated[
+            Name | None,
+            Query(
+                description="Whose; an operator chooses, and may list with * what all have; for "
+                "everyone else it is their own.",
+            ),
+        ] = None,
+    ) -> Desk:
+        reception: Reception = request.app.state.reception
+        text, is_session = _shown(request)
+        digest = token_rules.digest(text)
+        caller = await reception.caller_of(text, digest)
+        if is_session:
+            ensure_same_origin(request)
+        if self.noun is not None:
+            ensure_allowed(caller, self.noun, self.verb)
+        listed = _tenant(caller, tenant)
+        if listed is not None and caller.tenant_id is None:
+            await reception.ensure_tenant(listed)
+        database = Acting(reception.database, token_store.enter(digest))
+        return Desk(reception, caller, listed, database, request, text)
+
+
+def _tenant(caller: Caller, asked: str | None) -> TenantId | None:
+    if caller.tenant_id is None:
+        if asked == EVERYWHERE:
+            return None
+        return TenantId(asked) if asked is not None else DEFAULT_TENANT
+    if asked is not None and asked != caller.tenant_id:
+        raise TenantNotFound(asked)
+    return caller.tenant_id
+
+
+def _shown(request: Request) -> tuple[str, bool]:
+    """The token of a request, and whether a browser sent it by itself."""
+    header = request.headers.get("authorization")
+    if header is not None:
+        scheme, _, text = header.partition(" ")
+        if scheme.lower() != "bearer" or not token_rules.is_token(text.strip()):
+            raise Unauthenticated(
+                "the header Authorization must be the word Bearer, a space, and a token"
+            )
+        return text.strip(), False
+    cookie = request.cookies.get(SESSION_COOKIE)
+    if cookie is None:
+        raise Unauthenticated(
+            "show a token in the header Authorization, behind the word Bearer; whoever runs the "
+            "server makes one with `mainspring tokens create`"
+        )
+    return cookie, True
+
+
+def ensure_same_origin(request: Request) -> None:
+    """Refuse a change that another site has a browser ask for."""
+    if request.method in _SAFE_METHODS:
+        return
+    site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    is_own = (
+        site == "same-origin"
+        if site is not None
+        else origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+    )
+    if not is_own:
+        raise Refused(
+            HTTPStatus.FORBIDDEN, "cross_origin", "a session can be used from its own pages only"
+        )
+
+
+def known() -> Any:
+    return Needs(None, READ)
+
+
+def reading(noun: str) -> Any:
+    return Needs(noun, READ)
+
+
+def writing(noun: str) -> Any:
+    return Needs(noun, WRITE)

@@ -1,0 +1,91 @@
+"""Answers as bytes: what a model says, its tag, and where a list goes on."""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import orjson
+from fastapi import Response
+from pydantic import BaseModel
+
+from mainspring.api.models.base import Page
+from mainspring.domain.errors import InvalidOption
+
+Item = TypeVar("Item", bound=BaseModel)
+Row = TypeVar("Row")
+
+JSON = "application/json"
+_STRANGE_CURSOR = "is none of ours; take next_cursor of the page before"
+
+
+def reply(
+    model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The model itself; it is what it was checked to be when it was made."""
+    content = model.__pydantic_serializer__.to_json(model)
+    return Response(content, status, headers, JSON)
+
+
+def tagged(model: BaseModel, facts: object, status: int = 200) -> Response:
+    """The same with a tag of the facts that a change has to know."""
+    return reply(model, status, {"ETag": tag_of(facts)})
+
+
+def tag_of(facts: object) -> str:
+    text = orjson.dumps(facts, default=str, option=orjson.OPT_SORT_KEYS)
+    return f'"{hashlib.sha256(text).hexdigest()[:24]}"'
+
+
+def page(
+    rows: Sequence[Row], make: Callable[[Row], Item], *, following: object, model: Any
+) -> Response:
+    """A part of a list; `following` is what the next part comes after, None if there is none."""
+    cursor = None if following is None else write_cursor(following)
+    made: Page[Item] = model(items=[make(row) for row in rows], next_cursor=cursor)
+    return reply(made)
+
+
+def write_cursor(value: object) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(value)).decode().rstrip("=")
+
+
+def read_cursor(text: str | None, kind: type[Row]) -> Row | None:
+    """What a list goes on after."""
+    if text is None:
+        return None
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        value = orjson.loads(base64.b64decode(padded.encode("ascii"), b"-_", validate=True))
+    except (ValueError, binascii.Error):
+        value = None
+    if type(value) is kind and _could_be_ours(value):
+        return value
+    raise InvalidOption("cursor", _STRANGE_CURSOR)
+
+
+def place(name: str, tenant_id: str) -> list[str]:
+    """Where a list by name goes on, in which tenants may have the same names."""
+    return [name, tenant_id]
+
+
+def read_place(text: str | None) -> tuple[str | None, str | None]:
+    """The name and the tenant that a list by name goes on after."""
+    match read_cursor(text, list):
+        case None:
+            return None, None
+        case [str(name), str(tenant_id)] if "\x00" not in name + tenant_id:
+            return name, tenant_id
+        case _:
+            raise InvalidOption("cursor", _STRANGE_CURSOR)
+
+
+def _could_be_ours(value: object) -> bool:
+    if isinstance(value, int):
+        return 0 < value < 2**63
+    return "\x00" not in str(value)
+
+
+def nothing() -> Response:
+    return Response(status_code=204)

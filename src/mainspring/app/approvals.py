@@ -1,0 +1,61 @@
+"""Approvals at the Python door.
+
+await app.approvals.aapprove(job.id, by="ann")
+"""
+
+from mainspring.app.namespaces import Door, blocking
+from mainspring.domain.approvals import Approval
+from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
+from mainspring.services import approvals as services
+
+# Inside the class `list` is one of its methods.
+Open = list[Approval]
+
+
+class Approvals(Door):
+    """What awaits approval in an app: `app.approvals`."""
+
+    async def aapprove(
+        self,
+        job_id: int,
+        /,
+        *,
+        by: str | None = None,
+        reason: str = "",
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> JobState:
+        """Say yes as `by`, the database's user by default; more may have to."""
+        return await services.approve(
+            self._app.database, TenantId(tenant_id), JobId(job_id), reason=reason, actor=by
+        )
+
+    async def areject(
+        self,
+        job_id: int,
+        /,
+        *,
+        reason: str,
+        by: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> None:
+        """Say no; the job is canceled."""
+        await services.reject(
+            self._app.database, TenantId(tenant_id), JobId(job_id), reason=reason, actor=by
+        )
+
+    async def aget(self, job_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> Approval:
+        return await services.get(self._app.database, TenantId(tenant_id), JobId(job_id))
+
+    async def alist(
+        self, *, tenant_id: str = DEFAULT_TENANT, after: int | None = None, limit: int = 100
+    ) -> Open:
+        """What is open, the longest waiting first; page on with the last job id as `after`."""
+        start = None if after is None else JobId(after)
+        return await services.list_open(
+            self._app.database, TenantId(tenant_id), after=start, limit=limit
+        )
+
+    approve = blocking(aapprove)
+    reject = blocking(areject)
+    get = blocking(aget)
+    list = blocking(alist)

@@ -1,0 +1,60 @@
+"""Definitions at the Python door: those that need no code, made and steered by key.
+
+await app.definitions.acreate("daily_cleanup", "sql", function="civic.daily_cleanup")
+"""
+
+from typing import Any
+
+from mainspring.app.namespaces import Door, blocking
+from mainspring.domain.definitions import DefinitionState
+from mainspring.services import definitions as services
+
+# Inside the class `list` is one of its methods.
+States = list[DefinitionState]
+
+
+class Definitions(Door):
+    """The definitions of an app: `app.definitions`."""
+
+    async def acreate(self, key: str, kind: str, /, **fields: Any) -> DefinitionState:
+        """Add a definition; `kind` is "sql", which needs `function`, or "command", which needs
+        `argv`."""
+        definition = services.make(key, kind, fields)
+        definition = services.pinned(definition, self._app.settings.command_paths)
+        return await services.create(self._app.database, definition)
+
+    async def aupdate(self, key: str, /, **changes: Any) -> DefinitionState:
+        """Change some fields. Jobs that are enqueued already run as they were meant to."""
+        directories = self._app.settings.command_paths
+        return await services.update(self._app.database, key, changes, directories=directories)
+
+    async def aactivate(self, key: str) -> DefinitionState:
+        """Let jobs be enqueued again."""
+        return await services.set_active(self._app.database, key, is_active=True)
+
+    async def adeactivate(self, key: str) -> DefinitionState:
+        """Refuse new jobs; those that are enqueued already still run."""
+        return await services.set_active(self._app.database, key, is_active=False)
+
+    async def aget(self, key: str) -> DefinitionState:
+        return await services.get(self._app.database, key)
+
+    async def alist(
+        self,
+        *,
+        kind: str | None = None,
+        active: bool | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> States:
+        """By key; page on with the last key as `after`."""
+        return await services.list_definitions(
+            self._app.database, after=after, kind=kind, active=active, limit=limit
+        )
+
+    create = blocking(acreate)
+    update = blocking(aupdate)
+    activate = blocking(aactivate)
+    deactivate = blocking(adeactivate)
+    get = blocking(aget)
+    list = blocking(alist)

@@ -1,0 +1,215 @@
+"""Flows at the Python door: jobs that wait for each other, enqueued together.
+
+flow = app.flow("nightly")
+pages = [flow.add(fetch, url=url) for url in urls]
+index = flow.add(build_index, after=pages)
+run = await flow.aenqueue()
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Protocol
+
+from mainspring.app.job_functions import Door as JobDoor
+from mainspring.app.job_functions import JobFunction, JobHandle, make_options, option_names
+from mainspring.app.namespaces import Door, blocking
+from mainspring.db.calls import Call
+from mainspring.domain.errors import InvalidOption
+from mainspring.domain.flows import FlowJob, FlowSummary, Step, ensure_step_options
+from mainspring.domain.jobs.options import ensure_payload
+from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
+from mainspring.services import flows as services
+from mainspring.services.schemas import SchemaBook
+from mainspring.settings import Settings
+
+# Inside the class `list` is one of its methods.
+Summaries = list[FlowSummary]
+Jobs = list[FlowJob]
+
+
+class FlowOwner(JobDoor, Protocol):
+    """The `Mainspring` as its flows need it."""
+
+    settings: Settings
+    schemas: SchemaBook
+
+    async def async_definitions(self) -> None: ...
+
+    def note_definitions(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FlowHandle:
+    """A flow that was enqueued; `jobs` are its jobs by their steps."""
+
+    id: int
+    tenant_id: TenantId
+    jobs: dict[Step, JobHandle]
+    _flows: "Flows" = field(repr=False)
+
+    async def aget(self) -> FlowSummary:
+        return await self._flows.aget(self.id, tenant_id=self.tenant_id)
+
+    def get(self) -> FlowSummary:
+        """The same from plain code."""
+        return self._flows.get(self.id, tenant_id=self.tenant_id)
+
+
+class Flow:
+    """A flow that is being built."""
+
+    def __init__(self, app: FlowOwner, name: str, tenant_id: TenantId) -> None:
+        self.name, self.tenant_id = name, tenant_id
+        self.steps: list[Step] = []
+        self._app = app
+
+    def add(
+        self,
+        job: "JobFunction[..., Any] | str",
+        payload: dict[str, Any] | None = None,
+        /,
+        *,
+        after: "Sequence[Step | JobHandle | int]" = (),
+        step: str = "",
+        on_parent_failure: str = "cancel",
+        **given: Any,
+    ) -> Step:
+        """Add a job that runs when those it comes after have succeeded. Arguments of the job and
+        options of an enqueue are given by name."""
+        if payload is not None:
+            ensure_payload(payload)
+        names = job.signature.names if isinstance(job, JobFunction) else (payload or {}).keys()
+        options = {name: given.pop(name) for name in given.keys() & option_names() - set(names)}
+        ensure_step_options(options)
+        arguments = {**(payload or {}), **given}
+        made = Step(
+            job.key if isinstance(job, JobFunction) else job,
+            job.signature.payload_of((), arguments) if isinstance(job, JobFunction) else arguments,
+            make_options(options),
+            name=step,
+            on_parent_failure=on_parent_failure,
+            parents=_parents(after),
+        )
+        self.steps.append(made)
+        return made
+
+    def chain(self, *steps: Step) -> Step:
+        """Let each step come after the one before it; returns the last."""
+        for earlier, later in pairwise(steps):
+            later.after(earlier)
+        return steps[-1]
+
+    async def aenqueue(self, *, connection: object = None) -> FlowHandle:
+        """Enqueue all jobs in one transaction: the connection's, or one of its own."""
+        ordered = self._ordered()
+        await self._app.async_definitions()
+        for key, payloads in _by_definition(ordered).items():
+            await self._app.schemas.aensure(self._app.database, key, payloads)
+        rows = await self._app.database.arun(self._call(ordered), connection)
+        return self._handle(rows, ordered)
+
+    def enqueue(self, *, connection: object = None) -> FlowHandle:
+        """The same from plain code."""
+        ordered = self._ordered()
+        self._app.note_definitions()
+        for key, payloads in _by_definition(ordered).items():
+            self._app.schemas.ensure(self._app.database, key, payloads)
+        return self._handle(self._app.database.run(self._call(ordered), connection), ordered)
+
+    def _ordered(self) -> list[Step]:
+        limit = self._app.settings.max_payload_bytes
+        return services.ordered(self.name, self.steps, limit=limit)
+
+    def _call(self, ordered: list[Step]) -> Call:
+        return services.plan(
+            self.name,
+            ordered,
+            self.tenant_id,
+            secret_paths=self._app.schemas.secret_paths,
+            settings=self._app.settings,
+        )
+
+    def _handle(self, rows: list[tuple[Any, ...]], ordered: list[Step]) -> FlowHandle:
+        ((flow_id, job_ids),) = rows
+        jobs = {
+            step: JobHandle(JobId(job_id), True, self.tenant_id, self._app)
+            for step, job_id in zip(ordered, job_ids, strict=True)
+        }
+        return FlowHandle(flow_id, self.tenant_id, jobs, Flows(self._app))
+
+
+class Flows(Door):
+    """The flows of an app that were enqueued: `app.flows`."""
+
+    async def aget(self, flow_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> FlowSummary:
+        return await services.get(self._app.database, TenantId(tenant_id), flow_id)
+
+    async def alist(
+        self, *, tenant_id: str = DEFAULT_TENANT, before: int | None = None, limit: int = 50
+    ) -> Summaries:
+        """Newest first; page on with the last id as `before`."""
+        return await services.list_flows(
+            self._app.database, TenantId(tenant_id), before=before, limit=limit
+        )
+
+    async def ajobs(
+        self,
+        flow_id: int,
+        /,
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        after: int | None = None,
+        limit: int = 1000,
+    ) -> Jobs:
+        """The jobs of a flow in order; page on with the last id as `after`."""
+        start = None if after is None else JobId(after)
+        return await services.jobs_of(
+            self._app.database, TenantId(tenant_id), flow_id, after=start, limit=limit
+        )
+
+    async def acancel(
+        self,
+        flow_id: int,
+        /,
+        *,
+        reason: str = "its flow was canceled",
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> int:
+        """Cancel what is live; how many jobs that were."""
+        return await services.cancel(
+            self._app.database, TenantId(tenant_id), flow_id, reason=reason
+        )
+
+    async def aretry(self, flow_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> int:
+        """Put what failed or was canceled back; how many jobs that were."""
+        return await services.retry(self._app.database, TenantId(tenant_id), flow_id)
+
+    get = blocking(aget)
+    list = blocking(alist)
+    jobs = blocking(ajobs)
+    cancel = blocking(acancel)
+    retry = blocking(aretry)
+
+
+def _parents(given: "Sequence[Step | JobHandle | int]") -> "list[Step | JobId]":
+    if isinstance(given, Step | JobHandle | int):
+        raise InvalidOption("after", "must be a list of steps or jobs")
+    parents: list[Step | JobId] = []
+    for each in given:
+        if isinstance(each, Step):
+            parents.append(each)
+        elif isinstance(each, JobHandle):
+            parents.append(each.id)
+        elif isinstance(each, int) and not isinstance(each, bool):
+            parents.append(JobId(each))
+        else:
+            raise InvalidOption("after", f"must hold steps or jobs, not {type(each).__name__}")
+    return parents
+
+
+def _by_definition(steps: Sequence[Step]) -> dict[str, list[dict[str, Any]]]:
+    payloads: dict[str, list[dict[str, Any]]] = {}
+    for step in steps:
+        payloads.setdefault(step.definition, []).append(step.payload)
+    return payloads

@@ -1,0 +1,269 @@
+"""Jobs as Python objects: a function that can be enqueued, and the handle of what was."""
+
+import difflib
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from mainspring.db.database import Database
+from mainspring.domain.definitions import Definition, Handler
+from mainspring.domain.errors import InvalidDefinition, InvalidOption
+from mainspring.domain.handlers import HandlerSignature, choose_mode, read_signature
+from mainspring.domain.jobs.model import Job
+from mainspring.domain.jobs.options import DedupeBy, EnqueueOptions, OnDuplicate, OnParentFailure
+from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
+from mainspring.runtime.worker.context import Context
+from mainspring.services import jobs as services
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+_DECLARABLE = frozenset(Definition.__dataclass_fields__) - {"key", "kind", "spec"}
+_OPTION_NAMES = frozenset(EnqueueOptions.__dataclass_fields__) | {"connection"}
+
+
+class Door(Protocol):
+    """The `Mainspring` as its jobs need it."""
+
+    database: Database
+    functions: "dict[str, JobFunction[..., Any]]"
+
+    def register(self, handler: Handler) -> None: ...
+
+    def enqueue_payload(
+        self, key: str, payload: object, options: EnqueueOptions, *, connection: object
+    ) -> "JobHandle": ...
+
+    async def aenqueue_payload(
+        self, key: str, payload: object, options: EnqueueOptions, *, connection: object
+    ) -> "JobHandle": ...
+
+    def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T: ...
+
+
+@dataclass(frozen=True, slots=True)
+class JobHandle:
+    """A job that was enqueued."""
+
+    id: JobId
+    is_new: bool
+    tenant_id: TenantId
+    _app: "Door"
+
+    async def aresult(self, timeout: float | None = None) -> Any:  # noqa: ASYNC109 - in the API
+        """Wait for the job to succeed; `timeout` is in seconds, None waits for ever."""
+        return await services.wait_for_result(
+            self._app.database, self.id, self.tenant_id, seconds=timeout
+        )
+
+    def result(self, timeout: float | None = None) -> Any:
+        """The same from plain code."""
+        return self._app.blocking(self.aresult(timeout))
+
+    async def ajob(self) -> Job:
+        """The job as it stands."""
+        return await services.get(self._app.database, self.id, self.tenant_id)
+
+    def job(self) -> Job:
+        """The same from plain code."""
+        return self._app.blocking(self.ajob())
+
+    def __repr__(self) -> str:
+        return f"<job {self.id}{'' if self.is_new else ' (was there before)'}>"
+
+
+class JobFunction(Generic[P, R]):
+    """A registered handler: call it as the function it is, or enqueue it."""
+
+    def __init__(self, app: "Door", handler: Handler, signature: HandlerSignature) -> None:
+        self.handler = handler
+        self.function: Callable[..., Any] = handler.function
+        self.signature = signature
+        self._app = app
+        self._options = services.PLAIN
+        self._connection: object = None
+        self.__doc__ = handler.function.__doc__
+        self.__name__ = handler.function.__name__
+        self.__qualname__ = handler.function.__qualname__
+        self.__module__ = handler.function.__module__
+        self.__wrapped__ = handler.function
+
+    @property
+    def key(self) -> str:
+        return self.handler.definition.key
+
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
+        result: R = self.function(*args, **kwargs)
+        return result
+
+    def options(
+        self,
+        *,
+        connection: object = None,
+        tenant_id: str | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        max_attempts: int | None = None,
+        scheduled_for: datetime | None = None,
+        delay: timedelta | None = None,
+        deadline: datetime | None = None,
+        dedupe_key: str | None = None,
+        dedupe_by: DedupeBy | None = None,
+        dedupe_window: timedelta | None = None,
+        idempotency_key: str | None = None,
+        on_duplicate: OnDuplicate = "raise",
+        correlation_id: str | None = None,
+        tags: Sequence[str] = (),
+        limit_key: str | None = None,
+        approvals_needed: int | None = None,
+        after: "Sequence[JobHandle | int]" = (),
+        on_parent_failure: OnParentFailure = "cancel",
+    ) -> "JobFunction[P, R]":
+        """The same job, to be enqueued with these options; the arguments stay checked."""
+        chosen: JobFunction[P, R] = JobFunction(self._app, self.handler, self.signature)
+        chosen._connection = connection
+        chosen._options = EnqueueOptions(
+            tenant_id=TenantId(tenant_id or DEFAULT_TENANT),
+            queue=queue,
+            priority=priority,
+            max_attempts=max_attempts,
+            scheduled_for=scheduled_for,
+            delay=delay,
+            deadline=deadline,
+            dedupe_key=dedupe_key,
+            dedupe_by=dedupe_by,
+            dedupe_window=dedupe_window,
+            idempotency_key=idempotency_key,
+            on_duplicate=on_duplicate,
+            correlation_id=correlation_id,
+            tags=tuple(tags),
+            limit_key=limit_key,
+            approvals_needed=approvals_needed,
+            after=job_ids(after),
+            on_parent_failure=on_parent_failure,
+        )
+        return chosen
+
+    @overload
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle: ...
+    @overload
+    def enqueue(self, *args: Any, connection: object, **kwargs: Any) -> JobHandle: ...
+    @overload
+    def enqueue(
+        self, *args: Any, after: "Sequence[JobHandle | int]", **kwargs: Any
+    ) -> JobHandle: ...
+    def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
+        """Enqueue from plain code; `connection=` does it in that connection's transaction."""
+        chosen, payload = self._split(args, kwargs)
+        return chosen._app.enqueue_payload(
+            chosen.key, payload, chosen._options, connection=chosen._connection
+        )
+
+    @overload
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle: ...
+    @overload
+    async def aenqueue(self, *args: Any, connection: object, **kwargs: Any) -> JobHandle: ...
+    @overload
+    async def aenqueue(
+        self, *args: Any, after: "Sequence[JobHandle | int]", **kwargs: Any
+    ) -> JobHandle: ...
+    async def aenqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
+        """Enqueue from async code; `connection=` does it in that connection's transaction."""
+        chosen, payload = self._split(args, kwargs)
+        return await chosen._app.aenqueue_payload(
+            chosen.key, payload, chosen._options, connection=chosen._connection
+        )
+
+    def _split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> "tuple[JobFunction[P, R], dict[str, Any]]":
+        """Options may be written among the arguments where the handler has none of that name."""
+        chosen = self
+        if kwargs and (mixed := kwargs.keys() & _OPTION_NAMES):
+            asked = {name: kwargs.pop(name) for name in mixed if name not in self.signature.names}
+            chosen = self.options(**asked) if asked else self
+        return chosen, self.signature.payload_of(args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<job function {self.key}>"
+
+
+class JobDecorator:
+    """`@app.job(...)` with options."""
+
+    def __init__(self, app: Door, options: dict[str, Any]) -> None:
+        self._app, self._options = app, options
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R]) -> JobFunction[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R]) -> JobFunction[P, R]: ...
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        options = dict(self._options)
+        key = options.pop("key", None) or function.__name__
+        mode = choose_mode(key, function, options.pop("mode", None))
+        signature = read_signature(key, function)
+        handler = Handler(
+            make_definition(key, function, options),
+            function,
+            mode,
+            wants_context=signature.wants_context,
+        )
+        self._app.register(handler)
+        job: JobFunction[..., Any] = JobFunction(self._app, handler, signature)
+        self._app.functions[key] = job
+        return job
+
+
+def checked(
+    job: "JobFunction[..., Any] | str", payload: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """The key, and the payload as the handler takes it where the handler is known."""
+    if isinstance(job, JobFunction):
+        return job.key, job.signature.payload_of((), payload)
+    return job, payload
+
+
+def make_definition(key: str, function: Callable[..., Any], options: dict[str, Any]) -> Definition:
+    unknown = options.keys() - _DECLARABLE
+    if unknown:
+        name = sorted(unknown)[0]
+        close = difflib.get_close_matches(name, _DECLARABLE, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise InvalidDefinition(f"{key}: there is no option {name}{hint}")
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in ("tags", "approvers"):
+        if name in given and not isinstance(given[name], str):
+            given[name] = tuple(given[name])
+    given.setdefault("description", (function.__doc__ or "").strip().partition("\n")[0])
+    return Definition(key=key, **given)
+
+
+def option_names() -> frozenset[str]:
+    """The names of all that an enqueue may say."""
+    return _OPTION_NAMES
+
+
+def make_options(given: dict[str, Any]) -> EnqueueOptions:
+    if not given:
+        return services.PLAIN
+    for name in given:
+        if name not in _OPTION_NAMES:
+            close = difflib.get_close_matches(name, _OPTION_NAMES, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise InvalidOption(name, f"is not an option of an enqueue{hint}")
+    read = {"tags": tuple(given.get("tags", ())), "after": job_ids(given.get("after", ()))}
+    return replace(services.PLAIN, **{**given, **read})
+
+
+def job_ids(jobs: "Sequence[JobHandle | int]") -> tuple[JobId, ...]:
+    """The ids of jobs given as handles or numbers."""
+    if isinstance(jobs, JobHandle | int):
+        raise InvalidOption("after", "must be a list of jobs")
+    given = [job.id if isinstance(job, JobHandle) else job for job in jobs]
+    for job in given:
+        if not isinstance(job, int) or isinstance(job, bool):
+            raise InvalidOption("after", f"must be a list of jobs, not of {type(job).__name__}")
+    return tuple(JobId(job) for job in given)

@@ -1,0 +1,56 @@
+"""Limits at the Python door: those that several definitions share.
+
+await app.limits.aset("openai", rate="60/minute")
+
+@app.job(limit="openai")
+async def embed(text: str) -> None: ...
+"""
+
+from mainspring.app.namespaces import Door, blocking
+from mainspring.domain.limits import Limit, LimitState, Rate
+from mainspring.services import limits as services
+
+# Inside the class `list` is one of its methods.
+States = list[LimitState]
+
+
+class Limits(Door):
+    """The shared limits of an app: `app.limits`."""
+
+    async def aset(
+        self,
+        name: str,
+        /,
+        *,
+        concurrency: int | None = None,
+        key_concurrency: int | None = None,
+        rate: str | None = None,
+        burst: int = 1,
+        by: str | None = None,
+    ) -> LimitState:
+        """Say what a limit allows from now on; what is left out is not limited."""
+        parsed = None if rate is None else Rate.parse(rate)
+        limit = Limit(
+            name,
+            concurrency=concurrency,
+            key_concurrency=key_concurrency,
+            rate=parsed,
+            burst=burst,
+        )
+        return await services.set_limit(self._app.database, limit, actor=by)
+
+    async def aremove(self, name: str, /, *, by: str | None = None) -> None:
+        """Limit no more; what waits may go."""
+        await services.remove(self._app.database, name, actor=by)
+
+    async def aget(self, name: str, /) -> LimitState:
+        return await services.get(self._app.database, name)
+
+    async def alist(self) -> States:
+        """All limits by name, those that a definition has of its own included."""
+        return await services.list_limits(self._app.database)
+
+    set = blocking(aset)
+    remove = blocking(aremove)
+    get = blocking(aget)
+    list = blocking(alist)

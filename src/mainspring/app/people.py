@@ -1,0 +1,51 @@
+"""Who may come in through the API, at the Python door: people and tokens.
+
+new = await app.tokens.acreate("ci", "member", tenant_id="acme")
+print(new.text)  # shown this once
+"""
+
+from mainspring.app.namespaces import Door, blocking
+from mainspring.domain.access.tokens import Person
+from mainspring.services import people as person_services
+from mainspring.services import tokens as services
+
+# Inside the classes `list` is one of their methods.
+Persons = list[Person]
+
+
+class People(Door):
+    """Who may log in: `app.people`."""
+
+    async def acreate(self, name: str, role: str, /, *, tenant_id: str | None = None) -> Person:
+        """Add a person; `role` is operator, admin, member or viewer."""
+        return await person_services.create(self._app.database, name, role, tenant_id=tenant_id)
+
+    async def aget(self, name: str) -> Person:
+        return await person_services.get(self._app.database, name)
+
+    async def alist(self, *, after: str | None = None, limit: int = 100) -> Persons:
+        """By name; page on with the last name as `after`."""
+        return await person_services.list_people(self._app.database, after=after, limit=limit)
+
+    async def achange(
+        self, name: str, /, *, role: str | None = None, is_disabled: bool | None = None
+    ) -> Person:
+        """Give a person another role in its tenant, or keep it out."""
+        return await person_services.change(
+            self._app.database, name, role=role, is_disabled=is_disabled
+        )
+
+    async def adelete(self, name: str) -> None:
+        """Remove a person with its tokens and sessions."""
+        await person_services.delete(self._app.database, name)
+
+    async def aopen_login(self, name: str) -> str:
+        """A code with which the person logs in at /login?code=..., once and soon."""
+        return await services.open_login(self._app.database, name)
+
+    create = blocking(acreate)
+    get = blocking(aget)
+    list = blocking(alist)
+    change = blocking(achange)
+    delete = blocking(adelete)
+    open_login = blocking(aopen_login)

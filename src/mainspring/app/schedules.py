@@ -1,0 +1,398 @@
+"""Schedules at the Python door: declared on a job, or made and steered by name.
+
+@app.schedule("0 2 * * *", zone="America/New_York", catch_up="all")
+@app.job
+async def nightly() -> None: ...
+
+await app.schedules.apause("nightly", until=tomorrow)
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
+
+from mainspring import telemetry
+from mainspring.app.job_functions import JobFunction
+from mainspring.db import connect, migrate
+from mainspring.db.database import Database
+from mainspring.domain.errors import InvalidPayload, InvalidSchedule, InvalidTemplate
+from mainspring.domain.schedules.fields import ScheduleFields
+from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
+from mainspring.domain.schedules.slots import SlotOutcome
+from mainspring.domain.schedules.timing import Fire
+from mainspring.domain.types import DEFAULT_TENANT, TenantId
+from mainspring.runtime.scheduler.launchers import Launcher
+from mainspring.runtime.scheduler.scheduler import Scheduler
+from mainspring.services import definitions
+from mainspring.services import schedules as services
+from mainspring.services.schedules import Borrowed, Filled, Scope, Triggered
+from mainspring.settings import Settings
+from mainspring.store.slots import Slot
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Job = TypeVar("Job", bound="JobFunction[..., Any]")
+LauncherClass = TypeVar("LauncherClass", bound=type[Launcher])
+
+# Inside the class `list` is one of its methods.
+States = list[ScheduleState]
+Slots = list[Slot]
+Fires = list[Fire]
+Fillings = list[Filled]
+
+
+class ScheduleChanges(ScheduleFields, total=False):
+    """What an update can change."""
+
+    name: str
+    definition: JobFunction[..., Any] | str
+
+
+class Door(Protocol):
+    """The `Mainspring` as its schedules need it."""
+
+    database: Database
+    settings: Settings
+    functions: dict[str, JobFunction[..., Any]]
+
+    def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T: ...
+
+    def note_definitions(self) -> None: ...
+
+    async def async_definitions(self) -> None: ...
+
+
+def _blocking(
+    method: Callable[Concatenate["Schedules", P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["Schedules", P], T]:
+    """The same method for plain code; it takes blocking connections in place of async ones."""
+
+    @wraps(method)
+    def run(self: "Schedules", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        connection = kwargs.get("connection")
+        if connection is None:
+            return self._app.blocking(method(self, *args, **kwargs))
+        kwargs["connection"] = Borrowed(connection)
+        return _at_once(method(self, *args, **kwargs))
+
+    run.__name__ = method.__name__.removeprefix("a")
+    run.__qualname__ = f"Schedules.{run.__name__}"
+    return run
+
+
+def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that awaits nothing, without an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    raise RuntimeError("a blocking use has to wait for something")
+
+
+class Schedules:
+    """The schedules of an app: `app.schedules`. Each method has a blocking twin without its a."""
+
+    def __init__(self, app: Door) -> None:
+        self._app = app
+        self.launchers: dict[str, type[Launcher]] = {}
+        self.declared: dict[tuple[str, str], tuple[ScheduleSpec, bool]] = {}
+
+    # Declaring
+
+    def declare(
+        self,
+        timing: str | None = None,
+        /,
+        *,
+        name: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+        overwrite: bool = False,
+        **fields: Unpack[ScheduleFields],
+    ) -> Callable[[Job], Job]:
+        """Fire the job below; the first argument is cron, "@every 90s" included.
+
+        The schedule is stored when a scheduler or a worker starts. What a person has changed
+        since stays, unless `overwrite` is true.
+        """
+        if timing is not None and not isinstance(timing, str):
+            raise InvalidSchedule("cron", 'is missing: write @app.schedule("0 2 * * *")')
+        if timing is not None and fields.setdefault("cron", timing) != timing:
+            raise InvalidSchedule("cron", "is given twice")
+
+        def declare(job: Job) -> Job:
+            if not isinstance(job, JobFunction):
+                raise InvalidSchedule("definition", "put @app.schedule above @app.job")
+            chosen = name or job.key
+            with _naming(chosen):
+                if (tenant_id, chosen) in self.declared:
+                    raise InvalidSchedule("name", "is declared twice in this app")
+                spec = self._spec(chosen, {**fields, "definition": job}, tenant_id=tenant_id)
+            self.declared[tenant_id, chosen] = (spec, overwrite)
+            return job
+
+        return declare
+
+    def register_launcher(self, name: str, launcher: type[Launcher]) -> None:
+        """Make a launcher known under the name that schedules use."""
+        if not (isinstance(launcher, type) and issubclass(launcher, Launcher)):
+            raise InvalidSchedule("launcher", f"{launcher!r} is no subclass of Launcher")
+        if self.launchers.setdefault(name, launcher) is not launcher:
+            taken = self.launchers[name]
+            raise InvalidSchedule(
+                "launcher", f"{name!r} is taken by {taken.__module__}.{taken.__qualname__}"
+            )
+
+    @overload
+    def launcher(self, launcher: LauncherClass, /) -> LauncherClass: ...
+    @overload
+    def launcher(self, name: str, /) -> Callable[[LauncherClass], LauncherClass]: ...
+    def launcher(self, given: Any, /) -> Any:
+        """Register the class below, under its own name or the given one."""
+        if not isinstance(given, str):
+            self.register_launcher(getattr(given, "__name__", "launcher"), given)
+            return given
+
+        def register(launcher: LauncherClass) -> LauncherClass:
+            self.register_launcher(given, launcher)
+            return launcher
+
+        return register
+
+    # Making and steering
+
+    async def acreate(
+        self,
+        name: str,
+        definition: JobFunction[..., Any] | str,
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        connection: object = None,
+        **fields: Unpack[ScheduleFields],
+    ) -> ScheduleState:
+        """Add a schedule; raises DuplicateSchedule if the name is taken."""
+        spec = self._spec(name, {**fields, "definition": definition}, tenant_id=tenant_id)
+        scope = self._scope(tenant_id, connection)
+        await self._ensure_definition(scope, spec.definition)
+        return await services.create(scope, spec)
+
+    async def aupdate(
+        self,
+        name: str,
+        /,
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        connection: object = None,
+        **changes: Unpack[ScheduleChanges],
+    ) -> ScheduleState:
+        """Change some parts; a new way to time or to condition it replaces the one it had."""
+        given, scope = self._named(changes), self._scope(tenant_id, connection)
+        if "definition" in given:
+            await self._ensure_definition(scope, given["definition"])
+        return await services.update(scope, name, given)
+
+    async def aenable(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> ScheduleState:
+        """Let it fire again, from now on; its failures are forgotten."""
+        return await services.update(self._scope(tenant_id), name, {"enabled": True})
+
+    async def adisable(
+        self, name: str, reason: str | None = None, *, tenant_id: str = DEFAULT_TENANT
+    ) -> ScheduleState:
+        """Let it fire no more; the reason is shown until it is enabled."""
+        changes = {"enabled": False, "disabled_reason": reason}
+        return await services.steer(self._scope(tenant_id), name, changes)
+
+    async def apause(
+        self, name: str, until: datetime | None = None, *, tenant_id: str = DEFAULT_TENANT
+    ) -> ScheduleState:
+        """Let it fire no more until then, or until it is resumed; nothing is caught up on."""
+        if until is None:
+            return await self.adisable(name, "paused", tenant_id=tenant_id)
+        return await services.pause(self._scope(tenant_id), name, until)
+
+    async def aresume(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> ScheduleState:
+        """End a pause; it fires from now on."""
+        changes = {"enabled": True, "paused_until": None}
+        return await services.update(self._scope(tenant_id), name, changes)
+
+    async def adelete(
+        self, name: str, *, tenant_id: str = DEFAULT_TENANT, connection: object = None
+    ) -> None:
+        """Remove it with its history; the jobs it made stay."""
+        await services.delete(self._scope(tenant_id, connection), name)
+
+    async def atrigger(
+        self,
+        name: str,
+        *,
+        force: bool = False,
+        wait: timedelta | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+        connection: object = None,
+    ) -> Triggered:
+        """Fire it now, in a slot of its own; `force` does not ask its condition.
+
+        Where a scheduler has to look first the outcome is pending, unless it has decided
+        within `wait`.
+        """
+        scope = self._scope(tenant_id, connection)
+        return await services.trigger(scope, name, force=force, wait=wait)
+
+    async def abackfill(
+        self,
+        name: str,
+        start: datetime,
+        end: datetime,
+        *,
+        limit: int = 1000,
+        dry_run: bool = False,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Fillings:
+        """Enqueue the past slots of a range that had no job: each slot and its job.
+
+        Conditions are not asked. With `dry_run` nothing is written and there are no jobs.
+        """
+        scope = self._scope(tenant_id)
+        return await services.backfill(scope, name, start, end=end, limit=limit, dry_run=dry_run)
+
+    # Looking
+
+    async def aget(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> ScheduleState:
+        """One schedule with what came of it so far."""
+        return await services.get(self._scope(tenant_id), name)
+
+    async def alist(
+        self,
+        *,
+        after: str | None = None,
+        enabled: bool | None = None,
+        definition: str | None = None,
+        limit: int = 50,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> States:
+        """By name; page on with the last name as `after`."""
+        filters = {"after": after, "enabled": enabled, "definition": definition}
+        return await services.list_schedules(self._scope(tenant_id), **filters, limit=limit)
+
+    async def ahistory(
+        self,
+        name: str,
+        *,
+        before: datetime | None = None,
+        outcome: SlotOutcome | str | None = None,
+        limit: int = 50,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Slots:
+        """Its slots, newest first; page on with the last instant as `before`."""
+        scope = self._scope(tenant_id)
+        return await services.history(scope, name, before=before, outcome=outcome, limit=limit)
+
+    async def apreview(
+        self,
+        name: str,
+        count: int = 10,
+        after: datetime | None = None,
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Fires:
+        """Its next slots, with a note where a change of the clock moves one."""
+        return await services.preview(self._scope(tenant_id), name, count=count, after=after)
+
+    # Running
+
+    def scheduler(self) -> Scheduler:
+        """A scheduler on the app's database, not yet running."""
+        return Scheduler(
+            self._app.database.url,
+            self.launchers,
+            settings=self._app.settings,
+            job_queue=self._app,
+        )
+
+    async def aprepare(self) -> None:
+        """Check the database and store what the code declares."""
+        url, use_pooler = self._app.database.url, self._app.settings.use_pooler
+        async with await connect.connect(
+            url, name="mainspring check", use_pooler=use_pooler
+        ) as own:
+            await migrate.check(own)
+        await self._app.async_definitions()
+        if self.declared:
+            counts = await services.declare(self._app.database, self.declared.values())
+            said = {word: counts[word] for word in ("created", "changed", "kept")}
+            telemetry.event("schedules_synced", **said)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Scheduler]:
+        """A scheduler beside whatever else the event loop does, until the block ends."""
+        await self.aprepare()
+        scheduler = self.scheduler()
+        task = asyncio.create_task(scheduler.run(), name="mainspring scheduler")
+        started = asyncio.create_task(scheduler.started.wait())
+        try:
+            await asyncio.wait((task, started), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                await task
+            yield scheduler
+        finally:
+            started.cancel()
+            scheduler.stop()
+            await task
+
+    # From plain code
+
+    create = _blocking(acreate)
+    update = _blocking(aupdate)
+    enable = _blocking(aenable)
+    disable = _blocking(adisable)
+    pause = _blocking(apause)
+    resume = _blocking(aresume)
+    delete = _blocking(adelete)
+    trigger = _blocking(atrigger)
+    backfill = _blocking(abackfill)
+    get = _blocking(aget)
+    list = _blocking(alist)
+    history = _blocking(ahistory)
+    preview = _blocking(apreview)
+
+    def _scope(self, tenant_id: str, connection: object = None) -> Scope:
+        return Scope(self._app.database, TenantId(tenant_id), connection)
+
+    def _spec(self, name: str, fields: Mapping[str, Any], *, tenant_id: str) -> ScheduleSpec:
+        given = {**self._named(fields), "name": name, "tenant_id": tenant_id}
+        spec = services.make_spec(given)
+        function = self._app.functions.get(spec.definition)
+        if function is not None and spec.launcher is None:
+            function.signature.payload_of((), dict(spec.payload))
+        return spec
+
+    def _named(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields with names in place of a job and a launcher, which is registered."""
+        given = dict(fields)
+        if isinstance(job := given.get("definition"), JobFunction):
+            given["definition"] = job.key
+        if isinstance(launcher := given.get("launcher"), type):
+            self.register_launcher(launcher.__name__, launcher)
+            given["launcher"] = launcher.__name__
+        return given
+
+    async def _ensure_definition(self, scope: Scope, key: str) -> None:
+        if scope.is_blocking:
+            self._app.note_definitions()
+        else:
+            await self._app.async_definitions()
+        await definitions.ensure_known(scope.read, [key])
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Errors of a declaration say which schedule they are about."""
+    try:
+        yield
+    except InvalidSchedule as error:
+        raise InvalidSchedule(error.field, f"{error.problem} (schedule {name!r})") from None
+    except (InvalidPayload, InvalidTemplate) as error:
+        raise type(error)(f"{error} (schedule {name!r})") from None

@@ -1,0 +1,18 @@
+"""Secrets at the Python door: what is encrypted gets a new key.
+
+await app.secrets.arotate()
+"""
+
+from mainspring.app.namespaces import Door, blocking
+from mainspring.services import key_rotation
+from mainspring.services.key_rotation import Rotation
+
+
+class Secrets(Door):
+    """The encrypted secrets of an app's jobs and schedules: `app.secrets`."""
+
+    async def arotate(self, *, batch: int = 500) -> Rotation:
+        """Encrypt everything under the first of `encryption_keys`; then the others can go."""
+        return await key_rotation.rotate(self._app.database, batch=batch)
+
+    rotate = blocking(arotate)

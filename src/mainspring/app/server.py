@@ -1,0 +1,123 @@
+"""The server at the Python door: the REST API on a port, or mounted in an app of your own.
+
+api = FastAPI(lifespan=app.lifespan)
+api.mount("/mainspring", app.api())
+"""
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from functools import partial
+from typing import Self
+
+from fastapi import FastAPI
+
+from mainspring import telemetry
+from mainspring.api.app import create_app
+from mainspring.api.server import Server
+from mainspring.db import connect, migrate
+from mainspring.db.database import Database
+from mainspring.domain.errors import SettingsError
+from mainspring.domain.settings import is_loopback
+from mainspring.services import people, tokens
+
+
+async def prepare(database: Database) -> None:
+    """Check the database, and the role that requests run as."""
+    settings = database.settings
+    connecting = connect.connect(
+        database.url, name="mainspring check", use_pooler=settings.use_pooler
+    )
+    async with await connecting as own:
+        await migrate.check(own)
+    await tokens.open_to_app(database)
+
+
+def make_server(
+    database: Database, *, version: str, is_exposed: bool = False, takes_any_port: bool = False
+) -> Server:
+    """The server by the settings; it listens already. Where nobody chose the port, and it is taken,
+    `takes_any_port` takes another."""
+    settings = database.settings
+    if not is_loopback(settings.host) and not is_exposed:
+        raise SettingsError(
+            f"setting host: {settings.host} can be reached from other machines, and tokens would "
+            "cross the network in the clear; put a proxy with TLS in front and say --expose"
+        )
+    app = create_app(database, version=version)
+    try:
+        return Server(app, host=settings.host, port=settings.port)
+    except SettingsError:
+        if not takes_any_port or "port" in settings.model_fields_set:
+            raise
+        return Server(app, host=settings.host, port=0)
+
+
+def make_api(database: Database, *, version: str) -> FastAPI:
+    """The API to mount."""
+    return create_app(database, version=version)
+
+
+async def first_login(database: Database) -> str | None:
+    """The code of a login for the operator that the first start makes; None later on."""
+    person = await people.ensure_operator(database)
+    if person is None:
+        return None
+    telemetry.event("operator_created", person=person.name)
+    return await tokens.open_login(database, person.name)
+
+
+class Indoors:
+    """The API for this process alone, on a thread of its own: whoever has the database's own
+    credentials needs no server to be running."""
+
+    def __init__(self, database: Database, *, version: str) -> None:
+        self._database, self._version = database, version
+        self._opened: Future[tuple[Server, str]] = Future()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="mainspring indoors", daemon=True)
+        self.url = self.token = ""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            server, self.token = self._opened.result()
+        except BaseException:
+            self._thread.join()
+            raise
+        self.url = server.url
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        server = self._opened.result()[0]
+        self._loop.call_soon_threadsafe(partial(server.stop, at_once=True))
+        self._thread.join()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            try:
+                runner.run(self._serve())
+            except BaseException as error:
+                if self._opened.done():
+                    raise
+                self._opened.set_exception(error)
+
+    async def _serve(self) -> None:
+        token = ""
+        try:
+            await prepare(self._database)
+            token = await tokens.open_console(self._database)
+            settings = self._database.settings
+            app = create_app(
+                self._database,
+                version=self._version,
+                # Where others find the server of these settings, if one runs.
+                public_url=f"http://{settings.host}:{settings.port}",
+            )
+            server = Server(app, host="127.0.0.1", port=0)
+            self._opened.set_result((server, token))
+            await server.run()
+        finally:
+            if token:
+                await tokens.log_out(self._database, token)
+            await self._database.close_loop()

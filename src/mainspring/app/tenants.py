@@ -1,0 +1,42 @@
+"""Tenants at the Python door: who there is, and what each may take of a queue.
+
+await app.tenants.acreate("acme", weight=2)
+"""
+
+from typing import Any
+
+from mainspring.app.namespaces import Door, blocking
+from mainspring.domain.tenants import TenantState
+from mainspring.services import tenants as services
+
+# Inside the class `list` is one of its methods.
+States = list[TenantState]
+
+
+class Tenants(Door):
+    """The tenants of a database: `app.tenants`."""
+
+    async def acreate(
+        self, tenant_id: str, /, *, weight: int = 1, max_running: int | None = None
+    ) -> TenantState:
+        """Add a tenant. Where tenants take turns it gets `weight` jobs for each one of a tenant
+        of weight 1; at most `max_running` of its jobs run at once, if that is given."""
+        return await services.create(
+            self._app.database, tenant_id, weight=weight, max_running=max_running
+        )
+
+    async def aupdate(self, tenant_id: str, /, **changes: Any) -> TenantState:
+        """Change `weight` or `max_running`; None takes a limit away."""
+        return await services.update(self._app.database, tenant_id, changes)
+
+    async def aget(self, tenant_id: str) -> TenantState:
+        return await services.get(self._app.database, tenant_id)
+
+    async def alist(self, *, after: str | None = None, limit: int = 100) -> States:
+        """By name; page on with the last name as `after`."""
+        return await services.list_tenants(self._app.database, after=after, limit=limit)
+
+    create = blocking(acreate)
+    update = blocking(aupdate)
+    get = blocking(aget)
+    list = blocking(alist)

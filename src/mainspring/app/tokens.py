@@ -1,0 +1,56 @@
+"""Who may come in through the API, at the Python door: people and tokens.
+
+new = await app.tokens.acreate("ci", "member", tenant_id="acme")
+print(new.text)  # shown this once
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from mainspring.app.namespaces import Door, blocking
+from mainspring.domain.access.tokens import Token
+from mainspring.services import tokens as services
+from mainspring.services.tokens import NewToken
+
+# Inside the classes `list` is one of their methods.
+Found = list[Token]
+
+
+class Tokens(Door):
+    """The tokens of a database: `app.tokens`."""
+
+    async def acreate(
+        self,
+        name: str,
+        role: str,
+        /,
+        *,
+        tenant_id: str | None = None,
+        scopes: Sequence[str] | None = None,
+        expires_in: timedelta | None = None,
+    ) -> NewToken:
+        """Make a token; its text is in the answer and nowhere else. `role` is operator, admin,
+        member, viewer or worker; every role but operator has a tenant."""
+        return await services.create(
+            self._app.database, name, role, tenant_id=tenant_id, scopes=scopes, life=expires_in
+        )
+
+    async def aget(self, name: str) -> Token:
+        return await services.get(self._app.database, name)
+
+    async def alist(
+        self, *, after: str | None = None, limit: int = 100, with_ended: bool = False
+    ) -> Found:
+        """By name; page on with the last name as `after`."""
+        return await services.list_tokens(
+            self._app.database, after=after, limit=limit, with_ended=with_ended
+        )
+
+    async def arevoke(self, name: str) -> Token:
+        """Let nobody in by it, from the next request on."""
+        return await services.revoke(self._app.database, name)
+
+    create = blocking(acreate)
+    get = blocking(aget)
+    list = blocking(alist)
+    revoke = blocking(arevoke)

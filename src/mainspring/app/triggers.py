@@ -1,0 +1,162 @@
+"""Events and triggers at the Python door.
+
+await app.aemit("provider.folder_changed", {"folder": "/photos"})
+await app.triggers.acreate("resync", event="provider.*", definition="sync",
+                           payload={"folder": "{{event.folder}}"})
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import orjson
+
+from mainspring.app.job_functions import JobFunction
+from mainspring.app.namespaces import Door, Owner, blocking
+from mainspring.domain.errors import InvalidOption
+from mainspring.domain.triggers import Trigger, TriggerState
+from mainspring.domain.types import DEFAULT_TENANT, TenantId
+from mainspring.services import definitions
+from mainspring.services import events as event_services
+from mainspring.services import triggers as services
+
+# Inside the classes `list` is one of their methods.
+States = list[TriggerState]
+
+
+class FunctionOwner(Owner, Protocol):
+    """The `Mainspring` as its triggers need it."""
+
+    @property
+    def functions(self) -> Mapping[str, JobFunction[..., Any]]: ...
+
+
+class Triggers(Door):
+    """The triggers of an app: `app.triggers`."""
+
+    _app: FunctionOwner
+
+    def __init__(self, app: FunctionOwner) -> None:
+        super().__init__(app)
+
+    async def acreate(
+        self,
+        name: str,
+        /,
+        *,
+        event: str,
+        definition: JobFunction[..., Any] | str,
+        enabled: bool = True,
+        tenant_id: str = DEFAULT_TENANT,
+        **fields: Any,
+    ) -> TriggerState:
+        """Enqueue the definition for each event that matches, in this tenant.
+
+        `payload` is a template of the job's payload. `unknown_paths` is "refuse", or "null" where
+        what an event lacks becomes null. Within `dedupe_window` an equal payload makes no job.
+        """
+        given = {**fields, "event": event, "definition": _key(definition)}
+        trigger = services.make(name, given)
+        await self._ensure_fits(trigger)
+        return await services.create(
+            self._app.database, TenantId(tenant_id), trigger, is_enabled=_flag(enabled)
+        )
+
+    async def aupdate(
+        self, name: str, /, *, tenant_id: str = DEFAULT_TENANT, **changes: Any
+    ) -> TriggerState:
+        """Change some fields, from the next event on; None empties one that may be empty."""
+        if "definition" in changes:
+            changes["definition"] = _key(changes["definition"])
+        tenant = TenantId(tenant_id)
+        trigger = await services.changed(self._app.database, tenant, name, changes=changes)
+        if changes.keys() & {"definition", "payload"}:
+            await self._ensure_fits(trigger)
+        return await services.update(self._app.database, tenant, trigger, columns=changes)
+
+    async def aenable(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> TriggerState:
+        """Let it see events again; those that were handled meanwhile it has missed."""
+        return await services.set_enabled(
+            self._app.database, TenantId(tenant_id), name, is_enabled=True
+        )
+
+    async def adisable(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> TriggerState:
+        """Let it see no events."""
+        return await services.set_enabled(
+            self._app.database, TenantId(tenant_id), name, is_enabled=False
+        )
+
+    async def adelete(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> None:
+        """Remove it; its jobs stay, and what it made of events does too."""
+        await services.delete(self._app.database, TenantId(tenant_id), name)
+
+    async def aget(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> TriggerState:
+        return await services.get(self._app.database, TenantId(tenant_id), name)
+
+    async def alist(
+        self,
+        *,
+        event: str | None = None,
+        definition: str | None = None,
+        enabled: bool | None = None,
+        after: str | None = None,
+        limit: int = 100,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> States:
+        """By name, those that match an event if one is given; page on with the last name as
+        `after`."""
+        return await services.list_triggers(
+            self._app.database,
+            TenantId(tenant_id),
+            after=after,
+            enabled=enabled,
+            event=event,
+            definition=definition,
+            limit=limit,
+        )
+
+    async def atest(
+        self,
+        name: str,
+        context: Mapping[str, Any] | None = None,
+        *,
+        event: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> dict[str, Any]:
+        """The payload that an event with this context would make; nothing is enqueued.
+
+        Raises what would be recorded as a failure. Without `event` a name that matches is made up.
+        """
+        given = dict(context) if isinstance(context, Mapping) else context or {}
+        event_services.encode_context(given, self._app.settings.max_payload_bytes)
+        await self._app.async_definitions()
+        state = await self.aget(name, tenant_id=tenant_id)
+        text = await services.rehearse(self._app.database, state, given, event=event)
+        payload: dict[str, Any] = orjson.loads(text)
+        return payload
+
+    create = blocking(acreate)
+    update = blocking(aupdate)
+    enable = blocking(aenable)
+    disable = blocking(adisable)
+    delete = blocking(adelete)
+    get = blocking(aget)
+    list = blocking(alist)
+    test = blocking(atest)
+
+    async def _ensure_fits(self, trigger: Trigger) -> None:
+        """Raise if there is no such definition, or a job of our code could not take the payload."""
+        function = self._app.functions.get(trigger.definition)
+        if function is not None:
+            function.signature.payload_of((), dict(trigger.payload))
+        await self._app.async_definitions()
+        await definitions.ensure_known(self._app.database.arun, [trigger.definition])
+
+
+def _key(definition: object) -> Any:
+    return definition.key if isinstance(definition, JobFunction) else definition
+
+
+def _flag(enabled: object) -> bool:
+    if not isinstance(enabled, bool):
+        raise InvalidOption("enabled", f"must be True or False, not {enabled!r}")
+    return enabled

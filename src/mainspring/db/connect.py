@@ -1,0 +1,139 @@
+"""Connections: dedicated ones for the hot path, pools for the rest, and clear errors for both."""
+
+import re
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, Connection, ConnectionInfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from mainspring.domain.errors.database import DatabaseTooOld, DatabaseUnreachable
+
+MINIMUM_SERVER_VERSION = 150000
+
+# The hot statements must never fall into a scan of a whole table or index, whatever the
+# statistics of a table that grows and shrinks by the second say: each row by its index entry.
+_PINNED_PLANS = " ".join(
+    f"-c {setting}"
+    for setting in (
+        "enable_seqscan=off",
+        "enable_hashjoin=off",
+        "enable_mergejoin=off",
+        "plan_cache_mode=force_generic_plan",
+        "jit=off",
+    )
+)
+
+_KEEPALIVE = {
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "connect_timeout": 10,
+}
+
+# A server that does not answer, and a URL that is none.
+_UNUSABLE = (psycopg.OperationalError, psycopg.ProgrammingError)
+_MARKERS = ("FATAL:", "failed:")
+_PASSWORD = re.compile(r"(\b(?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)")
+# To the last @, because a password that nobody encoded may hold anything.
+_USER_AND_PASSWORD = re.compile(r"(://[^:@/?#]*:).*@", re.DOTALL)
+_URLS = ("postgresql://", "postgres://")
+# What libpq quotes is a name here; elsewhere it may be a piece of a password.
+_NAMING = ("invalid URI query parameter", "invalid connection option")
+_BEFORE_A_QUOTE = re.compile(r'(?:[^"]|"[^"]")*')
+
+
+def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[str, Any]:
+    """Keyword arguments for a psycopg connection; a pooler allows neither options nor prepares."""
+    arguments: dict[str, Any] = {**_KEEPALIVE, "autocommit": True}
+    if use_pooler:
+        return {**arguments, "prepare_threshold": None}
+    if pins_plans:
+        arguments["options"] = _PINNED_PLANS
+    return {**arguments, "prepare_threshold": 0 if pins_plans else 3}
+
+
+async def connect(
+    url: str, *, name: str, use_pooler: bool = False, pins_plans: bool = False
+) -> AsyncConnection[Any]:
+    """A dedicated connection in autocommit mode."""
+    arguments = connection_arguments(use_pooler=use_pooler, pins_plans=pins_plans)
+    try:
+        target = with_options(url, arguments.pop("options", ""))
+        connection = await AsyncConnection.connect(target, application_name=name, **arguments)
+    except _UNUSABLE as error:
+        raise unreachable(url, error) from error
+    if (version := _too_old(connection.info)) is not None:
+        await connection.close()
+        raise DatabaseTooOld(version)
+    return connection
+
+
+def connect_sync(url: str, *, use_pooler: bool = False) -> Connection[Any]:
+    """A dedicated blocking connection in autocommit mode."""
+    try:
+        connection = Connection.connect(url, **connection_arguments(use_pooler=use_pooler))
+    except _UNUSABLE as error:
+        raise unreachable(url, error) from error
+    if (version := _too_old(connection.info)) is not None:
+        connection.close()
+        raise DatabaseTooOld(version)
+    return connection
+
+
+def _too_old(info: ConnectionInfo) -> str | None:
+    """The server's version if we cannot use it."""
+    if info.server_version >= MINIMUM_SERVER_VERSION:
+        return None
+    return info.parameter_status("server_version") or "unknown"
+
+
+def with_options(url: str, options: str) -> str:
+    """The URL with server settings added to those it already asks for."""
+    if not options:
+        return url
+    given = conninfo_to_dict(url).get("options")
+    return make_conninfo(url, options=f"{given} {options}" if given else options)
+
+
+def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
+    """One sentence that names the server, the reason and the remedy, never the password."""
+    return DatabaseUnreachable(
+        f"cannot connect to {display_url(url)}: {url_problem(url) or _reason(error)}; check the "
+        "database URL (MAINSPRING_DATABASE_URL or --database-url) and that the server runs"
+    )
+
+
+def _reason(error: psycopg.Error) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if any(marker in line for marker in _MARKERS)]
+    reason = (telling or lines or [type(error).__name__])[-1]
+    for marker in _MARKERS:
+        reason = reason.rpartition(marker)[2].strip()
+    return reason
+
+
+def url_problem(url: str) -> str | None:
+    """What keeps the URL, or key=value text, from being read; None if nothing does."""
+    try:
+        conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        said = str(error).strip()
+        if said.startswith(_NAMING):
+            return said
+        if not url.startswith(_URLS):
+            return "it is neither a postgresql:// URL nor key=value text"
+        return _unquoted(said)
+    return None
+
+
+def _unquoted(text: str) -> str:
+    """What stands before a quote of more than one character."""
+    found = _BEFORE_A_QUOTE.match(text)
+    return found[0].rstrip(" :") if found else ""
+
+
+def display_url(url: str) -> str:
+    """The URL, or key=value text, without its password."""
+    return _USER_AND_PASSWORD.sub(r"\1***@", _PASSWORD.sub(r"\1***", url))

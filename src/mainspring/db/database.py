@@ -1,0 +1,146 @@
+"""The database as a front door reaches it: found, migrated if it is ours, and called."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from psycopg import AsyncCursor, Cursor
+
+from mainspring.db import calls, embedded, migrate
+from mainspring.db.calls import Call
+from mainspring.db.connect import with_options
+from mainspring.db.embedded import EmbeddedServer
+from mainspring.db.pool import AsyncPool, SyncPool
+from mainspring.db.sql_errors import translated
+from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES
+from mainspring.settings import Settings
+
+_SIZE = 20
+
+
+class Database:
+    """Opened by its first use; a given URL, or the embedded server."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._lock = threading.Lock()
+        self._server: EmbeddedServer | None = None
+        self._url: str | None = None
+        self._sync: SyncPool | None = None
+        self._async: dict[asyncio.AbstractEventLoop, AsyncPool] = {}
+
+    @property
+    def url(self) -> str:
+        """Starts the embedded server, and migrates it, where no URL was given."""
+        return self._find_url() if self._url is None else self._url
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the embedded server keeps its data."""
+        return self.settings.data_dir or embedded.default_data_dir()
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.settings.database_url is None
+
+    def run(self, call: Call, connection: object = None) -> list[tuple[Any, ...]]:
+        """On the caller's connection if given, else on one of ours in a transaction of its own."""
+        if connection is not None:
+            return calls.run(connection, call)
+        with translated(), self.sync_pool.connection() as ours:
+            return _rows(ours.execute(call.sql, call.params))
+
+    async def arun(self, call: Call, connection: object = None) -> list[tuple[Any, ...]]:
+        if connection is not None:
+            return await calls.arun(connection, call)
+        with translated():
+            async with (await self.async_pool()).connection() as ours:
+                cursor = await ours.execute(call.sql, call.params)
+                return await cursor.fetchall() if has_rows(cursor) else []
+
+    def run_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
+        """All calls in one transaction; their rows in one list."""
+        with translated(), self.sync_pool.connection() as ours, ours.transaction():
+            return [row for call in batch for row in _rows(ours.execute(call.sql, call.params))]
+
+    async def arun_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
+        with translated():
+            async with (await self.async_pool()).connection() as ours, ours.transaction():
+                for call in batch:
+                    cursor = await ours.execute(call.sql, call.params)
+                    rows.extend(await cursor.fetchall())
+        return rows
+
+    @property
+    def sync_pool(self) -> SyncPool:
+        if self._sync is None:
+            use_pooler = self.settings.use_pooler
+            self._sync = SyncPool(self._lending_url(), size=_SIZE, use_pooler=use_pooler)
+        return self._sync
+
+    async def async_pool(self) -> AsyncPool:
+        loop = asyncio.get_running_loop()
+        if loop not in self._async:
+            self._forget_closed_loops()
+            if self._url is None:
+                await asyncio.to_thread(self._find_url)
+            use_pooler = self.settings.use_pooler
+            self._async[loop] = AsyncPool(self._lending_url(), size=_SIZE, use_pooler=use_pooler)
+        return self._async[loop]
+
+    def close(self) -> None:
+        """Let go of connections and of the embedded server."""
+        if self._sync is not None:
+            self._sync.close()
+            self._sync = None
+        while self._async:
+            self._async.popitem()[1].abandon()
+        with self._lock:
+            self._url = None
+            if self._server is not None:
+                embedded.release(self._server)
+                self._server = None
+
+    async def close_loop(self) -> None:
+        """Let go of the connections of the running event loop."""
+        pool = self._async.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.close()
+
+    def _forget_closed_loops(self) -> None:
+        for loop in [loop for loop in self._async if loop.is_closed()]:
+            self._async.pop(loop).abandon()
+
+    async def aclose(self) -> None:
+        await self.close_loop()
+        await asyncio.to_thread(self.close)
+
+    def _lending_url(self) -> str:
+        """The URL for our own connections, on which the SQL functions hear of the limit."""
+        limit = self.settings.max_payload_bytes
+        if self.settings.use_pooler or limit == MAX_PAYLOAD_BYTES:
+            return self.url
+        return with_options(self.url, f"-c mainspring.max_payload_bytes={limit}")
+
+    def _find_url(self) -> str:
+        with self._lock:
+            if self._url is None:
+                self._url = self.settings.database_url or self._embedded_url()
+            return self._url
+
+    def _embedded_url(self) -> str:
+        self._server = embedded.acquire(self.settings.data_dir)
+        migrate.migrate_apart(self._server.url)
+        return self._server.url
+
+
+def _rows(cursor: Cursor[Any]) -> list[tuple[Any, ...]]:
+    return cursor.fetchall() if has_rows(cursor) else []
+
+
+def has_rows(cursor: Cursor[Any] | AsyncCursor[Any]) -> bool:
+    """Whether the statement gives rows, if none now; `description` would describe every column."""
+    return cursor.pgresult is not None and cursor.pgresult.nfields > 0

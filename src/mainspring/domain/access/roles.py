@@ -1,0 +1,141 @@
+"""Who may do what: a caller has a role in one tenant, and a token may narrow it further.
+
+operator  all tenants, and what belongs to none: definitions, limits, tenants, workers
+admin     everything of one tenant
+member    enqueues, and sees and steers what it has enqueued itself; approves where it is asked to
+viewer    sees what is in one tenant
+worker    claims the jobs of one tenant, and reports what came of them
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from mainspring.domain.errors import InvalidOption
+from mainspring.domain.errors.access import Forbidden
+from mainspring.domain.types import TenantId
+
+
+class Role(StrEnum):
+    """What a caller is; the rights of each are told above."""
+
+    OPERATOR = "operator"
+    ADMIN = "admin"
+    MEMBER = "member"
+    VIEWER = "viewer"
+    WORKER = "worker"
+
+
+READ: Final = "read"
+WRITE: Final = "write"
+VERBS: Final = (READ, WRITE)
+
+_EVERYONE = frozenset(Role)
+_PEOPLE = frozenset((Role.OPERATOR, Role.ADMIN, Role.MEMBER, Role.VIEWER))
+_DOERS = frozenset((Role.OPERATOR, Role.ADMIN, Role.MEMBER))
+_ADMINS = frozenset((Role.OPERATOR, Role.ADMIN))
+_OPERATORS = frozenset((Role.OPERATOR,))
+
+# Who may read, and who may write.
+_RIGHTS: Final[Mapping[str, tuple[frozenset[Role], frozenset[Role]]]] = {
+    "approvals": (_PEOPLE, _DOERS),
+    "audit": (_ADMINS, frozenset()),
+    "definitions": (_EVERYONE, _OPERATORS),
+    "events": (_PEOPLE, _DOERS),
+    "flows": (_PEOPLE, _DOERS),
+    "jobs": (_PEOPLE, _DOERS),
+    "limits": (_PEOPLE, _OPERATORS),
+    "people": (_ADMINS, _ADMINS),
+    "schedules": (_PEOPLE, _ADMINS),
+    "tenants": (_PEOPLE, _OPERATORS),
+    "tokens": (_ADMINS, _ADMINS),
+    "triggers": (_PEOPLE, _ADMINS),
+    "work": (frozenset(), frozenset((Role.OPERATOR, Role.WORKER))),
+    "workers": (_ADMINS, _OPERATORS),
+}
+NOUNS: Final = tuple(_RIGHTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: the name that is written down, and what it may do. No tenant is all of them."""
+
+    actor: str
+    role: Role
+    tenant_id: TenantId | None
+    scopes: tuple[str, ...] | None = None
+
+
+def may(role: Role, noun: str, verb: str) -> bool:
+    """Whether a role may do it at all; a member only with what is its own."""
+    return role in _RIGHTS[noun][VERBS.index(verb)]
+
+
+def ensure_allowed(caller: Caller, noun: str, verb: str) -> None:
+    """Raise Forbidden, with who may, unless the caller may."""
+    if not may(caller.role, noun, verb):
+        doers = sorted(role for role in Role if may(role, noun, verb))
+        hint = f"; it takes the role {' or '.join(doers)}" if doers else ""
+        raise Forbidden(f"the role {caller.role} may not {verb} {noun}{hint}")
+    if not allows(caller.scopes, noun, verb):
+        raise Forbidden(f"the token lacks the scope {noun}:{verb}")
+
+
+def ensure_may_grant(caller: Caller, role: Role) -> None:
+    """Nobody makes a token or a person that may do more than itself."""
+    if role is Role.OPERATOR and caller.role is not Role.OPERATOR:
+        raise Forbidden("only an operator can make another operator")
+
+
+def ensure_role(role: object) -> Role:
+    """A role by its name."""
+    try:
+        return Role(str(role))
+    except ValueError:
+        close = difflib.get_close_matches(str(role), list(Role), n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise InvalidOption(
+            "role", f"must be one of {', '.join(Role)}, not {role!r}{hint}"
+        ) from None
+
+
+def ensure_tenant_of(role: Role, tenant_id: str | None) -> None:
+    """An operator belongs to no tenant, everyone else to one."""
+    if role is Role.OPERATOR and tenant_id is not None:
+        raise InvalidOption("tenant", "cannot be given for an operator, who sees all of them")
+    if role is not Role.OPERATOR and tenant_id is None:
+        raise InvalidOption("tenant", f"must be given for the role {role}")
+
+
+def ensure_scopes(scopes: Sequence[str] | None) -> tuple[str, ...] | None:
+    """What a token may do of what its role may; None is all of it."""
+    if scopes is None:
+        return None
+    if isinstance(scopes, str) or not scopes:
+        raise InvalidOption("scopes", "must be a list of scopes such as jobs:read, or left out")
+    for scope in scopes:
+        _ensure_scope(scope)
+    return tuple(sorted(set(scopes)))
+
+
+def _ensure_scope(scope: object) -> None:
+    noun, colon, verb = scope.partition(":") if isinstance(scope, str) else ("", "", "")
+    if noun not in (*NOUNS, "*") or not colon or verb not in VERBS:
+        known = [f"{noun}:{verb}" for noun in ("*", *NOUNS) for verb in VERBS]
+        close = difflib.get_close_matches(str(scope), known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise InvalidOption(
+            "scope",
+            f"must be a noun or *, a colon, and read or write, such as jobs:read, not {scope!r}"
+            f"{hint}",
+        )
+
+
+def allows(scopes: Sequence[str] | None, noun: str, verb: str) -> bool:
+    """Whether a token with these scopes may do it. Who may change something may see it."""
+    if scopes is None:
+        return True
+    verbs = VERBS if verb == READ else (WRITE,)
+    return any(f"{wide}:{strong}" in scopes for wide in (noun, "*") for strong in verbs)

@@ -1,0 +1,109 @@
+"""Tokens: what a program or a browser shows to be let in, and the people they belong to.
+
+The text of a token is shown once; its digest is stored.
+"""
+
+import hashlib
+import re
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from mainspring.domain.access.roles import Role
+from mainspring.domain.errors import InvalidOption
+from mainspring.domain.types import TenantId
+
+LONGEST_LIFE: Final = timedelta(days=3660)
+LOGIN_LIFE: Final = timedelta(minutes=15)
+SESSION_LIFE: Final = timedelta(days=7)
+CONSOLE_LIFE: Final = timedelta(days=1)
+BYTES: Final = 6 + 32
+# No colon: "trigger:" and a name says that no person or program did something.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,99}")
+_TEXT = re.compile(r"msk_[A-Za-z0-9_-]{8}_[A-Za-z0-9_-]{43}")
+_PREFIX_LENGTH = len("msk_") + 8
+
+
+class TokenState(StrEnum):
+    """Whether a token lets anyone in."""
+
+    ACTIVE = "active"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it is stored. `prefix` is how its text begins; `scopes` is None where it may do
+    all that its role may; `person` is whose it is, if it belongs to one."""
+
+    token_id: int
+    name: str
+    prefix: str
+    role: Role
+    tenant_id: TenantId | None
+    scopes: tuple[str, ...] | None
+    person: str | None
+    state: TokenState
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Someone who logs in."""
+
+    name: str
+    role: Role
+    tenant_id: TenantId | None
+    is_disabled: bool
+    created_at: datetime
+    created_by: str
+    last_seen_at: datetime | None
+
+
+def spell(random: bytes) -> str:
+    """The text of a new token."""
+    if len(random) != BYTES:
+        raise ValueError(f"a token is made of {BYTES} bytes, not {len(random)}")
+    first, rest = random[:6], random[6:]
+    return f"msk_{_letters(first)}_{_letters(rest)}"
+
+
+def _letters(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def is_token(text: str) -> bool:
+    """Whether it could be one; nothing else need be looked up."""
+    return _TEXT.fullmatch(text) is not None
+
+
+def prefix(text: str) -> str:
+    """What may be shown of a token."""
+    return text[:_PREFIX_LENGTH]
+
+
+def digest(text: str) -> bytes:
+    """What is stored of a token. It is as random as a key, so it needs no salt and no delay."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def ensure_name(name: object) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidOption(
+            "name",
+            "must start with a letter, a digit or _ and hold only letters, digits, spaces and "
+            f"_ . @ + - (100 at most), not {name!r}",
+        )
+
+
+def ensure_life(life: timedelta | None) -> None:
+    """None is for ever."""
+    if life is not None and not timedelta(0) < life <= LONGEST_LIFE:
+        raise InvalidOption("expires", "must be more than nothing and at most ten years")

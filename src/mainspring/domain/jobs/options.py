@@ -1,0 +1,165 @@
+"""What an enqueue may ask for beyond its definition and payload, and the checks of each option."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from mainspring.domain.errors import InvalidOption, InvalidPayload
+from mainspring.domain.jobs.backoff import ensure_delay
+from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
+
+PRIORITIES = range(1001)
+ATTEMPTS = range(1, 1001)
+APPROVALS = range(101)
+MAX_PAYLOAD_BYTES = 1024 * 1024
+MAX_KEY_LENGTH = 500
+MAX_TAGS = 50
+
+OnDuplicate = Literal["raise", "existing"]
+DedupeBy = Literal["content"]
+OnParentFailure = Literal["cancel", "continue", "wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueOptions:
+    """What an enqueue may say beyond definition and payload; None means the definition's own."""
+
+    tenant_id: TenantId = DEFAULT_TENANT
+    queue: str | None = None
+    priority: int | None = None
+    max_attempts: int | None = None
+    scheduled_for: datetime | None = None
+    delay: timedelta | None = None
+    deadline: datetime | None = None
+    dedupe_key: str | None = None
+    dedupe_by: DedupeBy | None = None
+    dedupe_window: timedelta | None = None
+    idempotency_key: str | None = None
+    on_duplicate: OnDuplicate = "raise"
+    correlation_id: str | None = None
+    tags: tuple[str, ...] = field(default=())
+    limit_key: str | None = None
+    approvals_needed: int | None = None
+    after: tuple[JobId, ...] = ()
+    on_parent_failure: OnParentFailure = "cancel"
+
+    def __post_init__(self) -> None:
+        _check_times(self)
+        _check_keys(self)
+        if self.priority is not None:
+            ensure_priority(self.priority)
+        if self.queue is not None:
+            ensure_queue(self.queue)
+        if self.max_attempts is not None and self.max_attempts not in ATTEMPTS:
+            raise InvalidOption("max_attempts", f"must be from 1 to 1000, not {self.max_attempts}")
+        if len(self.tags) > MAX_TAGS:
+            raise InvalidOption("tags", f"must be {MAX_TAGS} at most, not {len(self.tags)}")
+        for tag in self.tags:
+            ensure_text("tags", tag)
+        if self.approvals_needed is not None:
+            ensure_approvals("approvals_needed", self.approvals_needed)
+        ensure_on_failure(self.on_parent_failure)
+
+
+def ensure_priority(priority: int) -> None:
+    if not isinstance(priority, int) or isinstance(priority, bool) or priority not in PRIORITIES:
+        raise InvalidOption(
+            "priority",
+            f"must be a whole number from {PRIORITIES[0]} (first) to {PRIORITIES[-1]} (last), "
+            f"not {priority!r}",
+        )
+
+
+def ensure_approvals(option: str, count: int) -> None:
+    if not isinstance(count, int) or isinstance(count, bool) or count not in APPROVALS:
+        raise InvalidOption(
+            option, f"must be a whole number from 0 to {APPROVALS[-1]}, not {count!r}"
+        )
+
+
+def ensure_on_failure(choice: str) -> None:
+    if choice not in ("cancel", "continue", "wait"):
+        raise InvalidOption(
+            "on_parent_failure", f"must be 'cancel', 'continue' or 'wait', not {choice!r}"
+        )
+
+
+def ensure_queue(queue: str) -> None:
+    ensure_text("queue", queue)
+    if "," in queue or queue != queue.strip():
+        raise InvalidOption("queue", f"must not hold a comma or outer spaces: {queue!r}")
+
+
+def ensure_text(option: str, value: str) -> None:
+    """Refuse what PostgreSQL cannot store or an index cannot hold."""
+    if not isinstance(value, str):
+        raise InvalidOption(option, f"must be text, not {type(value).__name__}")
+    if not value:
+        raise InvalidOption(option, "must not be empty")
+    if len(value) > MAX_KEY_LENGTH:
+        raise InvalidOption(option, f"must be {MAX_KEY_LENGTH} characters at most")
+    if "\x00" in value:
+        raise InvalidOption(option, "must not hold a NUL byte")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidOption(option, "must be Unicode text, without lone surrogates")
+
+
+def ensure_payload(payload: object) -> None:
+    """Refuse a payload that is not a JSON object; what its values may be, the encoder says."""
+    if not isinstance(payload, dict):
+        raise InvalidPayload(
+            f'the payload must be a JSON object such as {{"user_id": 7}}, '
+            f"not {type(payload).__name__}"
+        )
+
+
+def holds_nul(value: object) -> bool:
+    """Whether any text holds a NUL; the encoded form alone cannot tell it from a backslash."""
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, dict):
+        return any(holds_nul(key) or holds_nul(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return any(holds_nul(item) for item in value)
+    return False
+
+
+def _check_times(options: EnqueueOptions) -> None:
+    if options.delay is not None and options.scheduled_for is not None:
+        raise InvalidOption("delay", "and scheduled_for exclude each other; give one")
+    if options.delay is not None:
+        ensure_delay("delay", options.delay)
+    for name in ("scheduled_for", "deadline"):
+        ensure_instant(name, getattr(options, name))
+    if options.deadline and options.scheduled_for and options.scheduled_for >= options.deadline:
+        raise InvalidOption("scheduled_for", "is not before the deadline; the job could never run")
+    if options.dedupe_window is not None:
+        ensure_delay("dedupe_window", options.dedupe_window)
+        if not options.dedupe_window:
+            raise InvalidOption("dedupe_window", "must be more than zero")
+
+
+def ensure_instant(option: str, instant: datetime | None) -> None:
+    if instant is None:
+        return
+    if not isinstance(instant, datetime):
+        raise InvalidOption(option, f"must be a datetime, not {type(instant).__name__}")
+    if instant.tzinfo is None:
+        raise InvalidOption(option, "must have a time zone, such as datetime.now(UTC)")
+
+
+def _check_keys(options: EnqueueOptions) -> None:
+    for name in ("dedupe_key", "idempotency_key", "correlation_id", "tenant_id", "limit_key"):
+        value = getattr(options, name)
+        if value is not None:
+            ensure_text(name, value)
+    if options.dedupe_key is not None and options.dedupe_by is not None:
+        raise InvalidOption("dedupe_by", "and dedupe_key exclude each other; give one")
+    if options.dedupe_by not in (None, "content"):
+        raise InvalidOption("dedupe_by", f"must be 'content', not {options.dedupe_by!r}")
+    if options.on_duplicate not in ("raise", "existing"):
+        raise InvalidOption(
+            "on_duplicate", f"must be 'raise' or 'existing', not {options.on_duplicate!r}"
+        )
+    if options.dedupe_window and not (options.dedupe_key or options.dedupe_by):
+        raise InvalidOption("dedupe_window", "needs dedupe_key or dedupe_by='content'")

@@ -1,0 +1,75 @@
+"""A dispatcher: turns events into jobs as soon as they are committed, beside a scheduler.
+
+Any number may run. Each takes events that no other holds, and what it holds is free again when its
+transaction ends, however it ends. So one that dies costs the others a second and no event.
+"""
+
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from mainspring.db.connect import with_options
+from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.runtime.dispatcher.batches import Turns
+from mainspring.runtime.loop import Loop
+from mainspring.settings import Settings
+from mainspring.store import events as store
+
+_LONGEST_REST = 15.0
+_LOCKED_REST = 1.0
+_PRUNE_EVERY = 3600.0
+_OPTIONS = " ".join(
+    (
+        # One that is paused in the middle of a transaction must not keep its events locked.
+        "-c idle_in_transaction_session_timeout=5s",
+        # A bitmap visits the handled events each time anew; an index scan marks them.
+        "-c enable_bitmapscan=off",
+    )
+)
+
+
+class Dispatcher:
+    """Two loops on one connection; whoever runs it also tells it what it hears."""
+
+    def __init__(self, url: str, *, settings: Settings) -> None:
+        self._settings = settings
+        self._turns = Turns(settings)
+        limit = f"-c mainspring.max_payload_bytes={settings.max_payload_bytes}"
+        self._connection = ReconnectingConnection(
+            url if settings.use_pooler else with_options(url, f"{_OPTIONS} {limit}"),
+            name="mainspring dispatch",
+            use_pooler=settings.use_pooler,
+            pins_plans=True,
+        )
+        self.loop = Loop("dispatch", self._pass)
+        self.pruning = Loop("events", self._prune)
+
+    def duties(self) -> tuple[Coroutine[Any, Any, None], ...]:
+        return self.loop.run(), self.pruning.run()
+
+    def hear(self, message: str) -> None:
+        if message.startswith("e:"):
+            self.loop.wake()
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def _pass(self) -> float:
+        while await self._connection.try_once(self._turns.dispatch):
+            pass
+        return await self._connection.try_once(self._rest)
+
+    async def _rest(self, connection: AsyncConnection[Any]) -> float:
+        longest = self._settings.poll_seconds if self._settings.use_pooler else _LONGEST_REST
+        # What waits still is another's; should it die, nobody is told.
+        return min(longest, _LOCKED_REST) if await store.has_unhandled(connection) else longest
+
+    async def _prune(self) -> float:
+        keep = timedelta(days=self._settings.event_retention_days)
+        while await self._connection.try_once(
+            lambda connection: store.prune_events(connection, keep)
+        ):
+            pass
+        return _PRUNE_EVERY

@@ -1,0 +1,125 @@
+"""The handlers that every worker carries: what keeps a database tidy, as jobs."""
+
+from collections.abc import Awaitable, Callable, Collection
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar
+
+from psycopg import AsyncConnection
+
+from mainspring.domain.definitions import Definition, Handler
+from mainspring.domain.housekeeping import (
+    PRUNE_HISTORY,
+    PRUNE_KEYS,
+    PRUNE_TABLE,
+    VACUUM_CHECK,
+    problems,
+    report,
+)
+from mainspring.domain.jobs.outcomes import Fail
+from mainspring.domain.operations import BULK
+from mainspring.domain.types import ExecutionMode
+from mainspring.runtime.maintenance.operations import Operator
+from mainspring.runtime.worker.context import Context
+from mainspring.runtime.worker.transactions import AsyncSource
+from mainspring.settings import Settings
+from mainspring.store import history
+from mainspring.store import housekeeping as store
+
+T = TypeVar("T")
+
+_BATCH = 1000
+
+
+class Facilities(Protocol):
+    """What the worker offers."""
+
+    @property
+    def async_source(self) -> AsyncSource: ...
+
+
+def handlers(facilities: Facilities, settings: Settings) -> dict[str, Handler]:
+    """By key."""
+    housekeeper = Housekeeper(facilities, settings.prunable_columns)
+    functions: tuple[tuple[Definition, Callable[..., Awaitable[Any]]], ...] = (
+        (PRUNE_HISTORY, housekeeper.prune_history),
+        (PRUNE_KEYS, housekeeper.prune_keys),
+        (PRUNE_TABLE, housekeeper.prune_table),
+        (VACUUM_CHECK, housekeeper.check_vacuum),
+        (BULK, Operator(facilities.async_source).run),
+    )
+    return {
+        definition.key: Handler(definition, function, ExecutionMode.ASYNC, wants_context=True)
+        for definition, function in functions
+    }
+
+
+async def remove_in_batches(
+    remove: Callable[[], Awaitable[int]], note: Callable[[int], object] = lambda _: None
+) -> int:
+    """Remove until there is nothing left; each batch is a transaction of its own, and between them
+    others get their turn. `note` hears how many were removed so far."""
+    removed = 0
+    while count := await remove():
+        removed += count
+        note(removed)
+    return removed
+
+
+class Housekeeper:
+    """Each method is the handler of a definition."""
+
+    def __init__(self, facilities: Facilities, allowed: Collection[str]) -> None:
+        self._facilities, self._allowed = facilities, allowed
+
+    async def prune_history(self, ctx: Context) -> dict[str, int]:
+        partitions = await self._do(history.drop_partitions)
+        removed = await remove_in_batches(lambda: self._do(history.prune_jobs), ctx.progress)
+        return {"removed": removed, "partitions": partitions}
+
+    async def prune_keys(self, ctx: Context) -> dict[str, int]:
+        removed = await remove_in_batches(lambda: self._do(history.prune_keys), ctx.progress)
+        return {"removed": removed}
+
+    async def prune_table(
+        self,
+        ctx: Context,
+        table: str,
+        column: str,
+        *,
+        older_than_days: float | None = None,
+        older_than_seconds: float | None = None,
+        batch_size: int = _BATCH,
+        max_rows: int | None = None,
+    ) -> dict[str, int] | Fail:
+        if f"{table}.{column}" not in self._allowed:
+            return Fail(
+                f"{table}.{column} is not among the columns that this worker may prune by; "
+                "add it to MAINSPRING_PRUNE_TABLES of all workers"
+            )
+        age = timedelta(days=older_than_days or 0, seconds=older_than_seconds or 0)
+        left = float("inf") if max_rows is None else max_rows
+
+        async def remove() -> int:
+            nonlocal left
+            batch = int(min(batch_size, left))
+            if not batch:
+                return 0
+            removed = await self._do(
+                lambda c: store.prune_table(c, table, column, age=age, batch=batch)
+            )
+            left -= removed
+            return removed
+
+        return {"removed": await remove_in_batches(remove, ctx.progress)}
+
+    async def check_vacuum(self, ctx: Context) -> dict[str, Any] | Fail:
+        tables, server = await self._do(store.table_health), await self._do(store.server_health)
+        found = report(tables, server)
+        if sentences := problems(tables, server):
+            ctx.progress(len(sentences), data=found)
+            return Fail("; ".join(sentences))
+        return found
+
+    async def _do(self, action: Callable[[AsyncConnection[Any]], Awaitable[T]]) -> T:
+        async with self._facilities.async_source.connection() as connection:
+            return await action(connection)

@@ -1,0 +1,95 @@
+"""The handler of bulk operations: batch after batch, each a short transaction with its checkpoint.
+
+A worker that is killed in a batch leaves no trace of it, and one that has lost its lease cannot
+commit any: so each job is changed once, and counted once, however many attempts it takes.
+"""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from mainspring.domain.jobs.outcomes import Fail
+from mainspring.domain.operations import BULK, Operation, Sweep
+from mainspring.runtime.worker.context import Context
+from mainspring.runtime.worker.transactions import AsyncSource
+from mainspring.store import operations as store
+from mainspring.store.operations import Found, Place
+
+_BATCH = 500
+_COUNTED_AT_ONCE = 20_000
+
+
+class Operator:
+    """Carries out operations on connections of a worker."""
+
+    def __init__(self, source: AsyncSource) -> None:
+        self._source = source
+
+    async def run(self, ctx: Context, **_: Any) -> dict[str, Any] | Fail:
+        async with self._source.connection() as connection:
+            operation = await store.get_operation(connection, ctx.job_id)
+        if operation is None:
+            return Fail(f"{BULK.key} is started by POST /api/v1/jobs/bulk, and in no other way")
+        sweep = Sweep.read(ctx.saved) if ctx.saved else Sweep(total=operation.total)
+        if sweep.total is None:
+            sweep = replace(sweep, total=await self._count(ctx, operation))
+        while sweep.busy or sweep.room < len(operation.rooms):
+            _tell(ctx, sweep)
+            sweep = await self._advance(ctx, operation, sweep)
+        sweep = sweep.ended()
+        _tell(ctx, sweep)
+        return sweep.result(operation.action)
+
+    async def _count(self, ctx: Context, operation: Operation) -> int:
+        total = 0
+        for room in operation.rooms:
+            after: int | None = 0
+            while after is not None:
+                place = Place(room, after, ctx.job_id - 1, _COUNTED_AT_ONCE)
+                call = store.count_jobs(operation, place)
+                async with self._source.connection() as connection:
+                    (row,) = await (await connection.execute(call.sql, call.params)).fetchall()
+                found = Found(*row)
+                total, after = total + found.jobs, found.edge
+                ctx.progress(0, message=f"counting: {total:,} so far")
+        return total
+
+    async def _advance(self, ctx: Context, operation: Operation, sweep: Sweep) -> Sweep:
+        async with self._source.connection() as connection, connection.transaction():
+            step = _wait if sweep.busy else _batch
+            after = await step(connection, operation, sweep, up_to=ctx.job_id - 1)
+            # Last, since it locks the row of the operation, which others have to reach.
+            await ctx.acheckpoint(asdict(after), connection=connection)
+        return after
+
+
+async def _batch(
+    connection: AsyncConnection[Any], operation: Operation, sweep: Sweep, *, up_to: int
+) -> Sweep:
+    """The next jobs, but for those that someone else holds."""
+    place = Place(operation.rooms[sweep.room], sweep.after, up_to)
+    found = await store.seek_jobs(connection, operation, place, most_found=_BATCH)
+    if not found.jobs:
+        return sweep.moved(found.edge)
+    change = await store.change_jobs(connection, operation, found.jobs, is_patient=False)
+    return sweep.moved(found.edge).noted(change)
+
+
+async def _wait(
+    connection: AsyncConnection[Any], operation: Operation, sweep: Sweep, *, up_to: int
+) -> Sweep:
+    """The first of those that someone else held. Who holds nothing else can wait for it."""
+    job_ids = [job_id for job_id in sweep.busy[:1] if job_id <= up_to]
+    change = await store.change_jobs(connection, operation, job_ids, is_patient=True)
+    return sweep.without_first().noted(change)
+
+
+def _tell(ctx: Context, sweep: Sweep) -> None:
+    skipped = sum(sweep.skipped.values())
+    ctx.progress(
+        sweep.done,
+        max(sweep.total or 0, sweep.done),
+        f"{sweep.changed:,} changed, {skipped:,} skipped",
+        data={"changed": sweep.changed, "skipped": dict(sweep.skipped)},
+    )

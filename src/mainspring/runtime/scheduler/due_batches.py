@@ -1,0 +1,138 @@
+"""What is due: read and planned a batch at a time, and written as sets where that can be.
+
+A schedule of a set that was not fired is asked for by itself the next time: someone else fired or
+changed it, its slot was claimed before, or its row is locked and held up the others.
+"""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg import AsyncConnection
+
+from mainspring import telemetry
+from mainspring.domain.errors import InputError
+from mainspring.domain.schedules import slots
+from mainspring.domain.schedules.conditions import Run
+from mainspring.domain.schedules.timing import first_slot
+from mainspring.runtime.scheduler.evaluator import plan_facts
+from mainspring.store import due_schedules, workers
+from mainspring.store.due_schedules import DueGroup, Fired, Firing
+
+Key: TypeAlias = tuple[int, int]  # A schedule and its turn.
+
+_BATCH = 5000
+_PLANS_AT_ONCE = 200
+_NOT_AS_A_SET = (
+    psycopg.errors.UniqueViolation,
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.DeadlockDetected,
+)
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is to be written for schedules that are due."""
+
+    size: int = 0
+    firsts: list[Firing] = field(default_factory=list)
+    plain: list[Firing] = field(default_factory=list)
+    special: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there may be more that is due."""
+        return self.size == _BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How many schedules got their first slot and how many were fired; whom a set left out."""
+
+    moved: int
+    fired: int
+    unfired: AbstractSet[Key]
+
+
+async def read(
+    connection: AsyncConnection[Any],
+    *,
+    late: timedelta = timedelta(0),
+    skip: int = 0,
+    alone: AbstractSet[Key] = frozenset(),
+    now: datetime | None = None,
+) -> Batch:
+    """What is due, after some that are being written, and what is to become of it; or what is to
+    become of what will be due then."""
+    groups = await due_schedules.due(connection, late=late, limit=_BATCH, skip=skip, now=now)
+    batch = Batch(sum(len(group.schedule_ids) for group in groups))
+    for group in groups:
+        try:
+            _plan(group, batch, alone)
+        except Exception as error:  # noqa: BLE001 - one schedule must not hold up the others
+            await _refuse(connection, group, error)
+    return batch
+
+
+async def write(connection: AsyncConnection[Any], batch: Batch) -> Written:
+    moved = await due_schedules.advance(connection, batch.firsts) if batch.firsts else 0
+    asked = sum(len(firing.schedule_ids) for firing in batch.plain)
+    fired = await _fire_set(connection, batch.plain) if asked else 0
+    unfired = {key for firing in batch.plain for key in firing.pairs()} if fired < asked else set()
+    for start in range(0, len(batch.special), _PLANS_AT_ONCE):
+        some = batch.special[start : start + _PLANS_AT_ONCE]
+        fired += sum(map(bool, await due_schedules.apply_plans(connection, some)))
+    return Written(moved, fired, unfired)
+
+
+def ensure_written(answer: Written | BaseException) -> Written:
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+def _plan(group: DueGroup, batch: Batch, alone: AbstractSet[Key]) -> None:
+    timing = group.timing()
+    if group.slot_at is None:
+        # A date that has passed is due at once.
+        first = first_slot(timing, group.base_at or group.now)
+        batch.firsts.append(group.firing(first))
+        return
+    plan = slots.plan(timing, group.misfires, group.slot_at, now=group.now)
+    firing = group.firing(plan.next_slot_at)
+    if plan.is_plain and (not alone or alone.isdisjoint(firing.pairs())):
+        batch.plain.append(firing)
+        return
+    facts = plan_facts(plan, Run())
+    batch.special += [
+        {**facts, "schedule_id": schedule_id, "turn": turn} for schedule_id, turn in firing.pairs()
+    ]
+
+
+async def _refuse(connection: AsyncConnection[Any], group: DueGroup, error: Exception) -> None:
+    """A timing that only the program can read, and cannot: it was written by plain SQL."""
+    reason = str(error) if isinstance(error, InputError) else repr(error)
+    await due_schedules.refuse_timing(connection, group.schedule_ids, group.turns, reason=reason)
+    telemetry.event("schedule_disabled", schedules=len(group.schedule_ids), error=reason)
+
+
+async def _fire_set(connection: AsyncConnection[Any], firings: list[Firing]) -> int:
+    """How many slots were written."""
+    try:
+        async with connection.transaction():
+            fired = await due_schedules.fire(connection, firings)
+            await _after_fire(connection, fired)
+    except _NOT_AS_A_SET:
+        return 0
+    if fired.slots:
+        telemetry.event("slots_fired", slots=fired.slots, jobs=fired.jobs)
+    return fired.slots
+
+
+async def _after_fire(connection: AsyncConnection[Any], fired: Fired) -> None:
+    if fired.replaced:
+        await due_schedules.replace_runs(connection, fired.replaced)
+    if fired.queues:
+        await workers.wake(connection, fired.queues)

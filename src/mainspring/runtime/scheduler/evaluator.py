@@ -1,0 +1,266 @@
+"""Checks of schedules that are due: condition, payload, and the plan that follows from them.
+
+Every check runs outside any lock and with a timeout of its own, so a slow one delays nobody.
+"""
+
+import asyncio
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import psycopg
+
+from mainspring import telemetry
+from mainspring.db.pool import AsyncPool
+from mainspring.domain import templates
+from mainspring.domain.errors import InputError
+from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, ensure_text
+from mainspring.domain.jobs.outcomes import clean
+from mainspring.domain.schedules import conditions, slots
+from mainspring.domain.schedules.conditions import Failed, Run, Skip, Verdict
+from mainspring.domain.schedules.model import ScheduleSpec, template_values
+from mainspring.domain.schedules.slots import Plan, PlannedSlot, SlotOutcome, SlotTrigger
+from mainspring.runtime.scheduler.launchers import Launch, Launcher, Launchers
+from mainspring.runtime.secrets import ScheduleSecrets
+from mainspring.services.jobs import encode_payload
+from mainspring.services.secrets import KeyRing
+from mainspring.store import conditions as condition_store
+from mainspring.store import due_schedules as store
+from mainspring.store import slots as slot_store
+from mainspring.store.due_schedules import DueSchedule
+
+# Beyond the server's own timeout, in case it cannot be heard any more.
+_NETWORK_SECONDS = 5
+
+
+class Checker:
+    """Judges due schedules and writes what follows."""
+
+    def __init__(
+        self,
+        pool: AsyncPool,
+        launchers: Mapping[str, type[Launcher]],
+        job_queue: Any,
+        *,
+        payload_limit: int = MAX_PAYLOAD_BYTES,
+        condition_pool: AsyncPool | None = None,
+        keys: KeyRing,
+    ) -> None:
+        self._pool = pool
+        self._secrets = ScheduleSecrets(pool, keys)
+        self._condition_pool = condition_pool
+        self._payload_limit = payload_limit
+        self._registered = launchers
+        self._job_queue = job_queue
+        self._launchers = Launchers()
+
+    async def check(self, due: DueSchedule) -> None:
+        """Decide about a slot that time has brought."""
+        due = self._secrets.opened(due)
+        try:
+            plan = slots.plan(due.timing(), due.spec.misfires, due.slot_at, now=due.now)
+        except InputError as error:
+            await self._refuse(due, str(error))
+            return
+        firing = [slot for slot in plan.slots if slot.outcome is SlotOutcome.ENQUEUED]
+        verdict: Verdict = Run()
+        if firing:
+            last = firing[-1]
+            verdict = await self._judge(due, Launch(due.spec, last.at, last.trigger, last.missed))
+        payloads = _payloads(due.spec, firing) if isinstance(verdict, Run) else {}
+        payloads = {at: await self._secrets.sealed(due, each) for at, each in payloads.items()}
+        facts = plan_facts(plan, verdict, payloads)
+        async with self._pool.connection() as connection:
+            whose = {"schedule_id": due.schedule_id, "turn": due.turn, "waits": True}
+            (outcome,) = await store.apply_plans(connection, [{**whose, **facts}])
+        if firing:
+            _tell(due, outcome, _reason(verdict))
+
+    async def check_asked(self, due: DueSchedule) -> None:
+        """Decide about a slot that a person asked for."""
+        due = self._secrets.opened(due)
+        launch = Launch(due.spec, due.slot_at, SlotTrigger.MANUAL, 0, due.is_forced)
+        verdict = await self._judge(due, launch)
+        plan = {
+            "schedule_id": due.schedule_id,
+            "slot_at": _stamp(due.slot_at),
+            "outcome": _outcome(verdict),
+            "reason": _reason(verdict),
+            **_run_parts(verdict),
+        }
+        async with self._pool.connection() as connection:
+            outcome = await slot_store.apply_trigger(connection, plan)
+        _tell(due, outcome, _reason(verdict), counts=False)
+
+    async def _refuse(self, due: DueSchedule, reason: str) -> None:
+        """Disable a schedule whose timing was written by plain SQL and cannot be understood."""
+        async with self._pool.connection() as connection:
+            await store.refuse_timing(connection, [due.schedule_id], [due.turn], reason=reason)
+        telemetry.event("schedule_disabled", schedule=due.spec.name, error=reason)
+
+    async def _judge(self, due: DueSchedule, launch: Launch) -> Verdict:
+        verdict = await self._decide(due, launch)
+        if isinstance(verdict, Run):
+            return verdict
+        return replace(verdict, reason=clean(await self._secrets.shown(due, verdict.reason)))
+
+    async def _decide(self, due: DueSchedule, launch: Launch) -> Verdict:
+        verdict = await self._ask(due, launch)
+        if not isinstance(verdict, Run):
+            return verdict
+        payload = due.spec.payload if verdict.payload is None else verdict.payload
+        try:
+            if verdict.payload is None and templates.has_template(payload):
+                payload = templates.render(payload, _values(launch))
+            encode_payload(payload, self._payload_limit)
+            ensure_text("job_type", verdict.definition or due.spec.definition)
+        except InputError as error:
+            return Failed(str(error))
+        payload = await self._secrets.sealed(due, payload, verdict.definition)
+        return Run(payload, verdict.definition, verdict.gauge_is_high)
+
+    async def _ask(self, due: DueSchedule, launch: Launch) -> Verdict:
+        spec = due.spec
+        if spec.launcher is not None:
+            known = self._registered.get(spec.launcher)
+            if known is None:
+                return Failed(_unknown(spec.launcher, self._registered))
+            make = partial(known, self._job_queue, spec.max_retries)
+            with telemetry.hiding(await self._secrets.redactor(due)):
+                return await self._launchers.ask(make, launch)
+        if launch.is_forced:
+            return Run()
+        if spec.condition_sql is not None:
+            return await self._ask_database(due, spec.condition_sql)
+        if spec.gauge_sql is not None:
+            return await self._ask_database(due, spec.gauge_sql)
+        return Run()
+
+    async def _ask_database(self, due: DueSchedule, sql: str) -> Verdict:
+        limit = due.spec.condition_timeout.total_seconds()
+        try:
+            async with (
+                asyncio.timeout(limit + _NETWORK_SECONDS),
+                (self._condition_pool or self._pool).connection() as connection,
+            ):
+                # A login made for conditions is their role.
+                role = None if self._condition_pool else due.spec.condition_role
+                answer = await condition_store.first_value(
+                    connection, sql, role=role or "none", limit=due.spec.condition_timeout
+                )
+            return _read(due, answer)
+        except (psycopg.errors.QueryCanceled, TimeoutError):
+            return Failed(f"the condition did not answer within {limit:g} s")
+        except psycopg.errors.ReadOnlySqlTransaction:
+            return Failed("the condition tried to write; conditions may only read")
+        except psycopg.Error as error:
+            return Failed(f"the condition failed: {error.diag.message_primary or error}")
+        except InputError as error:
+            return Failed(str(error))
+
+
+def plan_facts(
+    plan: Plan, verdict: Verdict, payloads: Mapping[datetime, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The plan as the database carries it out, but for the schedule and its turn; payloads are
+    those of slots that have one of their own."""
+    decided = _outcome(verdict)
+    return {
+        "next_slot_at": None if plan.next_slot_at is None else _stamp(plan.next_slot_at),
+        "in_line": plan.runs_in_line,
+        "failure": verdict.reason if isinstance(verdict, Failed) else None,
+        "slots": [
+            {
+                "at": _stamp(slot.at),
+                "outcome": decided if slot.outcome is SlotOutcome.ENQUEUED else slot.outcome,
+                "source": slot.trigger,
+                "missed": slot.missed,
+                "reason": slot.reason or _reason(verdict),
+                "payload": payloads.get(slot.at),
+            }
+            for slot in plan.slots
+        ],
+        **_run_parts(verdict),
+    }
+
+
+def _payloads(spec: ScheduleSpec, firing: Sequence[PlannedSlot]) -> dict[datetime, Any]:
+    """By slot, where several fire from one template."""
+    if len(firing) < 2 or spec.launcher is not None or not templates.has_template(spec.payload):
+        return {}
+    launches = [Launch(spec, slot.at, slot.trigger, slot.missed) for slot in firing]
+    return {each.slot_at: templates.render(spec.payload, _values(each)) for each in launches}
+
+
+def _run_parts(verdict: Verdict) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    if isinstance(verdict, Run) and verdict.payload is not None:
+        parts["payload"] = verdict.payload
+    if isinstance(verdict, Run) and verdict.definition is not None:
+        parts["definition"] = verdict.definition
+    if not isinstance(verdict, Failed) and verdict.gauge_is_high is not None:
+        parts["gauge_is_high"] = verdict.gauge_is_high
+    return parts
+
+
+def _outcome(verdict: Verdict) -> SlotOutcome:
+    match verdict:
+        case Run():
+            return SlotOutcome.ENQUEUED
+        case Skip():
+            return SlotOutcome.SKIPPED
+        case Failed():
+            return SlotOutcome.FAILED
+
+
+def _reason(verdict: Verdict) -> str | None:
+    return None if isinstance(verdict, Run) else verdict.reason
+
+
+def _read(due: DueSchedule, answer: object) -> Verdict:
+    spec = due.spec
+    if spec.gauge_sql is not None and spec.gauge_lower is not None and spec.gauge_upper is not None:
+        return conditions.read_gauge(
+            answer,
+            lower=spec.gauge_lower,
+            upper=spec.gauge_upper,
+            was_high=due.gauge_is_high,
+        )
+    return Run() if conditions.is_met(answer) else Skip()
+
+
+def _values(launch: Launch) -> dict[str, Any]:
+    return template_values(launch.schedule, launch.slot_at, launch.trigger, missed=launch.missed)
+
+
+def _unknown(name: str, registered: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, registered, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else "register it with app.register_launcher"
+    return f"no launcher is registered as {name!r}; {hint}"
+
+
+def _tell(
+    due: DueSchedule, outcome: SlotOutcome | None, reason: str | None, *, counts: bool = True
+) -> None:
+    """`counts` says whether a failure leads to the end of the schedule."""
+    name = due.spec.name
+    if outcome is SlotOutcome.ENQUEUED:
+        telemetry.event("schedule_fired", schedule=name, slot=_stamp(due.slot_at))
+    elif outcome is SlotOutcome.SKIPPED:
+        why = reason or "an earlier run is still live"
+        telemetry.event("schedule_skipped", schedule=name, reason=why)
+    elif outcome is SlotOutcome.FAILED:
+        # All that the database itself finds missing.
+        why = reason or "no active definition has its key"
+        retry = due.retry_count + counts
+        telemetry.event("schedule_failed", schedule=name, error=why, retry=retry)
+        if counts and retry >= due.spec.max_retries:
+            telemetry.event("schedule_disabled", schedule=name, error=why)
+
+
+def _stamp(instant: datetime) -> str:
+    return instant.isoformat()

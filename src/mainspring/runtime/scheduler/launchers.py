@@ -1,0 +1,161 @@
+"""The condition side of a schedule, written in Python.
+
+    class RefreshCategories(Launcher):
+        job_type = "vocab_refresh"
+
+        def check_conditions(self) -> bool:
+            return has_new_categories()
+
+        def prepare_job_data(self) -> dict[str, Any]:
+            return {"operation": "refresh"}
+
+A launcher is made anew for every slot. Its methods may be plain, then they run in a thread that
+is the launcher's own, or async. True enqueues, False skips, an exception is a failure.
+"""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from queue import SimpleQueue
+from typing import Any, ClassVar
+
+from mainspring.domain.errors import InvalidPayload
+from mainspring.domain.schedules.conditions import Failed, Run, Skip, Verdict
+from mainspring.domain.schedules.model import ScheduleSpec
+from mainspring.domain.schedules.slots import SlotTrigger
+
+_MOST_THREADS = 200
+
+# Not a future's own exception, which must not be a StopIteration.
+_Answer = asyncio.Future[tuple[Any, BaseException | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The slot a launcher decides about."""
+
+    schedule: ScheduleSpec
+    slot_at: datetime
+    trigger: SlotTrigger
+    missed: int
+    is_forced: bool = False
+
+
+class Launcher:
+    """Decides whether a slot of a schedule becomes a job, and with which payload."""
+
+    job_type: ClassVar[str | None] = None
+    launch: Launch
+    reason: str | None = None
+
+    def __init__(self, job_queue: Any = None, max_retries: int = 5) -> None:
+        self.job_queue, self.max_retries = job_queue, max_retries
+
+    def check_conditions(self) -> Any:
+        """Whether to run; set `self.reason` to say why not. May be async."""
+        return True
+
+    def prepare_job_data(self) -> Any:
+        """The payload; the schedule's own by default. May be async."""
+        return dict(self.launch.schedule.payload)
+
+    def get_job_type(self) -> str:
+        """The definition's key: `job_type`, or the schedule's own."""
+        return self.job_type or self.launch.schedule.definition
+
+
+class Launchers:
+    """Asks launchers, and leaves a thread behind whose launcher never answers."""
+
+    def __init__(self) -> None:
+        self.threads: set[_Thread] = set()
+
+    async def ask(self, make: Callable[[], Launcher], launch: Launch) -> Verdict:
+        """Within the schedule's condition timeout; raises nothing."""
+        limit = launch.schedule.condition_timeout.total_seconds()
+        name = launch.schedule.launcher
+        if len(self.threads) >= _MOST_THREADS:
+            return Failed("too many launchers hang; restart the scheduler")
+        thread = _Thread(on_end=self.threads.discard)
+        self.threads.add(thread)
+        try:
+            async with asyncio.timeout(limit) as scope:
+                return await _ask(thread, make, launch)
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if _is_canceled(error):
+                raise
+            if scope.expired():
+                return Failed(f"{name} did not answer within {limit:g} s")
+            return Failed(f"{name}: {type(error).__name__}: {error}")
+        finally:
+            thread.end()
+
+
+async def _ask(thread: "_Thread", make: Callable[[], Launcher], launch: Launch) -> Verdict:
+    launcher = await thread.call(make)
+    launcher.launch = launch
+    if not launch.is_forced and not await _answer(thread, launcher.check_conditions):
+        return Skip(str(launcher.reason or "the condition is not met"))
+    payload = await _answer(thread, launcher.prepare_job_data)
+    if not isinstance(payload, dict):
+        raise InvalidPayload(f"prepare_job_data gave {type(payload).__name__}, not a dict")
+    return Run(payload, launcher.get_job_type())
+
+
+async def _answer(thread: "_Thread", method: Callable[[], Any]) -> Any:
+    answer = method() if inspect.iscoroutinefunction(method) else await thread.call(method)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _is_canceled(error: BaseException) -> bool:
+    """Whether the check itself is to stop, and not something that the launcher waited for."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+class _Thread:
+    """Runs the plain methods of one launcher one after the other.
+
+    It is no part of a pool, which would fill up with launchers that hang.
+    """
+
+    def __init__(self, on_end: Callable[["_Thread"], None]) -> None:
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        self._calls: SimpleQueue[tuple[Callable[[], Any], _Answer] | None] = SimpleQueue()
+        threading.Thread(target=self._work, name="mainspring-launcher", daemon=True).start()
+
+    async def call(self, method: Callable[[], Any]) -> Any:
+        answer: _Answer = self._loop.create_future()
+        self._calls.put((method, answer))
+        result, error = await answer
+        if error is not None:
+            raise error
+        return result
+
+    def end(self) -> None:
+        """Once the call that it is busy with has returned."""
+        self._calls.put(None)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            method, answer = call
+            try:
+                self._tell(_settle, answer, (method(), None))
+            except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+                self._tell(_settle, answer, (None, error))
+        self._tell(self._on_end, self)
+
+    def _tell(self, callback: Callable[..., None], *facts: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback, *facts)
+        except RuntimeError:
+            return  # The loop has ended; nobody waits.
+
+
+def _settle(answer: _Answer, result: tuple[Any, BaseException | None]) -> None:
+    if not answer.done():
+        answer.set_result(result)

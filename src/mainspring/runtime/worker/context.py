@@ -1,0 +1,245 @@
+"""What a handler that asks for `ctx` gets."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import orjson
+from psycopg import AsyncConnection
+
+from mainspring import telemetry
+from mainspring.domain.errors import InputError, InvalidPayload, LeaseLost
+from mainspring.domain.flows import Parent
+from mainspring.domain.jobs.model import Progress
+from mainspring.domain.jobs.options import holds_nul
+from mainspring.domain.schedules.slots import SlotTrigger
+from mainspring.domain.types import ExecutionMode, JobId, TenantId
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.results import redacted
+from mainspring.runtime.worker.transactions import AsyncSource, JobTransaction, SyncSource
+from mainspring.store import attempts, flows
+
+
+class JobCanceled(Exception):
+    """Raised inside a handler that was told to stop; let it through."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotInfo:
+    """The slot of a schedule that made a job; `missed` counts the slots it makes up for."""
+
+    schedule: str
+    at: datetime
+    trigger: SlotTrigger
+    is_catch_up: bool
+    missed: int
+
+
+class Enqueuer(Protocol):
+    """The front door as a context needs it."""
+
+    def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> Any: ...
+
+    async def aenqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> Any: ...
+
+
+class Facilities(Protocol):
+    """What the worker offers to contexts."""
+
+    @property
+    def async_source(self) -> AsyncSource: ...
+
+    @property
+    def sync_source(self) -> SyncSource: ...
+
+    @property
+    def enqueuer(self) -> Enqueuer: ...
+
+    def note_progress(self, job: ClaimedJob, progress: bytes) -> None: ...
+
+
+class Context:
+    """One attempt as its handler sees it."""
+
+    __slots__ = ("_facilities", "_is_stopped", "_job", "_log", "_mode")
+
+    def __init__(
+        self,
+        job: ClaimedJob,
+        facilities: Facilities,
+        mode: ExecutionMode,
+        *,
+        is_stopped: Callable[[], bool] | None = None,
+    ) -> None:
+        self._job, self._facilities, self._mode = job, facilities, mode
+        self._is_stopped = is_stopped
+        self._log: Any = None
+
+    @property
+    def job_id(self) -> JobId:
+        return self._job.id
+
+    @property
+    def tenant_id(self) -> TenantId:
+        return self._job.tenant_id
+
+    @property
+    def definition(self) -> str:
+        return self._job.definition
+
+    @property
+    def queue(self) -> str:
+        return self._job.queue
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first execution."""
+        return self._job.attempt
+
+    @property
+    def correlation_id(self) -> str | None:
+        value: str | None = self._job.rare("correlation_id")
+        return value
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(self._job.rare("tags") or ())
+
+    @property
+    def slot(self) -> SlotInfo | None:
+        """The slot that made the job; None if no schedule did."""
+        origin, at = self._job.rare("origin"), self._job.rare("slot_at")
+        if origin is None or at is None:
+            return None
+        trigger = SlotTrigger(origin.get("trigger", SlotTrigger.SCHEDULER))
+        return SlotInfo(
+            schedule=origin["schedule"],
+            at=datetime.fromisoformat(at).astimezone(UTC),
+            trigger=trigger,
+            is_catch_up=trigger is SlotTrigger.CATCH_UP,
+            missed=origin.get("missed", 0),
+        )
+
+    @property
+    def saved(self) -> Any:
+        """What an earlier attempt gave to `checkpoint`; None if nothing."""
+        return self._job.rare("checkpoint")
+
+    @property
+    def log(self) -> Any:
+        """A logger whose every line names the job."""
+        if self._log is None:
+            self._log = telemetry.logger_for(
+                job_id=self._job.id,
+                tenant=self._job.tenant_id,
+                definition=self._job.definition,
+                attempt=self._job.attempt,
+                worker=self._job.worker_id,
+                redactor=self._job.redactor,
+            )
+        return self._log
+
+    @property
+    def is_canceled(self) -> bool:
+        """Whether the handler was told to stop: canceled, timed out, or the worker leaves."""
+        return self._job.stop is not None or (self._is_stopped is not None and self._is_stopped())
+
+    def raise_if_canceled(self) -> None:
+        """Call it now and then in a long plain function."""
+        if self.is_canceled:
+            raise JobCanceled(self._job.stop_note or "the job was told to stop")
+
+    def progress(
+        self,
+        current: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        data: Any = None,
+    ) -> None:
+        """Say how far the job is. Costs nothing: the newest is stored about twice a second."""
+        encoded = _encode("progress", asdict(Progress(current, total, message, data)))
+        self._facilities.note_progress(self._job, redacted(encoded, self._job.redactor))
+
+    async def acheckpoint(
+        self, data: Any, *, connection: AsyncConnection[Any] | None = None
+    ) -> None:
+        """Store where a later attempt may start from; it is committed when this returns, or with
+        the transaction of a psycopg connection of yours."""
+        encoded = _encode("checkpoint", data).decode()
+        async with self._lent(connection) as lent:
+            is_held = await attempts.save_checkpoint(lent, self._job.report, encoded)
+        if not is_held:
+            raise LeaseLost(self._job.id)
+
+    def _lent(
+        self, connection: AsyncConnection[Any] | None
+    ) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
+        if connection is not None:
+            return nullcontext(connection)
+        return self._facilities.async_source.connection()
+
+    def checkpoint(self, data: Any) -> None:
+        """The same for plain functions."""
+        if self._mode is ExecutionMode.ASYNC:
+            raise InputError("in an async handler write `await ctx.acheckpoint(...)`")
+        encoded = _encode("checkpoint", data).decode()
+        with self._facilities.sync_source.connection() as connection:
+            is_held = attempts.save_checkpoint_sync(connection, self._job.report, encoded)
+        if not is_held:
+            raise LeaseLost(self._job.id)
+
+    async def aparents(self) -> list[Parent]:
+        """The jobs that this one came after, with what they gave."""
+        async with self._facilities.async_source.connection() as connection:
+            return await flows.parents_of(connection, self._job.id)
+
+    def parents(self) -> list[Parent]:
+        """The same for plain functions."""
+        if self._mode is ExecutionMode.ASYNC:
+            raise InputError("in an async handler write `await ctx.aparents()`")
+        with self._facilities.sync_source.connection() as connection:
+            return flows.parents_of_sync(connection, self._job.id)
+
+    def transaction(self) -> JobTransaction:
+        """A connection whose writes commit together with the job's success, or not at all."""
+        if self._job.transaction is None:
+            is_async = self._mode is ExecutionMode.ASYNC
+            self._job.transaction = JobTransaction(
+                self._job.report,
+                self._job.worker_id,
+                async_source=self._facilities.async_source if is_async else None,
+                sync_source=None if is_async else self._facilities.sync_source,
+            )
+        transaction: JobTransaction = self._job.transaction
+        return transaction
+
+    async def aenqueue(self, job: Any, /, **payload: Any) -> Any:
+        """Enqueue a follow-up; inside `transaction()` it commits with the job's success."""
+        return await self._facilities.enqueuer.aenqueue_followup(job, payload, **self._options())
+
+    def enqueue(self, job: Any, /, **payload: Any) -> Any:
+        """The same for plain functions."""
+        if self._mode is ExecutionMode.ASYNC:
+            raise InputError("in an async handler write `await ctx.aenqueue(...)`")
+        return self._facilities.enqueuer.enqueue_followup(job, payload, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        transaction = self._job.transaction
+        return {
+            "tenant_id": self._job.tenant_id,
+            "correlation_id": self.correlation_id or str(self._job.id),
+            "connection": transaction.connection if transaction is not None else None,
+        }
+
+
+def _encode(what: str, value: object) -> bytes:
+    try:
+        encoded = orjson.dumps(value)
+    except TypeError as error:
+        raise InvalidPayload(f"the {what} is not JSON: {error}") from error
+    if b"\\u0000" in encoded and holds_nul(value):
+        raise InvalidPayload(f"the {what} holds a NUL byte, which PostgreSQL refuses")
+    return encoded

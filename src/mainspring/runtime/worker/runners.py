@@ -1,0 +1,322 @@
+"""The runners: take claimed jobs from the buffer and run their handlers.
+
+A task per job would cost more than a small job itself. So a runner is a task that runs one
+job after another in itself. While it is suspended in a handler the event loop gets to a
+starter, which adds a runner if jobs wait: jobs that never suspend are done by one runner in a
+row, jobs that wait for something get as many runners as there are places.
+
+    buffer ─▶ runner ── await handler ──▶ report ─▶ next job
+                 └ suspended? the starter adds another, twice as many each time
+
+A handler that changes context variables would leak them into the next job of its runner;
+such a runner ends after that job and a fresh one takes over.
+"""
+
+import asyncio
+import contextvars
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
+
+from mainspring import telemetry
+from mainspring.domain.definitions import Handler
+from mainspring.domain.errors import LeaseLost
+from mainspring.domain.errors.secrets import UnreadableSecret
+from mainspring.domain.jobs.outcomes import (
+    Cancel,
+    End,
+    Fail,
+    Outcome,
+    Requeue,
+    StopReason,
+    Succeed,
+    Trials,
+    of_answer,
+    of_failure,
+    of_stop,
+)
+from mainspring.domain.secrets.paths import SEAL
+from mainspring.domain.types import AttemptStatus, ExecutionMode, JobState
+from mainspring.runtime.executors.processes import Committed, ProcessExecutor
+from mainspring.runtime.executors.threads import ThreadExecutor
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.context import Facilities
+from mainspring.runtime.worker.failures import describe
+from mainspring.runtime.worker.handler_calls import PUT_BACK, Calls
+from mainspring.runtime.worker.reporter import Reporter
+from mainspring.runtime.worker.results import UnstorableResult, encode_result
+from mainspring.runtime.worker.speculation import SpeculativeStarts
+from mainspring.runtime.worker.stored_handlers import StoredHandlers
+from mainspring.services.secrets import KeyRing
+
+_SLICE = 0.002
+
+
+class Runners:
+    """Runs the jobs of one worker, up to `concurrency` at a time."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        stored: StoredHandlers,
+        *,
+        buffer: deque[ClaimedJob],
+        reporter: Reporter,
+        facilities: Facilities,
+        concurrency: int,
+        processes: ProcessExecutor,
+        keys: KeyRing,
+        take_token: Callable[[ClaimedJob], Any],
+        early: SpeculativeStarts,
+        on_unknown: Callable[[ClaimedJob], None],
+        on_room: Callable[[], None],
+    ) -> None:
+        self.running: dict[int, ClaimedJob] = {}
+        self.concurrency = concurrency
+        self.threads = ThreadExecutor(concurrency)
+        self._zombies: set[ClaimedJob] = set()
+        self._handlers = handlers
+        self._stored = stored
+        self._buffer = buffer
+        self._reporter = reporter
+        self._calls = Calls(
+            facilities,
+            threads=self.threads,
+            processes=processes,
+            keys=keys,
+            take_token=take_token,
+            early=early,
+        )
+        self._on_unknown = on_unknown
+        self._on_room = on_room
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._yielding = 0
+        self._is_starter_scheduled = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def start(self) -> None:
+        """There are jobs in the buffer: make sure that someone takes them."""
+        if not self._is_starter_scheduled:
+            self._is_starter_scheduled = True
+            asyncio.get_running_loop().call_soon(self._start_more)
+
+    def room(self) -> int:
+        """How many more jobs could run right now."""
+        return self.concurrency - len(self.running) - self.threads.abandoned - len(self._zombies)
+
+    async def drained(self) -> None:
+        """Wait until no job is running or waiting in the buffer."""
+        await self._idle.wait()
+
+    def _start_more(self) -> None:
+        self._is_starter_scheduled = False
+        if not self._buffer or self._yielding:
+            return
+        wanted = min(len(self._buffer), self.room(), max(1, len(self._tasks)))
+        for _ in range(wanted):
+            task = asyncio.create_task(self._run_jobs(), context=contextvars.Context())
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+        if wanted > 0:
+            self._idle.clear()
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            telemetry.event("loop_failed", loop="runner", error=repr(error))
+        if self._buffer:
+            self.start()
+        elif not self._tasks:
+            self._idle.set()
+
+    async def _run_jobs(self) -> None:  # noqa: C901 - the hot path, where every call counts
+        task = asyncio.current_task()
+        fresh = contextvars.copy_context()
+        slice_ends = time.monotonic() + _SLICE
+        buffer, handlers, running = self._buffer, self._handlers, self.running
+        while buffer and len(running) < self.concurrency:
+            job = buffer.popleft()
+            handler = handlers.get(job.definition) or self._stored.get(job)
+            if handler is None:
+                self._on_unknown(job)
+                continue
+            job.handler = handler
+            job.task = task
+            job.began_at = now = time.monotonic()
+            job.expires_at = now + handler.definition.timeout.total_seconds()
+            running[job.id] = job
+            if buffer and not self._is_starter_scheduled:
+                self.start()
+            try:
+                is_plain = job.extras is None and SEAL not in job.payload_text
+                if handler.is_simple and is_plain and not job.losses:
+                    # The hot path: no context, no executor, nothing to clean up.
+                    answer = await handler.function(**job.payload())
+                else:
+                    answer = await self._calls.call(job, handler)
+                now = time.monotonic()
+                if answer is None and job.transaction is None and job.stop is None:
+                    self._reporter.succeed(job, now - job.began_at, None)
+                else:
+                    await self._answered(job, answer)
+            except BaseException as error:  # noqa: BLE001 - a handler may raise anything
+                await self._failed(job, handler, error)
+            if running.get(job.id) is job:  # After an abandoned attempt it may be the next one.
+                del running[job.id]
+            if self._zombies:
+                self._zombies.discard(job)
+            if now > slice_ends:
+                await self._yield()
+                slice_ends = time.monotonic() + _SLICE
+            if contextvars.copy_context() != fresh:
+                break
+        self._on_room()
+
+    def stop_job(self, job: ClaimedJob, reason: StopReason, note: str) -> None:
+        """Ask a running handler to stop: an async one is canceled, others see the flag."""
+        if job.stop is not None and reason is not StopReason.LEASE_LOST:
+            return
+        job.stop, job.stop_note = reason, note
+        job.forced_at = 0.0
+        if job.handler.mode in (ExecutionMode.ASYNC, ExecutionMode.STORED):
+            _cancel_task(job)
+        elif job.interrupt is not None and job.handler.mode is ExecutionMode.PROCESS:
+            job.interrupt()
+
+    def force(self, job: ClaimedJob) -> None:
+        """End a handler that did not stop when asked."""
+        if _is_thread(job) and job.interrupt is not None:
+            job.interrupt()
+        else:
+            _cancel_task(job)
+
+    async def interrupt_all(self, note: str) -> None:
+        """End what still runs, because the worker leaves."""
+        for job in list(self.running.values()):
+            self.stop_job(job, StopReason.SHUTDOWN, note)
+            self.force(job)
+        try:
+            async with asyncio.timeout(1):
+                await self.drained()
+        except TimeoutError:
+            for job in list(self.running.values()):
+                self.abandon(job)
+
+    def abandon(self, job: ClaimedJob) -> None:
+        """Report a handler that cannot be ended, and let it be."""
+        trials = Trials(job.failures, job.max_attempts, job.handler.definition.backoff)
+        reason = job.stop or StopReason.CANCEL
+        if (outcome := of_stop(reason, job.stop_note, trials, random=random.random)) is not None:
+            self._report(job, outcome)
+        job.tell("handler_abandoned")
+        self._let_be(job)
+
+    def disown(self, job: ClaimedJob) -> None:
+        """End a handler whose claim came to nothing, and report nothing of it."""
+        self.stop_job(job, StopReason.LEASE_LOST, "the claim was not committed")
+        self._let_be(job)
+
+    def _let_be(self, job: ClaimedJob) -> None:
+        job.stop = StopReason.ABANDONED
+        if self.running.pop(job.id, None) is not None and not _is_thread(job):
+            self._zombies.add(job)
+        _cancel_task(job)
+
+    async def _yield(self) -> None:
+        self._on_room()
+        self._yielding += 1
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._yielding -= 1
+
+    async def _answered(self, job: ClaimedJob, answer: Any) -> None:
+        if isinstance(answer, Committed):
+            # A process of its own does not say whether others wait for the job.
+            own = job.transaction
+            self._reporter.committed(job, is_parent=own is None or own.is_parent)
+            return
+        if answer is PUT_BACK or job.stop is StopReason.ABANDONED:
+            return
+        if job.stop is StopReason.LEASE_LOST:
+            await self._roll_back(job, LeaseLost(job.id))
+            await self._reporter.record_late([(job.report, AttemptStatus.SUCCEEDED)])
+            return
+        outcome = of_answer(_shown(job, answer))
+        if not isinstance(outcome, Succeed):
+            await self._roll_back(job, asyncio.CancelledError())
+            self._report(job, outcome)
+            return
+        result = encode_result(outcome.result, job.redactor)
+        if job.transaction is not None and job.transaction.is_open:
+            await job.transaction.acommit(job.timings(), result)
+            self._reporter.committed(job, is_parent=job.transaction.is_parent)
+        else:
+            self._reporter.succeed(job, time.monotonic() - job.began_at, result)
+
+    async def _failed(self, job: ClaimedJob, handler: Handler, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError) and job.task is not None:
+            if job.stop is None and job.task.cancelling():
+                raise error  # Not the job but the runner itself was canceled.
+            while job.task.uncancel():
+                pass
+        await self._roll_back(job, error)
+        if isinstance(error, LeaseLost) or job.stop is StopReason.LEASE_LOST:
+            await self._reporter.record_late([(job.report, AttemptStatus.CANCELED)])
+            return
+        trials = Trials(job.failures, job.max_attempts, handler.definition.backoff)
+        if job.stop is not None:
+            outcome = of_stop(job.stop, job.stop_note, trials, random=random.random)
+        elif isinstance(error, UnstorableResult | UnreadableSecret):
+            outcome = End(JobState.FAILED, AttemptStatus.FAILED, str(error), failed=1)
+        else:
+            outcome = of_failure(job.shown(describe(error)), trials, random=random.random)
+        if outcome is not None:
+            self._report(job, outcome)
+
+    async def _roll_back(self, job: ClaimedJob, error: BaseException) -> None:
+        transaction = job.transaction
+        if transaction is None or not transaction.is_open:
+            return
+        if transaction.is_async:
+            await transaction.aroll_back(error)
+        else:
+            await asyncio.to_thread(transaction.roll_back, error)
+
+    def _report(self, job: ClaimedJob, outcome: Outcome) -> None:
+        match outcome:
+            case Succeed():
+                self._reporter.succeed(job, time.monotonic() - job.began_at, None)
+            case End():
+                name = "job_dead" if outcome.state is JobState.DEAD_LETTER else "job_ended"
+                job.tell(name, state=outcome.state, error=outcome.error)
+                self._reporter.end(job, outcome)
+            case Requeue():
+                if outcome.failed:
+                    job.tell("attempt_failed", error=outcome.error, retry_in=outcome.delay)
+                self._reporter.requeue(job, outcome)
+            case _:
+                assert_never(outcome)
+
+
+def _cancel_task(job: ClaimedJob) -> None:
+    if job.task is not None:
+        job.task.cancel()
+
+
+def _is_thread(job: ClaimedJob) -> bool:
+    return job.handler.mode is ExecutionMode.THREAD
+
+
+def _shown(job: ClaimedJob, answer: object) -> object:
+    """The answer with the words that people will see; a result is redacted as JSON."""
+    match answer:
+        case Fail(reason):
+            return Fail(job.shown(reason))
+        case Cancel(reason):
+            return Cancel(job.shown(reason))
+        case _:
+            return answer

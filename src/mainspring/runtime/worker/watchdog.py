@@ -1,0 +1,96 @@
+"""Ends handlers that must end: timeouts, cancels, and those that do not listen.
+
+asked to stop ─ grace ─▶ forced ─ grace ─▶ abandoned: reported, and left to itself
+"""
+
+import time
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.jobs.outcomes import StopReason
+from mainspring.domain.types import WorkerId
+from mainspring.runtime.loop import Loop
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.runners import Runners
+from mainspring.store import attempts, outputs
+from mainspring.store.attempts import Report
+
+_TICK = 0.05
+_PROGRESS_EVERY = 0.5
+_CANCELS_EVERY = 5.0
+
+
+class Watchdog:
+    """Looks at the running jobs of one worker twenty times a second."""
+
+    def __init__(
+        self, runners: Runners, connection: ReconnectingConnection, *, grace_seconds: float
+    ) -> None:
+        self.worker_id = WorkerId(0)
+        self.loop = Loop("watchdog", self._pass)
+        self._runners = runners
+        self._connection = connection
+        self._grace = grace_seconds
+        self._next_progress = 0.0
+        self._next_cancels = 0.0
+        self._stopped_at: dict[int, float] = {}
+
+    def look_for_cancels(self) -> None:
+        self._next_cancels = 0.0
+        self.loop.wake()
+
+    async def _pass(self) -> float:
+        now = time.monotonic()
+        jobs = list(self._runners.running.values())
+        for job in jobs:
+            self._watch(job, now)
+        self._stopped_at = {
+            job.id: self._stopped_at[job.id] for job in jobs if job.id in self._stopped_at
+        }
+        if jobs and now >= self._next_cancels:
+            self._next_cancels = now + _CANCELS_EVERY
+            await self._connection.try_once(self._request_stops)
+        if now >= self._next_progress:
+            self._next_progress = now + _PROGRESS_EVERY
+            await self._store_progress(jobs)
+            await self._store_printed(jobs)
+        return _TICK
+
+    def _watch(self, job: ClaimedJob, now: float) -> None:
+        if job.stop is None:
+            if now >= job.expires_at:
+                seconds = job.expires_at - job.began_at
+                self._runners.stop_job(
+                    job, StopReason.TIMEOUT, f"the handler ran longer than its {seconds:g} s"
+                )
+                self._stopped_at[job.id] = now
+            return
+        since = self._stopped_at.setdefault(job.id, now)
+        if now >= since + 2 * self._grace and job.forced_at:
+            self._runners.abandon(job)
+        elif now >= since + self._grace and not job.forced_at:
+            job.forced_at = now
+            self._runners.force(job)
+
+    async def _request_stops(self, connection: AsyncConnection[Any]) -> None:
+        for report, reason in await attempts.cancel_requests(connection, self.worker_id):
+            job = self._runners.running.get(report.job_id)
+            if job is not None and job.fence == report.fence:
+                self._runners.stop_job(job, StopReason.CANCEL, reason or "canceled by request")
+
+    async def _store_progress(self, jobs: list[ClaimedJob]) -> None:
+        reports: list[tuple[Report, bytes]] = []
+        for job in jobs:
+            if job.progress is not None:
+                reports.append((job.report, job.progress))
+                job.progress = None
+        if reports:
+            await self._connection.try_once(lambda c: attempts.report_progress(c, reports))
+
+    async def _store_printed(self, jobs: list[ClaimedJob]) -> None:
+        printing = [job for job in jobs if job.printed is not None]
+        found = [output for job in printing if (output := job.printed.take(job.report))]
+        if found:
+            await self._connection.try_once(lambda c: outputs.store(c, found))

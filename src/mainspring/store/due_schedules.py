@@ -1,0 +1,277 @@
+"""Statements on the clocks of schedules: what the scheduler reads and writes."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
+from mainspring.db.arrays import IntegerArray
+from mainspring.db.statements import load
+from mainspring.domain.schedules import calendars
+from mainspring.domain.schedules.cron import DstFold, DstGap
+from mainspring.domain.schedules.model import ScheduleSpec
+from mainspring.domain.schedules.slots import CatchUp, Misfires, SlotOutcome
+from mainspring.domain.schedules.timing import Timing
+from mainspring.store.schedules import read_spec
+
+_STATEMENTS = load("due_schedules")
+_NEVER = "infinity"
+
+
+@dataclass(frozen=True, slots=True)
+class DueGroup:
+    """Schedules that are due and have the same next slot for the same reasons."""
+
+    timing_facts: Mapping[str, Any]
+    misfires: Misfires
+    definition: str
+    slot_at: datetime | None
+    base_at: datetime | None
+    now: datetime
+    schedule_ids: list[int]
+    turns: list[int]
+    places: str
+    """Where their rows were, as PostgreSQL writes it."""
+
+    def firing(self, next_slot_at: datetime | None) -> "Firing":
+        return Firing(
+            self.schedule_ids,
+            self.turns,
+            self.places,
+            slot_at=self.slot_at,
+            next_slot_at=next_slot_at,
+            definition=self.definition,
+        )
+
+    def timing(self) -> Timing:
+        """Raises InvalidSchedule where plain SQL wrote what cannot be understood."""
+        facts = dict(self.timing_facts)
+        if facts["calendar"] is not None:
+            facts["calendar"] = calendars.from_json(facts["calendar"])
+        return Timing(**facts)
+
+
+@dataclass(frozen=True, slots=True)
+class DueSchedule:
+    """A schedule that needs a look of its own."""
+
+    schedule_id: int
+    turn: int
+    spec: ScheduleSpec
+    anchor_at: datetime
+    slot_at: datetime
+    now: datetime
+    gauge_is_high: bool
+    retry_count: int
+    is_forced: bool = False
+
+    def timing(self) -> Timing:
+        """Raises InvalidSchedule where plain SQL wrote what cannot be understood."""
+        return replace(self.spec.timing, anchor_at=self.anchor_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """Schedules of one group and the slots they move from and to."""
+
+    schedule_ids: Sequence[int]
+    turns: Sequence[int]
+    places: str
+    slot_at: datetime | None
+    next_slot_at: datetime | None
+    definition: str
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        return zip(self.schedule_ids, self.turns, strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """What a set of firings came to."""
+
+    slots: int
+    jobs: int
+    replaced: list[int]
+    queues: set[str]
+
+
+async def due(
+    connection: AsyncConnection[Any],
+    *,
+    late: timedelta = timedelta(0),
+    limit: int,
+    skip: int = 0,
+    now: datetime | None = None,
+) -> list[DueGroup]:
+    """Plain schedules that are due, and all that have no slot yet."""
+    params = {"late": late, "limit": limit, "skip": skip, "now": now}
+    cursor = await connection.execute(_STATEMENTS["due"].sql, params)
+    return [_group(row) for row in await cursor.fetchall()]
+
+
+async def due_checks(
+    connection: AsyncConnection[Any],
+    *,
+    identity: str,
+    late: timedelta = timedelta(0),
+    limit: int,
+    now: datetime | None = None,
+) -> list[DueSchedule]:
+    """Schedules that are due and have a condition; they are ours for a while."""
+    params = {"identity": identity, "late": late, "limit": limit, "now": now}
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_STATEMENTS["due_checks"].sql, params)
+        return [due_schedule(row, row["next_slot_at"]) for row in await cursor.fetchall()]
+
+
+async def next_fire(connection: AsyncConnection[Any]) -> tuple[float, datetime] | None:
+    """Seconds until a schedule is due, less than zero when one is; and the instant."""
+    cursor = await connection.execute(_STATEMENTS["next_fire"].sql)
+    return await cursor.fetchone()
+
+
+async def fire(connection: AsyncConnection[Any], firings: Sequence[Firing]) -> Fired:
+    """One slot and one job for each schedule that is still as it was read."""
+    params = {
+        **_sets(firings),
+        "slots": [_text(firing.slot_at) for firing in firings],
+        "definitions": [firing.definition for firing in firings],
+        "places": "{" + ",".join(firing.places.strip("{}") for firing in firings) + "}",
+    }
+    cursor = await connection.execute(_STATEMENTS["fire"].sql, params)
+    (row,) = await cursor.fetchall()
+    return Fired(row[0], row[1], row[2], set(row[3]))
+
+
+async def replace_runs(connection: AsyncConnection[Any], schedule_ids: Sequence[int]) -> None:
+    await connection.execute(
+        _STATEMENTS["replace_runs"].sql, {"schedule_ids": IntegerArray(schedule_ids)}
+    )
+
+
+async def advance(connection: AsyncConnection[Any], firings: Sequence[Firing]) -> int:
+    """Set next slots without firing; returns how many schedules were still as read."""
+    cursor = await connection.execute(_STATEMENTS["advance"].sql, _sets(firings))
+    return cursor.rowcount
+
+
+async def apply_plans(
+    connection: AsyncConnection[Any], plans: Iterable[Mapping[str, Any]]
+) -> list[SlotOutcome | None]:
+    """What came of each schedule's newest slot; None if it was not as read any more."""
+    params = {"plans": orjson.dumps(list(plans)).decode()}
+    cursor = await connection.execute(_STATEMENTS["apply_plans"].sql, params)
+    return [SlotOutcome(row[0]) if row[0] else None for row in await cursor.fetchall()]
+
+
+async def refuse_timing(
+    connection: AsyncConnection[Any],
+    schedule_ids: Sequence[int],
+    turns: Sequence[int],
+    *,
+    reason: str,
+) -> None:
+    """Disable schedules that cannot be understood."""
+    await connection.execute(
+        _STATEMENTS["refuse_timing"].sql,
+        {
+            "schedule_ids": IntegerArray(schedule_ids),
+            "turns": IntegerArray(turns),
+            "reason": reason,
+        },
+    )
+
+
+async def lead(connection: AsyncConnection[Any]) -> bool:
+    cursor = await connection.execute(_STATEMENTS["lead"].sql)
+    row = await cursor.fetchone()
+    return bool(row and row[0])
+
+
+async def checkers(connection: AsyncConnection[Any]) -> list[str]:
+    """The identities of the processes that look at schedules now."""
+    cursor = await connection.execute(_STATEMENTS["checkers"].sql)
+    return [row[0] for row in await cursor.fetchall() if row[0]]
+
+
+async def drop_checks(connection: AsyncConnection[Any], identities: Sequence[str]) -> int:
+    """How many schedules and slots were given back."""
+    params = {"identities": list(identities)}
+    cursor = await connection.execute(_STATEMENTS["drop_checks"].sql, params)
+    row = await cursor.fetchone()
+    return row[0] if row else 0
+
+
+async def overdue_runs(connection: AsyncConnection[Any], *, limit: int) -> int:
+    """How many runs were closed because they went on for too long."""
+    cursor = await connection.execute(_STATEMENTS["overdue_runs"].sql, {"limit": limit})
+    return sum(row[0] for row in await cursor.fetchall())
+
+
+async def release_turns(connection: AsyncConnection[Any]) -> None:
+    await connection.execute(_STATEMENTS["release_turns"].sql)
+
+
+def due_schedule(row: Mapping[str, Any], slot_at: datetime) -> DueSchedule:
+    return DueSchedule(
+        schedule_id=row["schedule_id"],
+        turn=row["turn"],
+        spec=read_spec(row),
+        anchor_at=row["anchor_at"],
+        slot_at=slot_at,
+        now=row["now"],
+        gauge_is_high=row["gauge_is_high"],
+        retry_count=row["retry_count"],
+        is_forced=row.get("is_forced", False),
+    )
+
+
+def _sets(firings: Sequence[Firing]) -> dict[str, Any]:
+    """A group each, with the part of the schedules that is its own."""
+    schedule_ids: list[int] = []
+    turns: list[int] = []
+    firsts: list[int] = []
+    lasts: list[int] = []
+    for firing in firings:
+        firsts.append(len(schedule_ids) + 1)
+        schedule_ids += firing.schedule_ids
+        turns += firing.turns
+        lasts.append(len(schedule_ids))
+    return {
+        "schedule_ids": IntegerArray(schedule_ids),
+        "turns": IntegerArray(turns),
+        "firsts": IntegerArray(firsts),
+        "lasts": IntegerArray(lasts),
+        "next_slots": [_text(firing.next_slot_at) for firing in firings],
+    }
+
+
+def _text(instant: datetime | None) -> str:
+    return _NEVER if instant is None else instant.isoformat()
+
+
+def _group(row: tuple[Any, ...]) -> DueGroup:
+    cron, every, at, zone, gap, fold, calendar, starts_at, ends_at, paused_until = row[:10]
+    anchor, spread, grace, catch_up, limit, max_age, definition = row[10:17]
+    slot_at, base_at, now, schedule_ids, turns, places = row[17:]
+    facts = {
+        "cron": cron,
+        "every": every,
+        "at": at,
+        "zone": zone,
+        "gap": DstGap(gap),
+        "fold": DstFold(fold),
+        "calendar": calendar,
+        "starts_at": starts_at,
+        "ends_at": ends_at,
+        "anchor_at": anchor,
+        "spread_key": spread or "",
+    }
+    if base_at is not None and paused_until is not None:
+        base_at = max(base_at, paused_until)
+    misfires = Misfires(grace, CatchUp(catch_up), limit, max_age)
+    return DueGroup(facts, misfires, definition, slot_at, base_at, now, schedule_ids, turns, places)

@@ -1,0 +1,88 @@
+"""The buffer: whatever is claimed when, jobs start by priority and then by turn."""
+
+from itertools import count
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mainspring.domain.claiming.fair_share import Turns
+from mainspring.domain.claiming.lanes import Lane
+from mainspring.domain.types import WorkerId
+from mainspring.runtime.worker.buffer import Buffer, by_lane
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+
+LANES = [Lane(priority, tenant, "q") for priority in (50, 100) for tenant in ("a", "b", "c")]
+CLAIMS = st.dictionaries(st.sampled_from(LANES), st.integers(1, 5), min_size=1)
+
+
+def job(number: int, lane: Lane) -> ClaimedJob:
+    row = (number, 1, "d", "{}", 1, 0, 0, 3, lane.queue, lane.priority, lane.tenant_id)
+    return ClaimedJob((*row, None, None, None, 1), WorkerId(1), 0.0)
+
+
+class Worker:
+    """Claims and starts jobs as a worker does."""
+
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self.buffer = Buffer(self.turns)
+        self._numbers = count(1)
+
+    def claim(self, given_by: dict[Lane, int]) -> None:
+        places = sum(given_by.values())
+        self.turns.plan(given_by, places, self.buffer.held())
+        self.turns.claimed(list(given_by.items()), given_by, places + 1)
+        claimed = {}
+        for lane, number in given_by.items():
+            claimed[lane] = [job(next(self._numbers), lane) for _ in range(number)]
+        self.buffer.put(claimed)
+
+    def start(self, jobs: int) -> None:
+        for _ in range(min(jobs, len(self.buffer.jobs))):
+            self.buffer.jobs.popleft()
+
+    def places(self) -> list[tuple[int, float]]:
+        """The priority and turn of what waits, in the order it would start."""
+        turns: dict[int, float] = {}
+        for lane, jobs in by_lane(self.buffer).items():
+            ids = [each.id for each in jobs]
+            turns |= zip(ids, self.turns.last_turns(lane, len(jobs)), strict=True)
+        return [(each.priority, turns[each.id]) for each in self.buffer]
+
+
+@given(st.lists(st.tuples(CLAIMS, st.integers(0, 8)), min_size=1))
+def test_jobs_start_by_priority_and_then_by_turn(steps: list[tuple[dict[Lane, int], int]]):
+    worker = Worker()
+    for claimed, started in steps:
+        worker.claim(claimed)
+
+        assert worker.places() == sorted(worker.places())
+        for jobs in by_lane(worker.buffer).values():
+            assert [each.id for each in jobs] == sorted(each.id for each in jobs)
+
+        worker.start(started)
+
+
+@given(st.lists(st.tuples(CLAIMS, st.booleans()), min_size=1))
+def test_whatever_held_is_in_order_once_it_is_released(steps: list[tuple[dict[Lane, int], bool]]):
+    worker, claimed = Worker(), 0
+    for given_by, holds in steps:
+        if holds:
+            worker.buffer.hold()
+        worker.claim(given_by)
+        claimed += sum(given_by.values())
+
+    worker.buffer.release()
+
+    assert worker.places() == sorted(worker.places())
+    assert len({each.id for each in worker.buffer}) == len(worker.buffer) == claimed
+
+
+def test_what_is_removed_does_not_start():
+    worker = Worker()
+    worker.claim({LANES[0]: 2, LANES[1]: 2})
+    first, *others = worker.buffer
+
+    worker.buffer.remove([first])
+
+    assert list(worker.buffer) == others

@@ -1,0 +1,128 @@
+"""A new key: everything is encrypted under it, and the old one can go."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from mainspring import Mainspring
+from mainspring.domain.errors import DuplicateJob, SettingsError
+from mainspring.domain.secrets.keys import read_keys
+from mainspring.domain.types import TenantId
+from mainspring.services.key_rotation import Rotation
+from mainspring.services.secrets import KeyRing, Owner, generate_key
+from mainspring.settings import load
+from tests.support.secret_schemas import MARKED, of
+
+ADA = Owner(TenantId("default"), "login")
+SECRET = {"word": "hunter2"}
+OLD, NEW = generate_key(), generate_key()
+NEW_ALONE = KeyRing(read_keys(NEW))
+
+
+@pytest.fixture
+async def app(database_url: str) -> AsyncIterator[Mainspring]:
+    """An app with the old key, whose job `login` has a secret."""
+    settings = load(database_url=database_url, encryption_keys=OLD)
+    async with Mainspring(settings=settings) as app:
+
+        @app.job(key="login", arg_schema=of(word=MARKED))
+        async def login(word: str) -> None: ...
+
+        yield app
+
+
+def use(app: Mainspring, *keys: str) -> None:
+    url = app.settings.database_url
+    app.use(load(database_url=url, encryption_keys=",".join(keys)))
+
+
+def payloads(app: Mainspring, table: str) -> list[Any]:
+    with psycopg.connect(app.database.url) as connection:
+        rows = connection.execute(f"select payload from mainspring.{table}".encode()).fetchall()
+    return [NEW_ALONE.open(payload, ADA).payload for (payload,) in rows]
+
+
+async def test_everything_gets_the_new_key(app):
+    await app.enqueue_many("login", [SECRET] * 5)
+    ended = await app.aenqueue("login", SECRET)
+    await app.acancel(ended.id)
+    await app.schedules.acreate("daily", "login", cron="@daily", payload=SECRET)
+
+    use(app, NEW, OLD)
+    done = await app.secrets.arotate(batch=2)
+
+    assert done == Rotation(jobs=5, finished=1, schedules=1)
+    assert payloads(app, "jobs") == [SECRET] * 5
+    assert payloads(app, "jobs_history") == payloads(app, "schedules") == [SECRET]
+
+
+async def test_a_second_rotation_has_nothing_to_do(app):
+    await app.aenqueue("login", SECRET)
+    use(app, NEW, OLD)
+    await app.secrets.arotate()
+
+    assert await app.secrets.arotate() == Rotation()
+
+
+async def test_what_no_key_opens_is_counted_and_left(app):
+    await app.aenqueue("login", SECRET)
+    use(app, NEW)
+
+    assert await app.secrets.arotate() == Rotation(unreadable=1)
+
+
+async def test_without_keys_there_is_nothing_to_rotate_to(app):
+    use(app)
+
+    with pytest.raises(SettingsError, match="there are no encryption_keys"):
+        await app.secrets.arotate()
+
+
+async def test_equal_contents_are_recognised_afterwards(app):
+    handle = await app.aenqueue("login", SECRET, dedupe_by="content")
+    use(app, NEW, OLD)
+    await app.secrets.arotate()
+
+    with pytest.raises(DuplicateJob) as caught:
+        await app.aenqueue("login", SECRET, dedupe_by="content")
+
+    assert caught.value.job_id == handle.id
+
+
+async def test_a_repeated_request_is_recognised_afterwards(app):
+    first = await app.aenqueue("login", SECRET, idempotency_key="k")
+    use(app, NEW, OLD)
+    await app.secrets.arotate()
+
+    again = await app.aenqueue("login", SECRET, idempotency_key="k")
+
+    assert (again.id, again.is_new) == (first.id, False)
+
+
+async def test_a_declaration_is_the_same_afterwards(app):
+    app.schedules.declare("@daily", payload=SECRET)(app.functions["login"])
+    await app.schedules.aprepare()
+    use(app, NEW, OLD)
+    await app.secrets.arotate()
+
+    with psycopg.connect(app.database.url) as connection:
+        before = connection.execute("select xmin::text from mainspring.schedules").fetchall()
+        await app.schedules.aprepare()
+        connection.rollback()
+        after = connection.execute("select xmin::text from mainspring.schedules").fetchall()
+
+    assert after == before
+
+
+async def test_a_job_that_someone_holds_is_left_for_another_round(app):
+    await app.aenqueue("login", SECRET)
+    use(app, NEW, OLD)
+
+    with psycopg.connect(app.database.url) as connection:
+        connection.execute("select from mainspring.jobs for update")
+        done = await app.secrets.arotate()
+
+    assert done == Rotation(left=1)
+    assert await app.secrets.arotate() == Rotation(jobs=1)
