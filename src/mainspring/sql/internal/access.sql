@@ -29,14 +29,6 @@ begin
 end
 $$;
 
--- Where a job came from.
-create or replace function mainspring.source_of(schedule_id bigint, created_by text)
-returns text
-language sql immutable
-return case when schedule_id is not null then 'schedule'
-            when created_by like 'trigger:%' then 'trigger'
-            when created_by is not null then 'api' else 'code' end;
-
 -- Refuses a tenant that is not the caller's, as if it were not there.
 create or replace function mainspring.ensure_visible(tenant text)
 returns void
@@ -49,69 +41,6 @@ begin
     end if;
 end
 $$;
-
--- The state of a job that the caller may see; refuses any other as if it were not there.
-create or replace function mainspring.visible_state(job_id bigint, tenant text)
-returns mainspring.job_state
-language plpgsql stable
-as $$
-declare
-    found_state mainspring.job_state;
-begin
-    select job.state into found_state from mainspring.job_status as job
-     where job.job_id = visible_state.job_id and job.tenant_id = visible_state.tenant;
-    if found_state is null then
-        perform mainspring.refuse('MS030',
-            'there is no job ' || coalesce(visible_state.job_id::text, 'null'),
-            jsonb_build_object('job_id', visible_state.job_id));
-    end if;
-    return found_state;
-end
-$$;
-
--- Writes down what was done to a job or the like by someone's request.
-create or replace function mainspring.note_action(
-    tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb)
-returns void
-language plpgsql
-as $$
-begin
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
-    values (note_action.tenant, mainspring.actor(), note_action.action, note_action.noun,
-            note_action.subject, note_action.reason, note_action.before, note_action.after);
-end
-$$;
-
-create or replace function mainspring.audit_bearer()
-returns trigger
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-    unsaid text[] := array['created_at', 'last_used_at', 'last_seen_at', 'digest', 'created_by'];
-    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
-begin
-    if was = is_now or (was || is_now) ->> 'kind' in ('session', 'login', 'console') then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values (
-        coalesce(new.tenant_id, old.tenant_id, ''), mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when was ->> 'revoked_at' is null and is_now ->> 'revoked_at' is not null then 'revoke'
-             else 'update' end,
-        tg_argv[0], coalesce(new.name, old.name),
-        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
-    return null;
-end
-$$;
-
-create or replace trigger tokens_audit after insert or update or delete on mainspring.tokens
-    for each row execute function mainspring.audit_bearer('token');
-create or replace trigger people_audit after insert or update or delete on mainspring.people
-    for each row execute function mainspring.audit_bearer('person');
 
 -- What the API's role may touch; the rest it reaches through functions and views. Makes the role where
 -- it is missing and may be made.

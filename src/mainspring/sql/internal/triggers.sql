@@ -1,4 +1,4 @@
--- Triggers: what is checked when one is written, and what is told of a change.
+-- Triggers (rules that turn events into jobs): what is checked when one is written.
 
 create or replace function mainspring.refuse_trigger(field text, problem text)
 returns void
@@ -41,28 +41,6 @@ begin
 end
 $$;
 
-create or replace function mainspring.prepare_trigger()
-returns trigger
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-    wrong text[] := mainspring.wrong_trigger(new);
-begin
-    if wrong is not null then
-        perform mainspring.refuse_trigger(wrong[1], wrong[2]);
-    end if;
-    if tg_op = 'UPDATE' and new is distinct from old then
-        new.updated_at := now();
-    end if;
-    return new;
-end
-$$;
-
-create or replace trigger triggers_prepare before insert or update on mainspring.triggers
-    for each row execute function mainspring.prepare_trigger();
-
 -- What a person decides about a trigger.
 create or replace function mainspring.trigger_facts(trigger mainspring.triggers)
 returns jsonb
@@ -71,32 +49,3 @@ set timezone = 'UTC'
 set intervalstyle = 'postgres'
 return (select jsonb_object_agg(key, value) from jsonb_each(to_jsonb(trigger)
     - array['trigger_id', 'created_at', 'updated_at']) where value <> 'null');
-
-create or replace function mainspring.audit_trigger()
-returns trigger
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-    was jsonb := case when tg_op <> 'INSERT' then mainspring.trigger_facts(old) else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.trigger_facts(new) else '{}' end;
-begin
-    if was = is_now then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values (
-        coalesce(new.tenant_id, old.tenant_id),
-        mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when new.is_enabled and not old.is_enabled then 'enable'
-             when old.is_enabled and not new.is_enabled then 'disable' else 'update' end,
-        'trigger', coalesce(new.name, old.name),
-        mainspring.differing_shown(was, is_now), mainspring.differing_shown(is_now, was));
-    return null;
-end
-$$;
-
-create or replace trigger triggers_audit after insert or update or delete on mainspring.triggers
-    for each row execute function mainspring.audit_trigger();

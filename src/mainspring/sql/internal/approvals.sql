@@ -1,26 +1,5 @@
 -- Approvals: jobs that wait until enough of the right people say yes.
 
--- Whether the program itself is connected, and not someone with a login of their own.
-create or replace function mainspring.is_program()
-returns boolean
-language sql stable
-return pg_has_role(session_user, (select nspowner from pg_catalog.pg_namespace
-                                   where nspname = 'mainspring'), 'MEMBER');
-
--- Who does something, for the audit and for votes. Only the program itself may speak for someone
--- else; whoever comes by a login of their own is that login.
-create or replace function mainspring.actor()
-returns text
-language plpgsql stable
-as $$
-begin
-    if mainspring.is_program() then
-        return coalesce(nullif(current_setting('mainspring.actor', true), ''), session_user);
-    end if;
-    return session_user;
-end
-$$;
-
 -- Asks for the approval of a job, anew if it was asked before.
 create or replace function mainspring.ask_approval(
     job_id bigint, tenant text, defined mainspring.definitions, needed integer default null
@@ -39,41 +18,6 @@ begin
        set needed = excluded.needed, approvers = excluded.approvers,
            requested_at = excluded.requested_at, expires_at = excluded.expires_at,
            decided_at = null, decision = null;
-end
-$$;
-
--- Moves a job that an approval or its parents no longer hold to what it waits for next.
-create or replace function mainspring.move_on(job_id bigint)
-returns mainspring.job_state
-language plpgsql
-as $$
-#variable_conflict use_column
-declare
-    moved mainspring.jobs;
-begin
-    update mainspring.jobs as job
-       set waits_for = next.waits_for, state = mainspring.state_of(next.waits_for)
-      from (select held.job_id,
-                   case when exists (select from mainspring.dependencies as d
-                                      where d.job_id = held.job_id and d.outcome is null)
-                        then 'parents'
-                        when held.slot_at is not null then 'turn'
-                        else mainspring.first_wait(
-                            false, false, held.scheduled_for, held.limit_name)
-                   end as waits_for
-              from mainspring.jobs as held where held.job_id = move_on.job_id) as next
-     where job.job_id = next.job_id and job.state in ('awaiting_approval', 'blocked')
-    returning job.* into moved;
-    if moved.waits_for = 'turn' then
-        perform mainspring.release_turn(moved.schedule_id);
-    elsif moved.waits_for = 'time' then
-        perform mainspring.wake(moved.queue, moved.scheduled_for);
-    elsif moved.state = 'queued' then
-        perform mainspring.wake_for(moved);
-    elsif moved.waits_for = 'parents' then
-        perform pg_notify('mainspring', 'p:');
-    end if;
-    return moved.state;
 end
 $$;
 
@@ -169,75 +113,6 @@ begin
         jsonb_build_object('state', 'awaiting_approval'), jsonb_build_object('state', became));
 end
 $$;
-
-create or replace function mainspring.approve(
-    job_id bigint, reason text default '', tenant text default 'default'
-)
-returns mainspring.job_state
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-declare
-    asked mainspring.approvals;
-    is_new boolean;
-    became mainspring.job_state := 'awaiting_approval';
-begin
-    perform mainspring.ensure_visible(tenant);
-    asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
-    -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
-    insert into mainspring.votes (job_id, actor, is_approval, reason)
-    values (asked.job_id, mainspring.actor(), true, coalesce(approve.reason, ''))
-    on conflict do nothing;
-    is_new := found;
-    if (select count(*) from mainspring.votes as vote
-         where vote.job_id = asked.job_id and vote.is_approval) >= asked.needed then
-        update mainspring.approvals as a set decision = 'approved', decided_at = now()
-         where a.job_id = asked.job_id;
-        became := mainspring.move_on(asked.job_id);
-    end if;
-    if is_new then
-        perform mainspring.note_vote(asked, 'approve', approve.reason, became);
-    end if;
-    return became;
-end
-$$;
-
-comment on function mainspring.approve is
-    'Approves a job as who is calling; says awaiting_approval while more have to.';
-
-create or replace function mainspring.reject(
-    job_id bigint, reason text, tenant text default 'default'
-)
-returns mainspring.job_state
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-declare
-    asked mainspring.approvals;
-    became mainspring.job_state;
-begin
-    perform mainspring.ensure_visible(tenant);
-    perform mainspring.check_text('reason', coalesce(reject.reason, ''));
-    asked := mainspring.lock_approval(reject.job_id, tenant, 'rejected');
-    insert into mainspring.votes as vote (job_id, actor, is_approval, reason)
-    values (asked.job_id, mainspring.actor(), false, reject.reason)
-    on conflict (job_id, actor) do update
-       set is_approval = false, reason = excluded.reason, voted_at = now();
-    update mainspring.approvals as a set decision = 'rejected', decided_at = now()
-     where a.job_id = asked.job_id;
-    became := mainspring.stop_job(
-        asked.job_id, 'rejected by ' || mainspring.actor() || ': ' || reject.reason, tenant);
-    perform mainspring.note_vote(asked, 'reject', reject.reason, became);
-    return became;
-end
-$$;
-
-comment on function mainspring.reject is
-    'Rejects a job that awaits approval as who is calling; it becomes canceled.';
 
 -- Cancels jobs that nobody approved in time. Returns how many approvals are settled by it.
 create or replace function mainspring.expire_approvals(most integer)

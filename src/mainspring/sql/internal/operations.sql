@@ -322,6 +322,3 @@ begin
     end;
 end
 $$;
-
--- Those that were stored before it mattered.
-update mainspring.definitions set is_plain = false where key like 'mainspring.%' and is_plain;

@@ -268,11 +268,3 @@ return coalesce(
        from mainspring.definitions as defined
       where defined.key = shown_payload.definition and defined.secret_paths is not null),
     shown_payload.payload);
-
--- Definitions that were written before their secrets were looked for.
-update mainspring.definition_versions set secret_paths = mainspring.secret_paths(arg_schema)
- where arg_schema is not null
-   and secret_paths is distinct from mainspring.secret_paths(arg_schema);
-update mainspring.definitions set secret_paths = mainspring.secret_paths(arg_schema)
- where arg_schema is not null
-   and secret_paths is distinct from mainspring.secret_paths(arg_schema);
