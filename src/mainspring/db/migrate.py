@@ -33,8 +33,8 @@ create table if not exists mainspring.migrations (
 _EXISTS = "select to_regclass('mainspring.migrations') is not null"
 _NEWEST = "select coalesce(max(number), 0) from mainspring.migrations"
 _RECORD = "insert into mainspring.migrations (number, name, checksum) values (%s, %s, %s)"
-# PostgreSQL resolves the names in a view, in a trigger's definition and in a function written in SQL
-# when it creates them: each folder may use the ones before it. PL/pgSQL bodies may use any.
+# PostgreSQL resolves the names in views, trigger definitions and SQL-language functions when it
+# creates them, so a folder may use only those before it. PL/pgSQL bodies may use any.
 _FOLDERS = ("internal", "views", "triggers", "public", "final")
 _PARTITIONS = "select mainspring.ensure_partitions(7)"
 
