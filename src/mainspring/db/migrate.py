@@ -33,6 +33,9 @@ create table if not exists mainspring.migrations (
 _EXISTS = "select to_regclass('mainspring.migrations') is not null"
 _NEWEST = "select coalesce(max(number), 0) from mainspring.migrations"
 _RECORD = "insert into mainspring.migrations (number, name, checksum) values (%s, %s, %s)"
+# PostgreSQL resolves the names in views, trigger definitions and SQL-language functions when it
+# creates them, so a folder may use only those before it. PL/pgSQL bodies may use any.
+_FOLDERS = ("internal", "views", "triggers", "public", "final")
 _PARTITIONS = "select mainspring.ensure_partitions(7)"
 
 
@@ -59,10 +62,9 @@ def migrations() -> list[Migration]:
 
 
 def functions() -> list[str]:
-    """The views and functions, which are laid anew after every migration."""
-    folder = _sql_folder() / "functions"
-    files = sorted((file for file in folder.iterdir()), key=lambda f: f.name)
-    return [file.read_text("utf-8") for file in files if file.name.endswith(".sql")]
+    """The functions, views and triggers, which are created anew after every migration."""
+    files = (file for name in _FOLDERS for file in _in_load_order(_sql_folder() / name))
+    return [file.read_text("utf-8") for file in files]
 
 
 def newest() -> int:
@@ -143,6 +145,12 @@ async def _apply_pending(connection: AsyncConnection[Any]) -> list[Migration]:
                     await connection.execute(script)
                 await connection.execute(_PARTITIONS)
     return pending
+
+
+def _in_load_order(folder: Traversable) -> list[Traversable]:
+    """Jobs first, since the views of other nouns read theirs; the rest by name."""
+    files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    return sorted(files, key=lambda file: (file.name != "jobs.sql", file.name))
 
 
 def _sql_folder() -> Traversable:

@@ -1,7 +1,7 @@
 """The database as one caller may use it: every transaction begins by letting the caller in.
 
 What follows in the transaction runs as the role that row-level security is about, with the
-caller's tenant and name as settings; see functions/access.sql. Both leave with one round trip.
+caller's tenant and name as settings; see internal/access.sql. Both leave with one round trip.
 """
 
 import asyncio

@@ -1,0 +1,103 @@
+-- The wall between tenants. A request of the API runs as the role mainspring_app, with its tenant,
+-- and the member whose own jobs are meant, as settings of the transaction; whoever else is connected
+-- is not asked. Row-level security asks is_visible of every table with a tenant. Views and functions
+-- that run with the owner's rights, whom it does not concern, ask by themselves.
+
+-- Lets the bearer of a token in for the rest of the transaction. An operator has no tenant and stays
+-- outside the wall. Says true, so that a statement can make the rest of itself wait for it.
+create or replace function mainspring.enter(digest bytea)
+returns boolean
+language plpgsql
+as $$
+declare
+    shown record;
+begin
+    select * into shown from mainspring.bearers as bearer where bearer.digest = enter.digest;
+    if shown.token_id is null then
+        perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
+    end if;
+    perform set_config('mainspring.actor', shown.actor, true),
+            set_config('mainspring.creator', shown.actor, true),
+            set_config('mainspring.approver', shown.approver::text, true);
+    if shown.role <> 'operator' then
+        perform set_config('mainspring.tenant', shown.tenant_id, true),
+                set_config('mainspring.member',
+                           case when shown.role = 'member' then shown.actor else '' end, true),
+                set_config('role', 'mainspring_app', true);
+    end if;
+    return true;
+end
+$$;
+
+-- Refuses a tenant that is not the caller's, as if it were not there.
+create or replace function mainspring.ensure_visible(tenant text)
+returns void
+language plpgsql stable
+as $$
+begin
+    if not mainspring.is_visible(tenant) then
+        perform mainspring.refuse('MS081', 'there is no tenant ' || quote_literal(tenant),
+                                  jsonb_build_object('tenant_id', tenant));
+    end if;
+end
+$$;
+
+-- What the API's role may touch; the rest it reaches through functions and views. Makes the role where
+-- it is missing and may be made.
+create or replace function mainspring.open_to_app()
+returns void
+language plpgsql
+as $$
+declare
+    opened record;
+begin
+    if to_regrole('mainspring_app') is null then
+        begin
+            create role mainspring_app nologin;
+        exception
+            when duplicate_object or unique_violation then
+                null;
+            when insufficient_privilege then
+                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; let an '
+                    || 'administrator run: create role mainspring_app nologin; grant '
+                    || 'mainspring_app to ' || quote_ident(session_user), '{}');
+        end;
+    end if;
+    if not pg_has_role(session_user, 'mainspring_app', 'member') then
+        execute format('grant mainspring_app to %I', session_user);
+    end if;
+    grant usage on schema mainspring to mainspring_app;
+    for opened in
+        select format('grant select on mainspring.%I to mainspring_app', view.relname) as said
+          from pg_catalog.pg_class as view
+         where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
+           and view.relname not in ('bearers', 'unwalled_jobs')
+           and not has_table_privilege('mainspring_app', view.oid, 'select')
+        union all
+        select format('grant %s on mainspring.%I to mainspring_app', asked.rights, asked.name)
+          from (values
+              ('audit', 'select'),
+              ('clocks', 'select'),
+              ('definitions', 'select'),
+              ('definition_versions', 'select'),
+              ('jobs', 'insert, select'),
+              ('people', 'select, insert, update, delete'),
+              ('replies', 'select, insert, update'),
+              ('schedules', 'select, insert, update, delete'),
+              ('tenants', 'select'),
+              ('tokens', 'select, insert, update'),
+              ('triggers', 'select, insert, update, delete'),
+              ('workers', 'select')) as asked (name, rights)
+         where not has_table_privilege('mainspring_app', 'mainspring.' || asked.name, 'select')
+        union all
+        select format('grant execute on function %s to mainspring_app', called.oid::regprocedure)
+          from pg_catalog.pg_proc as called
+         where called.pronamespace = 'mainspring'::regnamespace
+           and not called.proname = any (array[
+               'call_function', 'change_jobs', 'enter', 'open_to_app', 'remove_limit', 'set_limit'])
+           and not has_function_privilege('mainspring_app', called.oid, 'execute')
+    loop
+        execute opened.said;
+    end loop;
+end
+$$;

@@ -1,0 +1,148 @@
+-- Approvals: jobs that wait until enough of the right people say yes.
+
+-- Asks for the approval of a job, anew if it was asked before.
+create or replace function mainspring.ask_approval(
+    job_id bigint, tenant text, defined mainspring.definitions, needed integer default null
+)
+returns void
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    delete from mainspring.votes as vote where vote.job_id = ask_approval.job_id;
+    insert into mainspring.approvals as asked (job_id, tenant_id, needed, approvers, expires_at)
+    values (ask_approval.job_id, tenant,
+            coalesce(ask_approval.needed, defined.approvals_needed), defined.approvers,
+            now() + defined.approval_expiry)
+    on conflict (job_id) do update
+       set needed = excluded.needed, approvers = excluded.approvers,
+           requested_at = excluded.requested_at, expires_at = excluded.expires_at,
+           decided_at = null, decision = null;
+end
+$$;
+
+-- As which approvers the caller counts: its name, and its role as role:member and the like. The API
+-- knows both by the token; a person of whom the program speaks is looked up.
+create or replace function mainspring.approver_names(tenant text)
+returns text[]
+language plpgsql stable
+as $$
+declare
+    shown text := nullif(current_setting('mainspring.approver', true), '');
+    who text := mainspring.actor();
+begin
+    if mainspring.is_program() and shown is not null then
+        return shown::text[];
+    end if;
+    return array(select who where who not like 'role:%')
+        || array(select 'role:' || person.role from mainspring.people as person
+                  where mainspring.is_program() and person.name = who and person.disabled_at is null
+                    and coalesce(person.tenant_id, tenant) = tenant);
+end
+$$;
+
+-- Whether the caller may decide. Where no approvers are named it is whoever may act for others, which
+-- a member may not.
+create or replace function mainspring.is_approver(approvers text[], tenant text)
+returns boolean
+language plpgsql stable
+as $$
+begin
+    if approvers is null then
+        return current_setting('role') <> 'mainspring_app'
+            or coalesce(current_setting('mainspring.member', true), '') = '';
+    end if;
+    return approvers && mainspring.approver_names(tenant)
+        or exists (select from unnest(approvers) as approver
+                     join pg_catalog.pg_roles as role on role.rolname = approver
+                    where mainspring.actor() = session_user
+                      and pg_has_role(session_user, role.oid, 'MEMBER')
+                      and not (select rolsuper from pg_catalog.pg_roles
+                                where rolname = session_user));
+end
+$$;
+
+-- The open approval of a job, locked; refuses one that is decided, or that is not for the caller. A
+-- member finds jobs of others only where it is asked to decide.
+create or replace function mainspring.lock_approval(job_id bigint, tenant text, target text)
+returns mainspring.approvals
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    asked mainspring.approvals;
+    found_job record;
+    may_decide boolean;
+begin
+    select * into asked from mainspring.approvals as a
+     where a.job_id = lock_approval.job_id and a.tenant_id = tenant for update;
+    may_decide := asked.job_id is not null and mainspring.is_approver(asked.approvers, tenant);
+    select job.state, job.created_by into found_job from mainspring.unwalled_jobs as job
+     where job.job_id = lock_approval.job_id and job.tenant_id = tenant;
+    if found_job.state is null or not (may_decide or mainspring.is_own(found_job.created_by)) then
+        perform mainspring.refuse('MS030',
+            'there is no job ' || coalesce(lock_approval.job_id::text, 'null'),
+            jsonb_build_object('job_id', lock_approval.job_id));
+    end if;
+    if asked.job_id is null or found_job.state <> 'awaiting_approval'
+       or asked.decided_at is not null or asked.expires_at <= now() then
+        perform mainspring.refuse('MS031', 'job ' || lock_approval.job_id || ' is '
+            || found_job.state || '; it cannot become ' || target, jsonb_build_object(
+            'job_id', lock_approval.job_id, 'state', found_job.state, 'target', target));
+    end if;
+    if not may_decide then
+        asked.approvers := coalesce(asked.approvers, array['role:admin', 'role:operator']);
+        perform mainspring.refuse('MS032', mainspring.actor() || ' may not decide on job '
+            || lock_approval.job_id || '; ' || array_to_string(asked.approvers, ', ') || ' may',
+            jsonb_build_object('job_id', lock_approval.job_id, 'actor', mainspring.actor(),
+                               'approvers', asked.approvers));
+    end if;
+    return asked;
+end
+$$;
+
+-- Writes down how someone has voted, and what the job became by it.
+create or replace function mainspring.note_vote(
+    asked mainspring.approvals, action text, reason text, became mainspring.job_state)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.note_action(
+        asked.tenant_id, action, 'job', asked.job_id::text, nullif(reason, ''),
+        jsonb_build_object('state', 'awaiting_approval'), jsonb_build_object('state', became));
+end
+$$;
+
+-- Cancels jobs that nobody approved in time. Returns how many approvals are settled by it.
+create or replace function mainspring.expire_approvals(most integer)
+returns integer
+language plpgsql
+as $$
+declare
+    late mainspring.approvals;
+    settled integer := 0;
+begin
+    for late in
+        select * from mainspring.approvals as asked
+         where asked.decided_at is null and asked.expires_at <= now()
+         order by asked.expires_at limit most for update skip locked
+    loop
+        update mainspring.jobs as job
+           set cancel_requested_at = now(),
+               last_error = 'nobody approved it before ' || to_char(
+                   late.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')
+         where job.job_id = late.job_id and job.state = 'awaiting_approval';
+        if found then
+            update mainspring.approvals as asked set decision = 'expired', decided_at = now()
+             where asked.job_id = late.job_id;
+            perform mainspring.settle_cancel(late.job_id);
+        else
+            update mainspring.approvals as asked set expires_at = null
+             where asked.job_id = late.job_id;
+        end if;
+        settled := settled + 1;
+    end loop;
+    return settled;
+end
+$$;

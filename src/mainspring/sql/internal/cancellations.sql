@@ -1,0 +1,103 @@
+-- Cancellations: queued jobs end at once, running ones are asked to stop.
+
+-- Cancels a job, whoever asks; nothing is written down but the reason.
+create or replace function mainspring.stop_job(job_id bigint, reason text, tenant text)
+returns mainspring.job_state
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    found_job mainspring.jobs;
+    final_state mainspring.job_state;
+begin
+    select * into found_job from mainspring.jobs as job
+     where job.job_id = stop_job.job_id and job.tenant_id = stop_job.tenant for update;
+    if not found then
+        select state into final_state from mainspring.jobs_history as job
+         where job.job_id = stop_job.job_id and job.tenant_id = stop_job.tenant;
+        if not found then
+            perform mainspring.refuse('MS030',
+                'there is no job ' || coalesce(stop_job.job_id::text, 'null'),
+                jsonb_build_object('job_id', stop_job.job_id));
+        elsif final_state <> 'canceled' then
+            perform mainspring.refuse('MS031', 'job ' || stop_job.job_id || ' is ' || final_state
+                || '; it cannot become canceled', jsonb_build_object(
+                'job_id', stop_job.job_id, 'state', final_state, 'target', 'canceled'));
+        end if;
+        return final_state;
+    end if;
+    perform mainspring.stop_jobs(array[stop_job.job_id], stop_job.reason);
+    return case when found_job.state = 'running' then 'running' else 'canceled' end;
+end
+$$;
+
+-- Cancels live jobs whose rows the caller has locked; asks those that run to stop.
+create or replace function mainspring.stop_jobs(job_ids bigint[], reason text)
+returns void
+language plpgsql
+as $$
+begin
+    update mainspring.jobs as job
+       set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
+           last_error = stop_jobs.reason
+     where job.job_id = any (stop_jobs.job_ids);
+    perform pg_notify('mainspring', 'c:' || running.worker_id)
+       from (select distinct job.worker_id from mainspring.jobs as job
+              where job.job_id = any (stop_jobs.job_ids) and job.state = 'running') as running;
+    perform mainspring.settle_cancels(stop_jobs.job_ids);
+end
+$$;
+
+-- Moves a job that is asked to cancel and does not run into history. Returns whether it did.
+create or replace function mainspring.settle_cancel(job_id bigint)
+returns boolean
+language plpgsql
+as $$
+begin
+    return mainspring.settle_cancels(array[job_id]) > 0;
+end
+$$;
+
+-- The same of many jobs; says how many it moved.
+create or replace function mainspring.settle_cancels(job_ids bigint[])
+returns bigint
+language plpgsql
+as $$
+declare
+    moved bigint;
+begin
+    -- Heard when the transaction is committed.
+    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+       from (select distinct job.limit_name, job.limit_key, job.tenant_id
+               from mainspring.jobs as job
+              where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
+                and job.cancel_requested_at is not null
+                and job.limit_name is not null and job.waits_for is null) as room;
+    with ended as (
+        delete from mainspring.jobs as job
+         where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
+           and job.cancel_requested_at is not null
+        returning job.*
+    ), tallied as (
+        insert into mainspring.tally_changes (tenant_id, state, count)
+        select tenant_id, 'canceled', count(*) from ended group by tenant_id
+    )
+    insert into mainspring.jobs_history (
+        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
+        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
+        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
+        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
+    select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
+           cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
+           tenant_id, queue, definition, definition_version, payload, dedupe_key,
+           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by
+      from ended;
+    get diagnostics moved = row_count;
+    if moved > 0 and exists (
+        select from mainspring.dependencies as d
+         where d.parent_id = any (settle_cancels.job_ids) and d.outcome is null) then
+        perform pg_notify('mainspring', 'p:');
+    end if;
+    return moved;
+end
+$$;

@@ -1,0 +1,86 @@
+-- Jobs: which one the caller may see, where it came from, and how one is removed.
+
+-- Where a job came from.
+create or replace function mainspring.source_of(schedule_id bigint, created_by text)
+returns text
+language sql immutable
+return case when schedule_id is not null then 'schedule'
+            when created_by like 'trigger:%' then 'trigger'
+            when created_by is not null then 'api' else 'code' end;
+
+-- The state of a job that the caller may see; refuses any other as if it were not there.
+create or replace function mainspring.visible_state(job_id bigint, tenant text)
+returns mainspring.job_state
+language plpgsql stable
+as $$
+declare
+    found_state mainspring.job_state;
+begin
+    select job.state into found_state from mainspring.job_status as job
+     where job.job_id = visible_state.job_id and job.tenant_id = visible_state.tenant;
+    if found_state is null then
+        perform mainspring.refuse('MS030',
+            'there is no job ' || coalesce(visible_state.job_id::text, 'null'),
+            jsonb_build_object('job_id', visible_state.job_id));
+    end if;
+    return found_state;
+end
+$$;
+
+-- Removes those of the jobs that do not run, with all that belongs to them, whoever asks; gives the
+-- state that each was in. Nothing is written down.
+create or replace function mainspring.remove_jobs(job_ids bigint[], tenant text)
+returns table (job_id bigint, state mainspring.job_state)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    removed bigint[];
+    states mainspring.job_state[];
+    schedule_ids bigint[];
+begin
+    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+       from (select distinct job.limit_name, job.limit_key, job.tenant_id
+               from mainspring.jobs as job
+              where job.job_id = any (remove_jobs.job_ids)
+                and job.tenant_id = remove_jobs.tenant and job.state <> 'running'
+                and job.limit_name is not null and job.waits_for is null) as room;
+    with gone as (
+        delete from mainspring.jobs as job
+         where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
+           and job.state <> 'running'
+        returning job.job_id, job.state, job.schedule_id, job.slot_at
+    ), closed as (
+        update mainspring.slots as slot
+           set run_state = 'canceled', finished_at = now(), reason = 'its job was deleted'
+          from gone
+         where slot.schedule_id = gone.schedule_id and slot.scheduled_for = gone.slot_at
+    ), past as (
+        delete from mainspring.jobs_history as job
+         where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
+        returning job.job_id, job.state, job.tenant_id, job.finished_at
+    ), untallied as (
+        insert into mainspring.tally_changes (tenant_id, state, day, count)
+        select tenant_id, state, mainspring.day_of(finished_at), -count(*) from past
+         group by tenant_id, state, mainspring.day_of(finished_at)
+    ), every as (
+        select gone.job_id, gone.state, gone.schedule_id, gone.slot_at from gone
+        union all
+        select past.job_id, past.state, null, null from past
+    )
+    select array_agg(every.job_id), array_agg(every.state),
+           array_agg(distinct every.schedule_id) filter (where every.slot_at is not null)
+      into removed, states, schedule_ids
+      from every;
+    perform mainspring.release_turn(schedule_id) from unnest(schedule_ids) as schedule_id;
+    delete from mainspring.attempts as attempt where attempt.job_id = any (removed);
+    delete from mainspring.outputs as output where output.job_id = any (removed);
+    delete from mainspring.approvals as asked where asked.job_id = any (removed);
+    delete from mainspring.dependencies as d where d.job_id = any (removed);
+    if exists (select from mainspring.dependencies as d
+                where d.parent_id = any (removed) and d.outcome is null) then
+        perform pg_notify('mainspring', 'p:');
+    end if;
+    return query select * from unnest(removed, states);
+end
+$$;

@@ -1,0 +1,172 @@
+-- Plans: what the scheduler decided for a schedule, carried out in one transaction.
+
+-- Carries out what the scheduler decided for one schedule: writes its slots, enqueues their
+-- jobs, and moves the schedule on or, after a failure, back. Answers what came of the newest
+-- slot; null if the schedule was fired or changed by someone else since it was read, or is being
+-- changed right now, and then nothing is written. A plan that waits waits for that change.
+create or replace function mainspring.apply_plan(plan jsonb)
+returns mainspring.slot_outcome
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    clock mainspring.clocks;
+    planned record;
+    started record;
+    failure text := plan ->> 'failure';
+    enqueued integer := 0;
+    skipped integer := 0;
+    missed integer := 0;
+    lateness interval;
+    late interval := '0';
+    latest interval := '0';
+    newest mainspring.slot_outcome := 'coalesced';
+    newest_at timestamptz;
+begin
+    if plan ->> 'waits' = 'true' then
+        perform from mainspring.schedules as s
+          where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+        perform from mainspring.clocks as c
+          where c.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+    end if;
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = (plan ->> 'schedule_id')::bigint and s.enabled
+       for update skip locked;
+    select * into clock from mainspring.clocks as c
+     where c.schedule_id = schedule.schedule_id and c.turn = (plan ->> 'turn')::bigint
+       for update skip locked;
+    if not found then
+        return null;
+    end if;
+    for planned in
+        select * from jsonb_to_recordset(plan -> 'slots') as slot (
+            at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
+            missed integer, reason text, payload jsonb)
+         order by slot.at
+    loop
+        newest_at := planned.at;
+        -- A backfill or a person may have claimed the slot before.
+        continue when exists (select from mainspring.slots as slot
+                               where slot.schedule_id = schedule.schedule_id
+                                 and slot.scheduled_for = planned.at);
+        select planned.outcome, null::bigint as job_id, planned.reason into started;
+        if planned.outcome = 'enqueued' then
+            select * into started from mainspring.start_slot(
+                schedule, planned.at, planned.source, planned.missed,
+                coalesce(planned.payload, plan -> 'payload'), plan ->> 'definition',
+                coalesce((plan ->> 'in_line')::boolean, false));
+        end if;
+        insert into mainspring.slots
+            (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
+        values (schedule.schedule_id, planned.at, started.outcome, planned.source, started.job_id,
+                planned.missed, started.reason);
+        enqueued := enqueued + (started.outcome = 'enqueued')::integer;
+        skipped := skipped + (started.outcome = 'skipped')::integer;
+        missed := missed + (started.outcome in ('missed', 'coalesced'))::integer;
+        newest := started.outcome;
+        if started.outcome in ('enqueued', 'skipped') then
+            lateness := greatest('0', now() - mainspring.run_instant(
+                schedule.schedule_id, planned.at, schedule.jitter));
+            late := late + lateness;
+            latest := greatest(latest, lateness);
+        end if;
+        if started.outcome = 'failed' then
+            failure := started.reason;
+        end if;
+    end loop;
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
+           next_slot_at = (plan ->> 'next_slot_at')::timestamptz,
+           next_run_at = mainspring.run_instant(
+               c.schedule_id, (plan ->> 'next_slot_at')::timestamptz, schedule.jitter),
+           last_slot_at = coalesce(newest_at, c.last_slot_at),
+           last_enqueued_at = case when enqueued > 0 then now() else c.last_enqueued_at end,
+           last_skipped_at = case when skipped > 0 then now() else c.last_skipped_at end,
+           enqueued_count = c.enqueued_count + enqueued,
+           skipped_count = c.skipped_count + skipped,
+           missed_count = c.missed_count + missed,
+           lateness_total = c.lateness_total + late,
+           lateness_worst = greatest(c.lateness_worst, latest),
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
+           retry_count = 0
+     where c.schedule_id = schedule.schedule_id;
+    if failure is not null then
+        perform mainspring.note_failure(schedule, clock.retry_count + 1, failure);
+    end if;
+    return newest;
+end
+$$;
+
+-- A launch that failed: another try in 2, 4, 8 ... 60 minutes, and none after max_retries.
+create or replace function mainspring.note_failure(
+    schedule mainspring.schedules, failures integer, problem text
+)
+returns void
+language plpgsql
+as $$
+declare
+    again_at timestamptz := now() + least(2 ^ least(failures, 6), 60) * interval '1 minute';
+begin
+    update mainspring.clocks as c
+       set retry_count = failures, failed_count = c.failed_count + 1, last_failed_at = now(),
+           last_error = left(problem, 2000), next_slot_at = again_at, next_run_at = again_at
+     where c.schedule_id = schedule.schedule_id;
+    if failures >= schedule.max_retries then
+        update mainspring.schedules as s
+           set enabled = false,
+               disabled_reason = 'failed ' || failures || ' times in a row; the last: '
+                                 || left(problem, 1000)
+         where s.schedule_id = schedule.schedule_id;
+    end if;
+end
+$$;
+
+-- Carries out what the scheduler decided for a slot that a person asked for. Answers null if
+-- it was decided before.
+create or replace function mainspring.apply_trigger(plan jsonb)
+returns mainspring.slot_outcome
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    decided record;
+    slot timestamptz := (plan ->> 'slot_at')::timestamptz;
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+    perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
+    if not found or not exists (
+        select from mainspring.slots as s where s.schedule_id = schedule.schedule_id
+           and s.scheduled_for = slot and s.outcome = 'pending') then
+        return null;
+    end if;
+    select (plan ->> 'outcome')::mainspring.slot_outcome as outcome, null::bigint as job_id,
+           plan ->> 'reason' as reason into decided;
+    if decided.outcome = 'enqueued' then
+        select * into decided from mainspring.start_slot(
+            schedule, slot, 'manual', 0, plan -> 'payload', plan ->> 'definition');
+    end if;
+    update mainspring.slots as s
+       set outcome = decided.outcome, job_id = decided.job_id, reason = decided.reason,
+           fired_at = now(), checking_until = null, checking_by = null
+     where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
+           last_enqueued_at = case when decided.outcome = 'enqueued' then now()
+                                   else c.last_enqueued_at end,
+           last_skipped_at = case when decided.outcome = 'skipped' then now()
+                                  else c.last_skipped_at end,
+           last_failed_at = case when decided.outcome = 'failed' then now()
+                                 else c.last_failed_at end,
+           last_error = case when decided.outcome = 'failed' then left(decided.reason, 2000)
+                             else c.last_error end,
+           enqueued_count = c.enqueued_count + (decided.outcome = 'enqueued')::integer,
+           skipped_count = c.skipped_count + (decided.outcome = 'skipped')::integer,
+           failed_count = c.failed_count + (decided.outcome = 'failed')::integer
+     where c.schedule_id = schedule.schedule_id;
+    return decided.outcome;
+end
+$$;

@@ -1,0 +1,270 @@
+-- Secrets in payloads: where they are by a schema, and how they are kept from readers.
+
+create or replace function mainspring.is_marked(schema jsonb)
+returns boolean
+language sql immutable
+return coalesce(schema -> 'writeOnly' = 'true' or schema ->> 'format' = 'password', false);
+
+-- What a pointer such as #/$defs/login points to; null for what is not understood.
+create or replace function mainspring.schema_at(document jsonb, pointer text)
+returns jsonb
+language sql immutable
+return case when pointer like '#/%' and pointer not like '%\%%'
+            then document #> (
+                select array_agg(replace(replace(part, '~1', '/'), '~0', '~') order by position)
+                  from unnest(string_to_array(substr(pointer, 3), '/'))
+                       with ordinality as step (part, position)) end;
+
+-- The schemas inside a schema, each with what it is about. A reference that leads back to where
+-- the walk has been is given as a circle, without a schema.
+create or replace function mainspring.schemas_in(
+    document jsonb, schema jsonb, path text[], refs text[]
+)
+returns table (part jsonb, part_path text[], part_refs text[], circle text, is_lost boolean)
+language sql immutable
+as $$
+    with part as (
+        select member.value as part,
+               case keyword.step when 'name' then path || member.key
+                                 when 'any' then path || '*'::text else path end as part_path
+          from (values ('properties', 'name'), ('patternProperties', 'any'),
+                       ('dependentSchemas', 'here'), ('dependencies', 'here'))
+               as keyword (name, step),
+               lateral jsonb_each(case when jsonb_typeof(schema -> keyword.name) = 'object'
+                                       then schema -> keyword.name else '{}' end) as member
+        union all
+        select member.value,
+               case keyword.step when 'any' then path || '*'::text else path end
+          from (values ('additionalProperties', 'any'), ('unevaluatedProperties', 'any'),
+                       ('items', 'any'), ('prefixItems', 'any'), ('additionalItems', 'any'),
+                       ('unevaluatedItems', 'any'), ('contains', 'any'), ('allOf', 'here'),
+                       ('anyOf', 'here'), ('oneOf', 'here'), ('if', 'here'), ('then', 'here'),
+                       ('else', 'here')) as keyword (name, step),
+               lateral jsonb_array_elements(
+                   case jsonb_typeof(schema -> keyword.name)
+                        when 'array' then schema -> keyword.name
+                        when 'object' then jsonb_build_array(schema -> keyword.name)
+                        else '[]' end) as member
+    ), referred as (
+        select schema ->> keyword as target
+          from unnest('{$ref,$dynamicRef,$recursiveRef}'::text[]) as keyword
+         where jsonb_typeof(schema -> keyword) = 'string'
+    )
+    select part, part_path, refs, null, false from part where jsonb_typeof(part) = 'object'
+    union all
+    select null, path, refs, target, false from referred where target = any (refs)
+    union all
+    select found, path, refs || target, null, found is null
+      from referred, lateral mainspring.schema_at(document, target) as found
+     where target <> all (refs) and (found is null or jsonb_typeof(found) = 'object')
+$$;
+
+-- The paths of all fields that a schema marks as secret, none below another; null if none. The
+-- program finds the same by domain/secret_paths, where the rules are told.
+create or replace function mainspring.secret_paths(schema jsonb)
+returns jsonb
+language plpgsql immutable
+as $$
+declare
+    node record;
+    walked integer := 0;
+    marked jsonb := '[]';
+    reaching text[] := '{}';
+    circles jsonb := '[]';
+    closing jsonb;
+begin
+    if schema is null or not jsonb_path_exists(
+        schema, '$.** ? (@.writeOnly == true || @.format == "password")') then
+        return null;
+    end if;
+    for node in
+        with recursive walk as (
+            select schema as part, '{}'::text[] as part_path, '{#}'::text[] as part_refs,
+                   null::text as circle, false as is_lost
+            union all
+            select inside.*
+              from walk,
+                   lateral mainspring.schemas_in(
+                       schema, walk.part, walk.part_path, walk.part_refs) as inside
+             where walk.part is not null and not mainspring.is_marked(walk.part)
+               and cardinality(walk.part_path) < 50
+        )
+        select * from walk
+    loop
+        if node.circle is not null then
+            circles := circles || jsonb_build_object(
+                'path', node.part_path, 'refs', node.part_refs, 'to', node.circle);
+            continue;
+        end if;
+        walked := walked + (not node.is_lost)::integer;
+        if walked > 10000 then
+            return '[["*"]]';
+        end if;
+        if node.is_lost or mainspring.is_marked(node.part)
+           or cardinality(node.part_path) = 50 then
+            marked := marked || jsonb_build_array(to_jsonb(node.part_path));
+            reaching := reaching || node.part_refs;
+        end if;
+    end loop;
+    loop
+        select jsonb_agg(circle) into closing from jsonb_array_elements(circles) as circle
+         where circle ->> 'to' = any (reaching);
+        exit when closing is null;
+        select coalesce(jsonb_agg(circle), '[]') into circles
+          from jsonb_array_elements(circles) as circle
+         where circle ->> 'to' <> all (reaching);
+        select marked || jsonb_agg(circle -> 'path') into marked
+          from jsonb_array_elements(closing) as circle;
+        reaching := reaching || array(
+            select jsonb_array_elements_text(circle -> 'refs')
+              from jsonb_array_elements(closing) as circle);
+    end loop;
+    if exists (select from jsonb_array_elements(marked) as path where path = '[]') then
+        return '[["*"]]';
+    end if;
+    return (
+        select jsonb_agg(path order by path)
+          from (select distinct path from jsonb_array_elements(marked) as path) as each
+         where not exists (
+            select from jsonb_array_elements(marked) as above
+             where jsonb_array_length(above) < jsonb_array_length(path)
+               and not exists (
+                   select from generate_series(0, jsonb_array_length(above) - 1) as step
+                    where above -> step <> path -> step)));
+end
+$$;
+
+create or replace function mainspring.redacted_at(value jsonb, path text[])
+returns jsonb
+language plpgsql immutable
+as $$
+begin
+    if value is null or value = 'null' then
+        return value;
+    elsif cardinality(path) = 0 then
+        return '"[redacted]"';
+    elsif jsonb_typeof(value) = 'object' then
+        return (select coalesce(jsonb_object_agg(key, case when path[1] in ('*', key)
+                                    then mainspring.redacted_at(member, path[2:])
+                                    else member end), '{}')
+                  from jsonb_each(value) as part (key, member));
+    elsif jsonb_typeof(value) = 'array' and path[1] = '*' then
+        return (select coalesce(jsonb_agg(mainspring.redacted_at(member, path[2:])
+                                          order by position), '[]')
+                  from jsonb_array_elements(value) with ordinality as part (member, position));
+    end if;
+    return value;
+end
+$$;
+
+-- A payload as people may see it.
+create or replace function mainspring.redacted(payload jsonb, paths jsonb)
+returns jsonb
+language plpgsql immutable
+as $$
+declare
+    path jsonb;
+begin
+    for path in select jsonb_array_elements(paths) loop
+        payload := mainspring.redacted_at(payload, array(select jsonb_array_elements_text(path)));
+    end loop;
+    return payload;
+end
+$$;
+
+-- A value that no schema describes, as people may see it: without what stands under the name of a
+-- secret, and without the password of a URL. The names are those of domain/secret_patterns.
+create or replace function mainspring.shown_value(value jsonb)
+returns jsonb
+language plpgsql immutable
+as $$
+begin
+    case jsonb_typeof(value)
+        when 'object' then
+            return (select coalesce(jsonb_object_agg(key, case
+                        when member <> 'null' and key ~* ('(password|passwd|passphrase|secret|token'
+                             || '|pwd|authorization|(api|access|private)[_-]?key)$')
+                        then '"[redacted]"' else mainspring.shown_value(member) end), '{}')
+                      from jsonb_each(value) as part (key, member));
+        when 'array' then
+            return (select coalesce(jsonb_agg(mainspring.shown_value(member) order by position),
+                                    '[]')
+                      from jsonb_array_elements(value) with ordinality as part (member, position));
+        when 'string' then
+            return to_jsonb(regexp_replace(
+                value #>> '{}', '(://[^\s/:@]*:)[^\s/]+@', '\1[redacted]@', 'g'));
+        else
+            return value;
+    end case;
+end
+$$;
+
+-- The value that a person who edited a redacted one means: what is stored in its place. Elements
+-- of an array are known by their place alone, so their number must be the same.
+create or replace function mainspring.restored_at(edited jsonb, stored jsonb, path text[])
+returns jsonb
+language plpgsql immutable
+as $$
+begin
+    if cardinality(path) = 0 then
+        if edited = '"[redacted]"' and stored is null then
+            perform mainspring.refuse('MS001', 'the payload says [redacted] where nothing is '
+                || 'stored, or where an array has another length; give the real value');
+        end if;
+        return case when edited = '"[redacted]"' then stored else edited end;
+    elsif jsonb_typeof(edited) = 'object' then
+        return (select coalesce(jsonb_object_agg(key, case when path[1] in ('*', key)
+                                    then mainspring.restored_at(member,
+                                        case when jsonb_typeof(stored) = 'object'
+                                             then stored -> key end, path[2:])
+                                    else member end), '{}')
+                  from jsonb_each(edited) as part (key, member));
+    elsif jsonb_typeof(edited) = 'array' and path[1] = '*' then
+        return (select coalesce(jsonb_agg(mainspring.restored_at(member,
+                                    case when jsonb_typeof(stored) = 'array'
+                                              and jsonb_array_length(stored)
+                                                  = jsonb_array_length(edited)
+                                         then stored -> (position - 1)::integer end, path[2:])
+                                          order by position), '[]')
+                  from jsonb_array_elements(edited) with ordinality as part (member, position));
+    end if;
+    return edited;
+end
+$$;
+
+create or replace function mainspring.restored(edited jsonb, stored jsonb, paths jsonb)
+returns jsonb
+language plpgsql immutable
+as $$
+declare
+    path jsonb;
+begin
+    for path in select jsonb_array_elements(paths) loop
+        edited := mainspring.restored_at(
+            edited, stored, array(select jsonb_array_elements_text(path)));
+    end loop;
+    return edited;
+end
+$$;
+
+-- What is secret in the payloads of a version: what it marked itself, and what is marked now.
+create or replace function mainspring.paths_of(definition text, version integer)
+returns jsonb
+language sql stable
+return (
+    select jsonb_agg(distinct path)
+      from mainspring.definition_versions as kept,
+           lateral jsonb_array_elements(kept.secret_paths) as path
+     where kept.key = paths_of.definition and kept.secret_paths is not null
+       and kept.version in (paths_of.version, (select now.version from mainspring.definitions as now
+                                                where now.key = paths_of.definition)));
+
+-- What a definition is enqueued with, as people may see it.
+create or replace function mainspring.shown_payload(definition text, payload jsonb)
+returns jsonb
+language sql stable
+return coalesce(
+    (select mainspring.redacted(shown_payload.payload, defined.secret_paths)
+       from mainspring.definitions as defined
+      where defined.key = shown_payload.definition and defined.secret_paths is not null),
+    shown_payload.payload);

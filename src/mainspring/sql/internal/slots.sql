@@ -1,0 +1,188 @@
+-- Slots: how they become jobs.
+--
+-- A slot is claimed by its row, which is written in the transaction that inserts its job and
+-- moves the schedule's clock on. Everything that fires or edits a schedule adds one to the turn of
+-- its clock, and whoever fires says which turn was read, so of any number of schedulers one gets
+-- through. Whoever needs both rows locks the schedule first and then its clock.
+
+-- Turns one slot into a job under the schedule's overlap rule. The caller holds the schedule's
+-- row and writes the slot.
+create or replace function mainspring.start_slot(
+    schedule mainspring.schedules, slot timestamptz, source mainspring.slot_trigger,
+    missed integer, payload jsonb default null, definition text default null,
+    in_line boolean default false,
+    out outcome mainspring.slot_outcome, out job_id bigint, out reason text
+)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    defined mainspring.definitions;
+    live bigint := mainspring.live_runs(schedule.schedule_id);
+    wanted text := coalesce(start_slot.definition, schedule.definition);
+    room record;
+    waits mainspring.waits_for;
+begin
+    select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
+    if not found then
+        outcome := 'failed';
+        reason := 'no active definition has the key ' || quote_literal(wanted);
+        return;
+    end if;
+    if mainspring.is_closed(wanted) then
+        outcome := 'failed';
+        reason := 'definition ' || mainspring.why_closed(wanted);
+        return;
+    end if;
+    if live >= schedule.max_running and schedule.overlap = 'skip' and in_line is not true then
+        outcome := 'skipped';
+        reason := 'an earlier run is still live (overlap = skip)';
+        return;
+    end if;
+    if live >= schedule.max_running and schedule.overlap = 'replace' and in_line is not true then
+        perform mainspring.stop_job(job.job_id, 'replaced by a newer slot of its schedule',
+                                  job.tenant_id)
+           from mainspring.jobs as job
+          where job.schedule_id = schedule.schedule_id and job.slot_at is not null;
+        live := mainspring.live_runs(schedule.schedule_id);
+    end if;
+    select * into room from mainspring.room_of(
+        defined, schedule.tenant_id, coalesce(start_slot.payload, schedule.payload), null);
+    waits := case when defined.approvals_needed > 0 then 'approval'
+                  when live >= schedule.max_running then 'turn'
+                  else mainspring.wait_of(room.limit_name) end;
+    insert into mainspring.jobs as job (
+        tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+        state, waits_for, limit_name, limit_key, schedule_id, slot_at, origin)
+    values (
+        schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted, defined.version,
+        coalesce(schedule.priority, defined.priority),
+        coalesce(start_slot.payload, schedule.payload),
+        coalesce(schedule.max_attempts, defined.max_attempts),
+        mainspring.state_of(waits), waits, room.limit_name, room.limit_key,
+        schedule.schedule_id, slot,
+        schedule.origin || jsonb_build_object('trigger', source, 'missed', missed))
+    returning job.job_id into job_id;
+    outcome := 'enqueued';
+    if waits = 'approval' then
+        perform mainspring.ask_approval(job_id, schedule.tenant_id, defined);
+    elsif waits = 'limit' then
+        perform mainspring.wake_limits(room.limit_name, room.limit_key, schedule.tenant_id);
+    elsif waits is null then
+        perform mainspring.wake(coalesce(schedule.queue, defined.queue));
+    end if;
+end
+$$;
+
+-- Lets as many waiting jobs of a schedule go as may run, the oldest slot first.
+create or replace function mainspring.release_turn(schedule_id bigint)
+returns void
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    room bigint;
+    released mainspring.jobs;
+begin
+    select coalesce(max(schedule.max_running), 1) into room from mainspring.schedules as schedule
+     where schedule.schedule_id = release_turn.schedule_id;
+    select room - count(*) into room from mainspring.jobs as job
+     where job.schedule_id = release_turn.schedule_id and job.slot_at is not null
+       and job.waits_for is distinct from 'turn';
+    if room > 0 then
+        for released in
+            update mainspring.jobs as job
+               set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = now()
+             where job.job_id = any (array(
+                select waiting.job_id from mainspring.jobs as waiting
+                 where waiting.schedule_id = release_turn.schedule_id
+                   and waiting.waits_for = 'turn'
+                 order by waiting.slot_at limit room for update skip locked))
+            returning job.*
+        loop
+            perform mainspring.wake_for(released);
+        end loop;
+    end if;
+end
+$$;
+
+-- Enqueues past slots, in the order of time and one after the other; a slot that had its job
+-- keeps it. Payloads, if given, are those of the slots in the same order. Returns the jobs, one
+-- a slot.
+create or replace function mainspring.backfill(
+    schedule_id bigint, slots timestamptz[], payloads jsonb[] default null
+)
+returns table (slot_at timestamptz, job_id bigint)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    started record;
+    payload jsonb;
+begin
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = backfill.schedule_id for update;
+    perform from mainspring.clocks as c where c.schedule_id = backfill.schedule_id for update;
+    for slot_at, payload in
+        select slot.at, slot.payload from unnest(slots, payloads) as slot (at, payload)
+         order by slot.at
+    loop
+        continue when exists (
+            select from mainspring.slots as s
+             where s.schedule_id = backfill.schedule_id and s.scheduled_for = slot_at
+               and s.outcome in ('pending', 'enqueued'));
+        select * into started from mainspring.start_slot(
+            schedule, slot_at, 'backfill', 0, payload, in_line => true);
+        if started.outcome = 'failed' then
+            perform mainspring.refuse('MS010', started.reason,
+                                      jsonb_build_object('key', schedule.definition));
+        end if;
+        insert into mainspring.slots as s
+            (schedule_id, scheduled_for, outcome, trigger, job_id, reason)
+        values (backfill.schedule_id, slot_at, started.outcome, 'backfill', started.job_id,
+                started.reason)
+        on conflict (schedule_id, scheduled_for) do update
+           set outcome = excluded.outcome, trigger = 'backfill', job_id = excluded.job_id,
+               reason = excluded.reason, fired_at = now();
+        job_id := started.job_id;
+        return next;
+    end loop;
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
+           last_enqueued_at = case when job_id is null then c.last_enqueued_at else now() end
+     where c.schedule_id = backfill.schedule_id;
+end
+$$;
+
+-- Closes a run that has gone on for too long: its slot says so, the job is asked to stop, and
+-- the schedule goes on without it.
+create or replace function mainspring.close_overdue_run(job_id bigint)
+returns boolean
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    overdue mainspring.jobs;
+    limit_text text;
+begin
+    select * into overdue from mainspring.jobs as job
+     where job.job_id = close_overdue_run.job_id and job.state = 'running'
+       and job.slot_at is not null
+       for update skip locked;
+    if not found then
+        return false;
+    end if;
+    select 'it ran longer than the ' || s.run_timeout || ' its schedule allows' into limit_text
+      from mainspring.schedules as s where s.schedule_id = overdue.schedule_id;
+    update mainspring.slots as slot
+       set run_state = 'timed_out', started_at = overdue.started_at, finished_at = now(),
+           reason = limit_text
+     where slot.schedule_id = overdue.schedule_id and slot.scheduled_for = overdue.slot_at;
+    update mainspring.jobs as job set slot_at = null
+     where job.job_id = close_overdue_run.job_id;
+    perform mainspring.stop_job(overdue.job_id, limit_text, overdue.tenant_id);
+    perform mainspring.release_turn(overdue.schedule_id);
+    return true;
+end
+$$;

@@ -1,0 +1,51 @@
+-- Triggers (rules that turn events into jobs): what is checked when one is written.
+
+create or replace function mainspring.refuse_trigger(field text, problem text)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.refuse('MS061', field || ': ' || problem,
+        jsonb_build_object('field', field, 'problem', problem));
+end
+$$;
+
+-- A field and what is wrong with it, or null.
+create or replace function mainspring.wrong_trigger(trigger mainspring.triggers)
+returns text[]
+language plpgsql immutable
+as $$
+begin
+    return case
+        when coalesce(trigger.name, '') !~ '\S' or length(trigger.name) > 200
+        then '{name,must have 1 to 200 characters}'
+        when trigger.event is distinct from '*'
+             and mainspring.is_event_name(regexp_replace(trigger.event, '\.\*$', '')) is not true
+        then array['event', coalesce(quote_literal(left(trigger.event, 200)), 'null') || ' must be the name of an '
+                   || 'event, or its first parts and .* such as provider.*, or * for all']
+        when coalesce(trigger.definition, '') = ''
+        then '{definition,must name what is to run}'
+        when mainspring.is_closed(trigger.definition)
+        then array['definition', mainspring.why_closed(trigger.definition)]
+        when jsonb_typeof(trigger.payload) is distinct from 'object'
+        then '{payload,must be a JSON object}'
+        when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
+        then '{unknown_paths,must be refuse or null}'
+        when trigger.dedupe_window <= '0' or trigger.dedupe_window > '1000 years'
+        then '{dedupe_window,must be more than 0 and 1000 years at most}'
+        when length(trigger.queue) not between 1 and 500
+        then '{queue,must have 1 to 500 characters}'
+        when trigger.priority not between 0 and 1000
+        then '{priority,must be from 0 to 1000}'
+    end;
+end
+$$;
+
+-- What a person decides about a trigger.
+create or replace function mainspring.trigger_facts(trigger mainspring.triggers)
+returns jsonb
+language sql stable
+set timezone = 'UTC'
+set intervalstyle = 'postgres'
+return (select jsonb_object_agg(key, value) from jsonb_each(to_jsonb(trigger)
+    - array['trigger_id', 'created_at', 'updated_at']) where value <> 'null');

@@ -1,0 +1,61 @@
+-- Schedules: running one now.
+
+create or replace function mainspring.trigger_scheduled_job(
+    name text, tenant text default 'default', force boolean default false
+)
+returns jsonb
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+    started record;
+    slot timestamptz;
+begin
+    perform mainspring.ensure_visible(tenant);
+    select * into schedule from mainspring.schedules as s
+     where s.name = trigger_scheduled_job.name and s.tenant_id = trigger_scheduled_job.tenant
+       for update;
+    if not found then
+        perform mainspring.refuse('MS040', 'there is no schedule '
+            || coalesce(quote_literal(trigger_scheduled_job.name), 'null'),
+            jsonb_build_object('name', trigger_scheduled_job.name));
+    end if;
+    perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
+    -- Only now, with the schedule's rows held, can no other call have the same instant.
+    slot := clock_timestamp();
+    if schedule.launcher is not null or schedule.is_templated
+       or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
+        select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
+               'a scheduler looks at it first' as reason into started;
+        perform pg_notify('mainspring', 's:');
+    else
+        select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
+    end if;
+    if started.outcome = 'failed' then
+        perform mainspring.refuse('MS010', started.reason,
+                                  jsonb_build_object('key', schedule.definition));
+    end if;
+    insert into mainspring.slots
+        (schedule_id, scheduled_for, fired_at, outcome, trigger, job_id, reason, is_forced)
+    values (schedule.schedule_id, slot, slot, started.outcome, 'manual', started.job_id,
+            started.reason, force);
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null,
+           last_enqueued_at = case when started.outcome = 'enqueued' then now()
+                                   else c.last_enqueued_at end,
+           last_skipped_at = case when started.outcome = 'skipped' then now()
+                                  else c.last_skipped_at end,
+           enqueued_count = c.enqueued_count + (started.outcome = 'enqueued')::integer,
+           skipped_count = c.skipped_count + (started.outcome = 'skipped')::integer
+     where c.schedule_id = schedule.schedule_id;
+    return jsonb_build_object(
+        'success', started.outcome in ('enqueued', 'pending'), 'job_name', schedule.name,
+        'outcome', started.outcome, 'slot_at', slot, 'job_id', started.job_id,
+        'message', coalesce(started.reason, 'job ' || started.job_id || ' is enqueued'));
+end
+$$;
+comment on function mainspring.trigger_scheduled_job is
+    'Fires a schedule now, in a slot of its own; conditions are checked unless forced.';

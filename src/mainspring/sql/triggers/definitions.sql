@@ -1,0 +1,189 @@
+-- Triggers on mainspring.definitions.
+
+-- Runs as whoever writes the row: nobody can have something run under a role that is not theirs.
+create or replace function mainspring.check_definition_role()
+returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    role text;
+begin
+    if tg_op = 'UPDATE' and new.spec is not distinct from old.spec then
+        return new;
+    end if;
+    if new.kind = 'sql' then
+        role := coalesce(new.spec ->> 'role', current_user);
+        if exists (select from pg_roles where rolname = role)
+           and not pg_has_role(current_user, role, 'MEMBER') then
+            raise exception using errcode = 'MS050',
+                message = format('%s: role: %s is not a member of %s', new.key, current_user, role),
+                detail = jsonb_build_object('key', new.key, 'field', 'role', 'problem',
+                    format('%s is not a member of %s', current_user, role));
+        end if;
+        new.spec := new.spec || jsonb_build_object('role', role);
+    end if;
+    return new;
+end
+$$;
+
+create or replace trigger definitions_check_role before insert or update of kind, spec
+    on mainspring.definitions
+    for each row execute function mainspring.check_definition_role();
+
+create or replace function mainspring.prepare_definition()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    wrong text[];
+begin
+    if new.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
+        perform mainspring.refuse_definition(new.key, 'key', 'must start with a letter or _ and '
+            || 'hold only letters, digits and _ . : - (200 at most)');
+    end if;
+    if new.key like 'mainspring.%' and new.kind <> 'python' then
+        perform mainspring.refuse_definition(new.key, 'key',
+            'is built in, like all that start with mainspring.; choose another');
+    end if;
+    if tg_op = 'UPDATE' and new.kind <> old.kind then
+        perform mainspring.refuse_definition(new.key, 'kind', format('is %s and stays so', old.kind));
+    end if;
+    if num_nonnulls(new.concurrency, new.key_concurrency, new.rate_count) > 0 then
+        if new.limit_name <> new.key then
+            perform mainspring.refuse_definition(new.key, 'limit', 'names a limit that is shared, '
+                || 'which excludes concurrency, key_concurrency and rate');
+        end if;
+        new.limit_name := new.key;
+    elsif new.limit_name = new.key then
+        if tg_op = 'INSERT' then
+            perform mainspring.refuse_definition(new.key, 'limit', 'must be another name than the '
+                || 'key; give concurrency, key_concurrency or rate for a limit of its own');
+        end if;
+        new.limit_name := null;
+    end if;
+    new.is_plain := new.limit_name is null and new.approvals_needed = 0
+                    and new.key not like 'mainspring.%'
+                    and not exists (select from mainspring.tenants as t
+                                     where t.tenant_id = 'default' and t.max_running is not null);
+    if tg_op = 'UPDATE' and new is not distinct from old then
+        return new;
+    end if;
+    if new.limit_by is not null and new.limit_name is null then
+        perform mainspring.refuse_definition(new.key, 'limit_by',
+            'needs a limit: give concurrency, key_concurrency, rate or limit');
+    end if;
+    if new.kind = 'sql' and (tg_op = 'INSERT' or new.spec is distinct from old.spec) then
+        wrong := mainspring.wrong_function(new.spec);
+        if wrong is not null then
+            perform mainspring.refuse_definition(new.key, wrong[1], wrong[2]);
+        end if;
+        perform mainspring.ensure_caller(new.spec ->> 'role');
+    end if;
+    if new.kind = 'command' and jsonb_typeof(new.spec -> 'argv') is distinct from 'array' then
+        perform mainspring.refuse_definition(new.key, 'argv', 'must be an array of arguments');
+    end if;
+    new.updated_at := now();
+    new.secret_paths := mainspring.secret_paths(new.arg_schema);
+    if tg_op = 'INSERT' then
+        -- Of one that was deleted there may still be jobs.
+        new.version := 1 + coalesce((select max(kept.version)
+                                       from mainspring.definition_versions as kept
+                                      where kept.key = new.key), 0);
+    elsif (
+        new.timeout, new.backoff_base, new.backoff_factor, new.backoff_cap, new.backoff_jitter,
+        new.arg_schema, new.spec) is distinct from (
+        old.timeout, old.backoff_base, old.backoff_factor, old.backoff_cap, old.backoff_jitter,
+        old.arg_schema, old.spec) then
+        new.version := old.version + 1;
+    end if;
+    return new;
+end
+$$;
+
+create or replace trigger definitions_prepare before insert or update on mainspring.definitions
+    for each row execute function mainspring.prepare_definition();
+
+-- Keeps the limit that a definition has of its own.
+create or replace function mainspring.keep_limit()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if tg_op <> 'INSERT' and old.limit_name = old.key
+       and (tg_op = 'DELETE' or new.limit_name is distinct from new.key) then
+        delete from mainspring.limits as known where known.name = old.key;
+    end if;
+    if tg_op <> 'DELETE' and new.limit_name = new.key then
+        perform mainspring.write_limit(
+            new.key, new.concurrency, new.key_concurrency, new.rate_count, new.rate_period,
+            coalesce(new.burst, 1));
+    end if;
+    return null;
+end
+$$;
+
+create or replace trigger definitions_keep_limit after insert or update or delete
+    on mainspring.definitions
+    for each row execute function mainspring.keep_limit();
+
+create or replace function mainspring.keep_version()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into mainspring.definition_versions (
+        key, version, kind, timeout, backoff_base, backoff_factor, backoff_cap, backoff_jitter,
+        arg_schema, spec, secret_paths)
+    values (
+        new.key, new.version, new.kind, new.timeout, new.backoff_base, new.backoff_factor,
+        new.backoff_cap, new.backoff_jitter, new.arg_schema, new.spec, new.secret_paths)
+    on conflict (key, version) do nothing;
+    return null;
+end
+$$;
+
+create or replace trigger definitions_keep_version after insert or update on mainspring.definitions
+    for each row execute function mainspring.keep_version();
+
+-- Puts the live jobs of a definition under its limit, or takes them from under it.
+create or replace function mainspring.move_jobs_of_definition()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update mainspring.jobs as job
+       set limit_name = room.limit_name,
+           limit_key = case when room.limit_name is null then null
+                            -- One that was given with the job stays.
+                            when job.limit_name <> ''
+                                 and new.limit_by is not distinct from old.limit_by
+                            then job.limit_key
+                            else mainspring.limit_key_of(job.payload, new.limit_by, null) end,
+           waits_for = case when job.state = 'queued'
+                                 and (job.waits_for is null or job.waits_for = 'limit')
+                            then mainspring.wait_of(room.limit_name) else job.waits_for end
+      from (select t.tenant_id,
+                   coalesce(new.limit_name, case when t.max_running is not null then '' end)
+                       as limit_name
+              from mainspring.tenants as t) as room
+     where job.definition = new.key and room.tenant_id = job.tenant_id;
+    perform pg_notify('mainspring', 'l:');
+    perform pg_notify('mainspring', 'q:' || new.queue);
+    return null;
+end
+$$;
+
+-- Not of columns: another trigger may have set them.
+create or replace trigger definitions_move_jobs after update on mainspring.definitions
+    for each row when ((new.limit_name, new.limit_by) is distinct from
+                       (old.limit_name, old.limit_by))
+    execute function mainspring.move_jobs_of_definition();

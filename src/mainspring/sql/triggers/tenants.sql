@@ -1,0 +1,40 @@
+-- Triggers on mainspring.tenants.
+
+-- Puts the live jobs of a tenant under its cap, or takes them from under it.
+create or replace function mainspring.move_jobs_of_tenant()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (new.max_running is null) <> (old.max_running is null) then
+        update mainspring.jobs as job
+           set limit_name = case when new.max_running is not null then '' end,
+               limit_key = case when new.max_running is not null then '' end,
+               waits_for = case when job.state = 'queued'
+                                     and (job.waits_for is null or job.waits_for = 'limit')
+                                then mainspring.wait_of(
+                                    case when new.max_running is not null then '' end)
+                                else job.waits_for end
+         where job.tenant_id = new.tenant_id
+           and coalesce(job.limit_name, '') = '';
+        update mainspring.clocks as clock set is_plain = mainspring.is_plain(schedule)
+          from mainspring.schedules as schedule
+         where schedule.schedule_id = clock.schedule_id and schedule.tenant_id = new.tenant_id;
+        if new.tenant_id = 'default' then
+            -- An enqueue for the default tenant looks at nothing but the definition.
+            update mainspring.definitions set is_plain = is_plain;
+        end if;
+        perform pg_notify('mainspring', 'q:' || queue.queue)
+           from (select distinct job.queue from mainspring.jobs as job
+                  where job.tenant_id = new.tenant_id) as queue;
+    end if;
+    perform pg_notify('mainspring', 'l:');
+    return null;
+end
+$$;
+
+create or replace trigger tenants_move_jobs after update of max_running on mainspring.tenants
+    for each row when (new.max_running is distinct from old.max_running)
+    execute function mainspring.move_jobs_of_tenant();

@@ -1,0 +1,23 @@
+-- Triggers on mainspring.triggers, the rules that turn events into jobs.
+
+create or replace function mainspring.prepare_trigger()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    wrong text[] := mainspring.wrong_trigger(new);
+begin
+    if wrong is not null then
+        perform mainspring.refuse_trigger(wrong[1], wrong[2]);
+    end if;
+    if tg_op = 'UPDATE' and new is distinct from old then
+        new.updated_at := now();
+    end if;
+    return new;
+end
+$$;
+
+create or replace trigger triggers_prepare before insert or update on mainspring.triggers
+    for each row execute function mainspring.prepare_trigger();

@@ -1,0 +1,4 @@
+create or replace view mainspring.audit_status as
+select audit_id, at, tenant_id, actor, action, noun, subject, reason, before, after
+  from mainspring.audit
+ where mainspring.is_visible(tenant_id);
