@@ -209,7 +209,7 @@ async def test_a_provider_that_is_down_is_told_as_such(site: Api, known: Provide
     location = await come_back(site)
     known.stop()
     during = await site.client.get(location)
-    site.app.state.reception.provider._known = None
+    site.app.state.server.provider._known = None
     before = await site.client.get("/login/oidc")
 
     for answer in (during, before):

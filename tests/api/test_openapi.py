@@ -45,7 +45,7 @@ def running(server_url: str) -> Iterator[Running]:
             async with serving(database_url, requests_per_minute=0) as api:
                 server = Server(api.app, host="127.0.0.1", port=0)
                 task = asyncio.create_task(server.run())
-                api.app.state.reception.hub.close()  # Streams end at once.
+                api.app.state.server.hub.close()  # Streams end at once.
                 found.append(Running(server.url, api.tokens))
                 ready.set()
                 await asyncio.to_thread(ended.wait)

@@ -84,7 +84,7 @@ DOORS: list[tuple[str, dict[str, Any]]] = [
 
 
 async def test_nobody_forges_an_operation(api: Api, connection: psycopg.Connection):
-    await api.app.state.reception.install()
+    await api.app.state.server.install()
 
     for path, body in DOORS:
         for role in (Role.ADMIN, Role.OPERATOR):
@@ -132,7 +132,7 @@ async def test_an_operation_is_retried_as_it_was_and_with_no_other_payload(
 async def test_a_job_that_comes_by_a_back_door_does_nothing(
     api: Api, connection: psycopg.Connection
 ):
-    await api.app.state.reception.install()
+    await api.app.state.server.install()
     await enqueue(api)
     job_id = insert_job(
         connection,

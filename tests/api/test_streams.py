@@ -176,7 +176,7 @@ async def test_a_hundred_streams_share_one_connection(
                 return [event.name async for event in _events(answer)]
 
         watchers = [asyncio.create_task(watch(job_id)) for job_id in job_ids * 10]
-        hub = api.app.state.reception.hub
+        hub = api.app.state.server.hub
         await await_until(lambda: sum(topic.watchers for topic in hub._jobs.values()) == 100)
         backends = connection.execute(
             "select count(*) from pg_stat_activity where datname = current_database()"

@@ -169,7 +169,7 @@ async def furnish(api: Api, tenant: str) -> dict[str, str]:
 @pytest.mark.parametrize("role", list(Role))
 async def test_a_role_may_what_the_table_says_and_nothing_else(api: Api, role: Role):
     ids = await furnish(api, "default")
-    api.app.state.reception.hub.close()  # Streams end at once.
+    api.app.state.server.hub.close()  # Streams end at once.
 
     answers = {}
     for method, path in WALL:
@@ -188,7 +188,7 @@ async def test_what_another_tenant_has_is_not_there(
     api: Api, role: Role, connection: psycopg.Connection
 ):
     ids = await furnish(api, "acme")
-    api.app.state.reception.hub.close()
+    api.app.state.server.hub.close()
     ids |= {"schedules": "acme-only", "triggers": "acme-only"}
     connection.execute(
         "update mainspring.schedules set name = 'acme-only' where tenant_id = 'acme'"

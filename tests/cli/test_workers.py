@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from rich.table import Table
 
-from mainspring.api.models.tenants import WorkerModel
+from mainspring.api.models.workers import WorkerModel
 from mainspring.cli.workers import workers_table
 from mainspring.domain.types import JobState
 from tests.support import rows

@@ -1,28 +1,19 @@
 """The API as an ASGI application, on its own or mounted in another."""
 
+import importlib
+import pkgutil
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
-from mainspring.api import errors
-from mainspring.api.auth import Reception
-from mainspring.api.middleware import Guard
-from mainspring.api.routes import (
-    definitions,
-    events,
-    flows,
-    jobs,
-    login,
-    oidc,
-    operations,
-    schedules,
-    streams,
-    tenants,
-    work,
-)
+from mainspring.api import errors, routes
+from mainspring.api.auth import ServerState
+from mainspring.api.middleware import RequestMiddleware
+from mainspring.api.routes import streams
 from mainspring.api.streams import Hub
 from mainspring.db.database import Database
 
@@ -54,13 +45,13 @@ def create_app(database: Database, *, version: str, public_url: str | None = Non
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.reception = Reception(database, Hub(database, streams.make_frame))
+    app.state.server = ServerState(database, Hub(database, streams.make_frame))
     app.state.public_url = public_url
     app.router.routes.extend(_routes())
     errors.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     app.add_middleware(
-        Guard,
+        RequestMiddleware,
         most_bytes=settings.max_request_bytes,
         rate_per_minute=settings.requests_per_minute,
     )
@@ -75,25 +66,19 @@ def _routes() -> list[BaseRoute]:
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"description": said, "content": _PROBLEM} for status, said in _REFUSALS.items()
     }
-    for router in (
-        # Before the jobs: /jobs/stream is no job's id.
-        streams.router,
-        jobs.router,
-        operations.router,
-        definitions.router,
-        definitions.limit_router,
-        schedules.router,
-        events.router,
-        events.trigger_router,
-        flows.router,
-        flows.approval_router,
-        tenants.router,
-        work.router,
-    ):
-        everything.include_router(router, prefix=PREFIX, responses=refusals)
-    everything.include_router(login.router)
-    everything.include_router(oidc.router)
+    for module in _route_modules():
+        if hasattr(module, "router"):
+            everything.include_router(module.router, prefix=PREFIX, responses=refusals)
+        if hasattr(module, "page_router"):
+            everything.include_router(module.page_router)
     return everything.routes
+
+
+def _route_modules() -> list[ModuleType]:
+    """Every module in `routes/`: a new noun needs its file and nothing else. No path of one can
+    match another's, so their order does not matter."""
+    names = sorted(each.name for each in pkgutil.iter_modules(routes.__path__))
+    return [importlib.import_module(f"{routes.__name__}.{name}") for name in names]
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

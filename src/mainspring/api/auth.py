@@ -40,7 +40,7 @@ _MOST_REMEMBERED = 10_000
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Reception:
+class ServerState:
     """What all requests of a server share."""
 
     def __init__(self, database: Database, hub: Hub) -> None:
@@ -52,7 +52,7 @@ class Reception:
         self._known: dict[bytes, tuple[float, Caller]] = {}
         self._tenants: set[str] = {DEFAULT_TENANT}
         self._opening = asyncio.Lock()
-        self._is_open = self._is_furnished = False
+        self._is_open = self._has_defaults = False
 
     @property
     def settings(self) -> Settings:
@@ -80,9 +80,9 @@ class Reception:
         """Make sure of the definitions that come with Mainspring, once: no worker may have
         started yet."""
         async with self._opening:
-            if not self._is_furnished:
+            if not self._has_defaults:
                 await housekeeping.install(self.database, with_schedules=False)
-                self._is_furnished = True
+                self._has_defaults = True
 
     async def _open(self) -> None:
         """Make sure of the role that requests run as, once."""
@@ -93,10 +93,10 @@ class Reception:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RequestContext:
     """One request that was let in: who asks, for which tenant, and what may be used for it."""
 
-    reception: Reception
+    server: ServerState
     caller: Caller
     listed_tenant: TenantId | None
     """The tenant that lists are of; None for an operator who asked for all of them."""
@@ -106,7 +106,7 @@ class Desk:
 
     @property
     def settings(self) -> Settings:
-        return self.reception.settings
+        return self.server.settings
 
     @property
     def tenant_id(self) -> TenantId:
@@ -139,9 +139,9 @@ class Desk:
         """By which the database knows the caller's token."""
         return token_rules.digest(self.token)
 
-    async def still_welcome(self) -> None:
+    async def ensure_token_valid(self) -> None:
         """Raise Unauthenticated once the token lets nobody in any more."""
-        await self.reception.caller_of(self.token, self.digest)
+        await self.server.caller_of(self.token, self.digest)
 
     @asynccontextmanager
     async def editing(self, noun: str, name: str) -> AsyncIterator[Database]:
@@ -164,7 +164,7 @@ class Desk:
             )
 
 
-class Needs:
+class Requires:
     """A dependency: lets in who may do this, and refuses everyone else. Without a noun, everyone
     with a token that is good."""
 
@@ -181,20 +181,20 @@ class Needs:
                 "everyone else it is their own.",
             ),
         ] = None,
-    ) -> Desk:
-        reception: Reception = request.app.state.reception
+    ) -> RequestContext:
+        server: ServerState = request.app.state.server
         text, is_session = _shown(request)
         digest = token_rules.digest(text)
-        caller = await reception.caller_of(text, digest)
+        caller = await server.caller_of(text, digest)
         if is_session:
             ensure_same_origin(request)
         if self.noun is not None:
             ensure_allowed(caller, self.noun, self.verb)
         listed = _tenant(caller, tenant)
         if listed is not None and caller.tenant_id is None:
-            await reception.ensure_tenant(listed)
-        database = Acting(reception.database, token_store.enter(digest))
-        return Desk(reception, caller, listed, database, request, text)
+            await server.ensure_tenant(listed)
+        database = Acting(server.database, token_store.enter(digest))
+        return RequestContext(server, caller, listed, database, request, text)
 
 
 def _tenant(caller: Caller, asked: str | None) -> TenantId | None:
@@ -244,12 +244,12 @@ def ensure_same_origin(request: Request) -> None:
 
 
 def known() -> Any:
-    return Needs(None, READ)
+    return Requires(None, READ)
 
 
 def reading(noun: str) -> Any:
-    return Needs(noun, READ)
+    return Requires(noun, READ)
 
 
 def writing(noun: str) -> Any:
-    return Needs(noun, WRITE)
+    return Requires(noun, WRITE)

@@ -35,13 +35,13 @@ class _TooLarge(Exception):
     pass
 
 
-class Guard:
+class RequestMiddleware:
     """The outermost part of the API."""
 
     def __init__(self, app: Application, *, most_bytes: int, rate_per_minute: int) -> None:
         self._app = app
         self._most_bytes = most_bytes
-        self._buckets = Buckets(rate_per_minute)
+        self._buckets = RateLimiter(rate_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -87,7 +87,7 @@ class Guard:
         return counted
 
 
-class Buckets:
+class RateLimiter:
     """Requests that each caller may still make; refilled steadily, a second's worth at the most
     beyond the rate."""
 

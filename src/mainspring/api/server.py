@@ -74,7 +74,7 @@ class Server:
 
     def stop(self, *, at_once: bool = False) -> None:
         """After answering what was asked; `at_once` waits for nobody."""
-        self._app.state.reception.hub.close()
+        self._app.state.server.hub.close()
         self._server.should_exit = True
         self._server.force_exit = at_once
         self._server.stopping.set()

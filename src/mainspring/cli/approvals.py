@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.api.models.flows import ApprovalModel
+from mainspring.api.models.approvals import ApprovalModel
 from mainspring.cli.options import PAGE, JobNumber, Limit, first
 from mainspring.cli.output import STATE_STYLES, Out, ago, console, relative, table
 from mainspring.cli.reaching import example, reaching

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.api.models.tenants import AuditModel
+from mainspring.api.models.audit import AuditModel
 from mainspring.cli.options import PAGE, Limit, first
 from mainspring.cli.output import Out, ago, table
 from mainspring.cli.reaching import example, reaching

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.api.models.definitions import LimitModel
+from mainspring.api.models.limits import LimitModel
 from mainspring.cli.options import Sure
 from mainspring.cli.output import Out, confirm, console, table
 from mainspring.cli.reaching import example, reaching

@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.api.models.tenants import CreatedTokenModel, PersonModel, TokenModel
+from mainspring.api.models.people import PersonModel
+from mainspring.api.models.tokens import CreatedTokenModel, TokenModel
 from mainspring.cli.options import PAGE, Limit, Sure, first
 from mainspring.cli.output import Out, ago, confirm, errors, relative, say, table
 from mainspring.cli.reaching import example, reaching

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.api.models.events import TriggerModel
+from mainspring.api.models.triggers import TriggerModel
 from mainspring.cli.events import OUTCOME_STYLES, read_context
 from mainspring.cli.jobs import parse_payload
 from mainspring.cli.options import PAGE, Limit, Sure, first

@@ -6,7 +6,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.api.models.tenants import QueueModel, WorkerModel
+from mainspring.api.models.queues import QueueModel
+from mainspring.api.models.workers import WorkerModel
 from mainspring.cli.output import Out, ago, table
 from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client

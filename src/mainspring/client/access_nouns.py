@@ -4,13 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mainspring.api.models.base import Page
-from mainspring.api.models.tenants import (
-    CreatedTokenModel,
-    LoginModel,
-    PersonModel,
-    TenantModel,
-    TokenModel,
-)
+from mainspring.api.models.people import LoginModel, PersonModel
+from mainspring.api.models.tenants import TenantModel
+from mainspring.api.models.tokens import CreatedTokenModel, TokenModel
 from mainspring.client.asking import Ask, act, create, given, named
 from mainspring.client.nouns import Noun
 

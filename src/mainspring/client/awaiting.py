@@ -7,15 +7,11 @@ from typing import Any, Self, TypeVar
 import httpx
 from pydantic import BaseModel
 
+from mainspring.api.models.audit import AuditModel
 from mainspring.api.models.base import Page
-from mainspring.api.models.tenants import (
-    AuditModel,
-    CallerModel,
-    QueueModel,
-    Queues,
-    WorkerModel,
-    Workers,
-)
+from mainspring.api.models.callers import CallerModel
+from mainspring.api.models.queues import QueueModel, Queues
+from mainspring.api.models.workers import WorkerModel, Workers
 from mainspring.client import asking
 from mainspring.client.asking import TRIES, Ask, EventReader, given
 from mainspring.client.awaiting_access_nouns import People, Tenants, Tokens

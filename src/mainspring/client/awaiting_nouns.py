@@ -4,16 +4,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from mainspring.api.models.approvals import ApprovalModel
 from mainspring.api.models.base import Page
-from mainspring.api.models.definitions import DefinitionModel, LimitModel
-from mainspring.api.models.events import EmittedModel, EventModel, RehearsedModel, TriggerModel
-from mainspring.api.models.flows import (
-    ApprovalModel,
-    CountModel,
-    FlowJobModel,
-    FlowModel,
-    StartedModel,
-)
+from mainspring.api.models.definitions import DefinitionModel
+from mainspring.api.models.events import EmittedModel, EventModel
+from mainspring.api.models.flows import CountModel, FlowJobModel, FlowModel, StartedModel
 from mainspring.api.models.jobs import (
     AttemptModel,
     Attempts,
@@ -23,6 +18,7 @@ from mainspring.api.models.jobs import (
     StateModel,
     SummaryModel,
 )
+from mainspring.api.models.limits import LimitModel
 from mainspring.api.models.operations import BulkModel
 from mainspring.api.models.schedules import (
     FilledModel,
@@ -34,6 +30,7 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
 )
 from mainspring.api.models.streams import WatchedModel
+from mainspring.api.models.triggers import RehearsedModel, TriggerModel
 from mainspring.client.asking import (
     Ask,
     act,

@@ -1,4 +1,4 @@
-"""Definitions and limits in requests and answers."""
+"""Definitions in requests and responses."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -16,13 +16,11 @@ from mainspring.api.models.base import (
     Text,
 )
 from mainspring.api.models.jobs import Priority, Tags
+from mainspring.api.models.limits import Burst, Count
 from mainspring.domain.definitions import DefinitionState
 from mainspring.domain.jobs.backoff import Backoff
-from mainspring.domain.limits import LimitState
 from mainspring.domain.types import Kind
 
-Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
-Burst = Annotated[int, Field(ge=1, le=1_000_000_000)]
 ExitCodes = Annotated[list[Annotated[int, Field(ge=0, le=255)]], Field(max_length=256)]
 
 
@@ -156,37 +154,3 @@ class NewDefinition(DefinitionFields):
     def read(self) -> dict[str, object]:
         facts = super().read()
         return {name: value for name, value in facts.items() if name not in ("key", "kind")}
-
-
-class LimitModel(Answer):
-    """What definitions that share a limit may do together, and what they do."""
-
-    name: str
-    concurrency: int | None
-    key_concurrency: int | None
-    rate: str | None
-    burst: int
-    running: int
-    waiting: int
-
-    @classmethod
-    def of(cls, state: LimitState) -> "LimitModel":
-        limit = state.limit
-        return cls.model_construct(
-            name=limit.name,
-            concurrency=limit.concurrency,
-            key_concurrency=limit.key_concurrency,
-            rate=None if limit.rate is None else str(limit.rate),
-            burst=limit.burst,
-            running=state.running,
-            waiting=state.waiting,
-        )
-
-
-class LimitIn(Body):
-    """What a limit allows; what is left out is unlimited."""
-
-    concurrency: Count | None = None
-    key_concurrency: Count | None = None
-    rate: Text | None = Field(None, description="Such as 100/minute.")
-    burst: Burst = 1

@@ -1,4 +1,4 @@
-"""/flows and /approvals: jobs that wait, for each other or for someone."""
+"""/flows: jobs that wait for each other."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,11 +7,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Response
 
-from mainspring.api.auth import Desk, reading, writing
+from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.errors import Refused
 from mainspring.api.models.base import IdIn, Page
 from mainspring.api.models.flows import (
-    ApprovalModel,
     CountModel,
     FlowJobModel,
     FlowModel,
@@ -29,48 +28,63 @@ from mainspring.domain.errors import FlowNotFound, InvalidFlow
 from mainspring.domain.flows import Step
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId
-from mainspring.services import approvals, flows
+from mainspring.services import flows
 
 router = APIRouter(prefix="/flows", tags=["flows"], route_class=JsonRoute)
-approval_router = APIRouter(prefix="/approvals", tags=["approvals"], route_class=JsonRoute)
-
-Reader = Annotated[Desk, Depends(reading("flows"))]
-Writer = Annotated[Desk, Depends(writing("flows"))]
-ApprovalReader = Annotated[Desk, Depends(reading("approvals"))]
+Reader = Annotated[RequestContext, Depends(reading("flows"))]
+Writer = Annotated[RequestContext, Depends(writing("flows"))]
 _OF_STEP = ("step", "definition", "payload", "after", "after_jobs", "on_parent_failure")
+
+
+@asynccontextmanager
+async def _own(context: RequestContext) -> AsyncIterator[None]:
+    """A member is told that someone else may see what it does not."""
+    try:
+        yield
+    except FlowNotFound as error:
+        if context.caller.role is Role.MEMBER:
+            raise Refused(
+                HTTPStatus.NOT_FOUND,
+                error.code,
+                f"you have no flow {error.flow_id}; members see and steer only what they have "
+                "enqueued themselves. An admin can do it for any with `mainspring admin flows`",
+            ) from None
+        raise
 
 
 @router.get("", response_model=Page[FlowModel])
 async def list_flows(
-    desk: Reader,
+    context: Reader,
     before: Annotated[IdIn | None, Query(description="Only flows older than this id.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
     """Flows, the newest first."""
     older = read_cursor(cursor, int) or before
-    found = await flows.list_flows(desk.database, desk.listed_tenant, before=older, limit=limit)
+    found = await flows.list_flows(
+        context.database, context.listed_tenant, before=older, limit=limit
+    )
     following = found[-1].id if len(found) == limit else None
     return page(found, FlowModel.of, following=following, model=Page[FlowModel])
 
 
 @router.post("", response_model=StartedModel, status_code=201)
 async def start(
-    desk: Writer, flow: Annotated[NewFlow, Body()], idempotency_key: IdempotencyKey = None
+    context: Writer, flow: Annotated[NewFlow, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Enqueue jobs that wait for each other."""
-    steps = _steps(desk, flow.steps)
+    steps = _steps(context, flow.steps)
 
     async def make(database: Database) -> Response:
-        flow_id, job_ids = await desk.reception.submissions.submit_flow(
-            database, flow.name, steps, tenant_id=desk.tenant_id
+        flow_id, job_ids = await context.server.submissions.submit_flow(
+            database, flow.name, steps, tenant_id=context.tenant_id
         )
         return reply(StartedModel.model_construct(id=flow_id, job_ids=job_ids), 201)
 
-    return await once(desk, idempotency_key, make)
+    return await once(context, idempotency_key, make)
 
 
-def _steps(desk: Desk, given: list[NewStep]) -> list[Step]:
+def _steps(context: RequestContext, given: list[NewStep]) -> list[Step]:
     made: dict[str, Step] = {}
     for each in given:
         if each.step in made:
@@ -78,7 +92,7 @@ def _steps(desk: Desk, given: list[NewStep]) -> list[Step]:
         facts = {name: value for name, value in each.given().items() if name not in _OF_STEP}
         if "tags" in facts:
             facts["tags"] = tuple(facts["tags"])
-        options = EnqueueOptions(**facts, tenant_id=desk.tenant_id)
+        options = EnqueueOptions(**facts, tenant_id=context.tenant_id)
         made[each.step] = Step(
             each.definition,
             each.payload,
@@ -96,23 +110,23 @@ def _steps(desk: Desk, given: list[NewStep]) -> list[Step]:
 
 
 @router.get("/{flow_id:int}", response_model=FlowModel)
-async def get_flow(desk: Reader, flow_id: Number) -> Response:
+async def get_flow(context: Reader, flow_id: Number) -> Response:
     """One flow with what its jobs came to."""
-    async with _own(desk):
-        return reply(FlowModel.of(await flows.get(desk.database, desk.tenant_id, flow_id)))
+    async with _own(context):
+        return reply(FlowModel.of(await flows.get(context.database, context.tenant_id, flow_id)))
 
 
 @router.get("/{flow_id:int}/jobs", response_model=Page[FlowJobModel])
 async def list_flow_jobs(
-    desk: Reader, flow_id: Number, limit: Limit = 100, cursor: Cursor = None
+    context: Reader, flow_id: Number, limit: Limit = 100, cursor: Cursor = None
 ) -> Response:
     """The jobs of a flow, in the order they were enqueued."""
     after = read_cursor(cursor, int)
-    async with _own(desk):
-        await flows.get(desk.database, desk.tenant_id, flow_id)
+    async with _own(context):
+        await flows.get(context.database, context.tenant_id, flow_id)
     found = await flows.jobs_of(
-        desk.database,
-        desk.tenant_id,
+        context.database,
+        context.tenant_id,
         flow_id,
         after=None if after is None else JobId(after),
         limit=limit,
@@ -123,60 +137,18 @@ async def list_flow_jobs(
 
 @router.post("/{flow_id:int}/cancel", response_model=CountModel)
 async def cancel(
-    desk: Writer, flow_id: Number, why: Annotated[Reason | None, Body()] = None
+    context: Writer, flow_id: Number, why: Annotated[Reason | None, Body()] = None
 ) -> Response:
     """Cancel what is live of a flow."""
-    reason = (why and why.reason) or f"its flow was canceled by {desk.caller.actor}"
-    async with _own(desk):
-        count = await flows.cancel(desk.database, desk.tenant_id, flow_id, reason=reason)
+    reason = (why and why.reason) or f"its flow was canceled by {context.caller.actor}"
+    async with _own(context):
+        count = await flows.cancel(context.database, context.tenant_id, flow_id, reason=reason)
     return reply(CountModel.model_construct(jobs=count))
 
 
 @router.post("/{flow_id:int}/retry", response_model=CountModel)
-async def retry(desk: Writer, flow_id: Number) -> Response:
+async def retry(context: Writer, flow_id: Number) -> Response:
     """Put what failed or was canceled in a flow back."""
-    async with _own(desk):
-        count = await flows.retry(desk.database, desk.tenant_id, flow_id)
+    async with _own(context):
+        count = await flows.retry(context.database, context.tenant_id, flow_id)
     return reply(CountModel.model_construct(jobs=count))
-
-
-@asynccontextmanager
-async def _own(desk: Desk) -> AsyncIterator[None]:
-    """A member is told that someone else may see what it does not."""
-    try:
-        yield
-    except FlowNotFound as error:
-        if desk.caller.role is Role.MEMBER:
-            raise Refused(
-                HTTPStatus.NOT_FOUND,
-                error.code,
-                f"you have no flow {error.flow_id}; members see and steer only what they have "
-                "enqueued themselves. An admin can do it for any with `mainspring admin flows`",
-            ) from None
-        raise
-
-
-@approval_router.get("", response_model=Page[ApprovalModel])
-async def list_approvals(
-    desk: ApprovalReader,
-    after: Annotated[IdIn | None, Query(description="Only jobs newer than this id.")] = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-) -> Response:
-    """Jobs that await approval, the longest waiting first."""
-    newer = read_cursor(cursor, int) or after
-    found = await approvals.list_open(
-        desk.database,
-        desk.listed_tenant,
-        after=None if newer is None else JobId(newer),
-        limit=limit,
-    )
-    following = found[-1].job_id if len(found) == limit else None
-    return page(found, ApprovalModel.of, following=following, model=Page[ApprovalModel])
-
-
-@approval_router.get("/{job_id:int}", response_model=ApprovalModel)
-async def get_approval(desk: ApprovalReader, job_id: Number) -> Response:
-    """What one job asks for, and who has said what."""
-    found = await approvals.get(desk.database, desk.tenant_id, JobId(job_id))
-    return reply(ApprovalModel.of(found))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Response
 
-from mainspring.api.auth import Desk, reading, writing
+from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.errors import Refused
 from mainspring.api.models.base import InstantIn, Page, Text
 from mainspring.api.models.jobs import (
@@ -41,9 +41,9 @@ from mainspring.store import jobs as store
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
 
-Reader = Annotated[Desk, Depends(reading("jobs"))]
-Writer = Annotated[Desk, Depends(writing("jobs"))]
-Decider = Annotated[Desk, Depends(writing("approvals"))]
+Reader = Annotated[RequestContext, Depends(reading("jobs"))]
+Writer = Annotated[RequestContext, Depends(writing("jobs"))]
+Decider = Annotated[RequestContext, Depends(writing("approvals"))]
 
 
 class JobQuery:
@@ -73,20 +73,20 @@ class JobQuery:
             created_by=created_by,
         )
 
-    def of(self, desk: Desk) -> JobFilter:
+    def of(self, context: RequestContext) -> JobFilter:
         """A member's own, whatever it asks for."""
-        return own_jobs(desk, self.asked)
+        return own_jobs(context, self.asked)
 
 
-def own_jobs(desk: Desk, asked: JobFilter) -> JobFilter:
+def own_jobs(context: RequestContext, asked: JobFilter) -> JobFilter:
     """The filter, and for a member its own jobs alone."""
-    if desk.creator is None:
+    if context.creator is None:
         return asked
-    if asked.created_by not in (None, desk.creator):
+    if asked.created_by not in (None, context.creator):
         raise Forbidden(
             "members see their own jobs only; an admin sees all: `mainspring admin jobs list`"
         )
-    return replace(asked, created_by=desk.creator)
+    return replace(asked, created_by=context.creator)
 
 
 Filters = Annotated[JobQuery, Depends()]
@@ -94,14 +94,14 @@ Filters = Annotated[JobQuery, Depends()]
 
 @router.get("", response_model=Page[JobModel])
 async def list_jobs(
-    desk: Reader, filters: Filters, limit: Limit = 50, cursor: Cursor = None
+    context: Reader, filters: Filters, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
     """Jobs, the newest first."""
     before = read_cursor(cursor, int)
     found, following = await jobs.list_jobs(
-        desk.database,
-        desk.listed_tenant,
-        filters.of(desk),
+        context.database,
+        context.listed_tenant,
+        filters.of(context),
         before=None if before is None else JobId(before),
         limit=limit,
     )
@@ -110,126 +110,130 @@ async def list_jobs(
 
 @router.post("", response_model=EnqueuedModel, status_code=201)
 async def enqueue(
-    desk: Writer, job: Annotated[NewJob, Body()], idempotency_key: IdempotencyKey = None
+    context: Writer, job: Annotated[NewJob, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Enqueue a job. With a key that was used before, the answer is 200 and the first job."""
     facts = job.given()
     definition, payload = facts.pop("definition"), facts.pop("payload", {})
     options = EnqueueOptions(
-        **_tuples(facts), tenant_id=desk.tenant_id, idempotency_key=idempotency_key
+        **_tuples(facts), tenant_id=context.tenant_id, idempotency_key=idempotency_key
     )
-    job_id, is_new = await desk.reception.submissions.submit(
-        desk.database, definition, payload, options=options, digest=desk.digest
+    job_id, is_new = await context.server.submissions.submit(
+        context.database, definition, payload, options=options, digest=context.digest
     )
     made = EnqueuedModel.model_construct(id=job_id, is_new=is_new)
-    return reply(made, 201 if is_new else 200, {"Location": f"{desk.request.url.path}/{job_id}"})
+    return reply(made, 201 if is_new else 200, {"Location": f"{context.request.url.path}/{job_id}"})
 
 
 @router.post("/many", response_model=EnqueuedManyModel, status_code=201)
-async def enqueue_many(desk: Writer, jobs: Annotated[NewJobs, Body()]) -> Response:
+async def enqueue_many(context: Writer, jobs: Annotated[NewJobs, Body()]) -> Response:
     """Enqueue many jobs of one definition; one whose dedupe key is taken is left out."""
     facts = jobs.given()
     definition, payloads = facts.pop("definition"), facts.pop("payloads")
     dedupe_keys = facts.pop("dedupe_keys", None)
-    options = EnqueueOptions(**_tuples(facts), tenant_id=desk.tenant_id)
-    ids = await desk.reception.submissions.submit_many(
-        desk.database, definition, payloads, options=options, dedupe_keys=dedupe_keys
+    options = EnqueueOptions(**_tuples(facts), tenant_id=context.tenant_id)
+    ids = await context.server.submissions.submit_many(
+        context.database, definition, payloads, options=options, dedupe_keys=dedupe_keys
     )
     return reply(EnqueuedManyModel.model_construct(ids=ids), 201)
 
 
 @router.get("/summary", response_model=SummaryModel)
-async def get_summary(desk: Reader) -> Response:
+async def get_summary(context: Reader) -> Response:
     """How many jobs are in which state."""
-    summary = await desk.reception.summaries.get(
-        desk.database, desk.listed_tenant, created_by=desk.creator
+    summary = await context.server.summaries.get(
+        context.database, context.listed_tenant, created_by=context.creator
     )
     return reply(SummaryModel.of(summary))
 
 
 @router.get("/{job_id:int}", response_model=JobModel)
-async def get_job(desk: Reader, job_id: Number) -> Response:
+async def get_job(context: Reader, job_id: Number) -> Response:
     """One job, live or finished."""
-    async with own(desk):
-        job = await jobs.get(desk.database, JobId(job_id), desk.tenant_id)
+    async with own(context):
+        job = await jobs.get(context.database, JobId(job_id), context.tenant_id)
     return reply(JobModel.of(job))
 
 
 @router.get("/{job_id:int}/attempts", response_model=Attempts)
-async def get_attempts(desk: Reader, job_id: Number) -> Response:
+async def get_attempts(context: Reader, job_id: Number) -> Response:
     """The attempts of a job, first to last."""
-    async with own(desk):
-        await jobs.get(desk.database, JobId(job_id), desk.tenant_id)
-    found = await jobs.attempts(desk.database, JobId(job_id), desk.tenant_id)
+    async with own(context):
+        await jobs.get(context.database, JobId(job_id), context.tenant_id)
+    found = await jobs.attempts(context.database, JobId(job_id), context.tenant_id)
     return reply(Attempts.model_construct(items=[AttemptModel.of(each) for each in found]))
 
 
 @router.post("/{job_id:int}/cancel", response_model=StateModel)
 async def cancel(
-    desk: Writer, job_id: Number, why: Annotated[Reason | None, Body()] = None
+    context: Writer, job_id: Number, why: Annotated[Reason | None, Body()] = None
 ) -> Response:
     """Cancel a job that waits at once; ask a running one to stop."""
-    reason = (why and why.reason) or f"canceled by {desk.caller.actor}"
-    async with own(desk):
-        call = store.cancel(desk.tenant_id, JobId(job_id), reason)
-        ((state,),) = await desk.database.arun(call)
+    reason = (why and why.reason) or f"canceled by {context.caller.actor}"
+    async with own(context):
+        call = store.cancel(context.tenant_id, JobId(job_id), reason)
+        ((state,),) = await context.database.arun(call)
     return reply(StateModel.model_construct(id=job_id, state=JobState(state)))
 
 
 @router.post("/{job_id:int}/retry", response_model=StateModel)
 async def retry(
-    desk: Writer, job_id: Number, edit: Annotated[Edit | None, Body()] = None
+    context: Writer, job_id: Number, edit: Annotated[Edit | None, Body()] = None
 ) -> Response:
     """Put a failed, dead-lettered or canceled job back, with another payload if given."""
     number, payload = JobId(job_id), edit and edit.payload
-    limit = desk.settings.max_payload_bytes
-    async with own(desk):
+    limit = context.settings.max_payload_bytes
+    async with own(context):
         if payload is not None:
-            payload = await seal_edit(desk.database, payload, number, tenant_id=desk.tenant_id)
-        await desk.database.arun(jobs.plan_retry(number, payload, desk.tenant_id, limit=limit))
-        job = await jobs.get(desk.database, number, desk.tenant_id)
+            payload = await seal_edit(
+                context.database, payload, number, tenant_id=context.tenant_id
+            )
+        await context.database.arun(
+            jobs.plan_retry(number, payload, context.tenant_id, limit=limit)
+        )
+        job = await jobs.get(context.database, number, context.tenant_id)
     return reply(StateModel.model_construct(id=job_id, state=job.state))
 
 
 @router.delete("/{job_id:int}", status_code=204, response_class=Response)
-async def delete(desk: Writer, job_id: Number) -> Response:
+async def delete(context: Writer, job_id: Number) -> Response:
     """Remove a job that is not running, with its attempts."""
-    async with own(desk):
-        await desk.database.arun(store.delete(desk.tenant_id, JobId(job_id)))
+    async with own(context):
+        await context.database.arun(store.delete(context.tenant_id, JobId(job_id)))
     return nothing()
 
 
 @router.post("/{job_id:int}/approve", response_model=StateModel)
 async def approve(
-    desk: Decider, job_id: Number, why: Annotated[Decision | None, Body()] = None
+    context: Decider, job_id: Number, why: Annotated[Decision | None, Body()] = None
 ) -> Response:
     """Approve a job that awaits it; it still does while more have to approve."""
-    reason, actor = _vote(desk, why or Decision())
-    async with own(desk):
+    reason, actor = _vote(context, why or Decision())
+    async with own(context):
         state = await approvals.approve(
-            desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=actor
+            context.database, context.tenant_id, JobId(job_id), reason=reason, actor=actor
         )
     return reply(StateModel.model_construct(id=job_id, state=state))
 
 
 @router.post("/{job_id:int}/reject", response_model=StateModel)
-async def reject(desk: Decider, job_id: Number, why: Annotated[Rejection, Body()]) -> Response:
+async def reject(context: Decider, job_id: Number, why: Annotated[Rejection, Body()]) -> Response:
     """Reject a job that awaits approval; it is canceled."""
-    reason, actor = _vote(desk, why)
-    async with own(desk):
+    reason, actor = _vote(context, why)
+    async with own(context):
         await approvals.reject(
-            desk.database, desk.tenant_id, JobId(job_id), reason=reason, actor=actor
+            context.database, context.tenant_id, JobId(job_id), reason=reason, actor=actor
         )
     return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))
 
 
-def _vote(desk: Desk, why: Decision) -> tuple[str, str | None]:
+def _vote(context: RequestContext, why: Decision) -> tuple[str, str | None]:
     """The reason, and in whose name; who decides for someone else is named in the reason."""
-    if why.by in (None, desk.caller.actor):
+    if why.by in (None, context.caller.actor):
         return why.reason, None
-    if desk.caller.role is not Role.OPERATOR:
+    if context.caller.role is not Role.OPERATOR:
         raise Forbidden("only an operator can decide in the name of someone else")
-    return f"{why.reason} (told by {desk.caller.actor})".strip(), why.by
+    return f"{why.reason} (told by {context.caller.actor})".strip(), why.by
 
 
 def _tuples(facts: dict[str, Any]) -> dict[str, Any]:
@@ -241,12 +245,12 @@ def _tuples(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def own(desk: Desk) -> AsyncIterator[None]:
+async def own(context: RequestContext) -> AsyncIterator[None]:
     """A member is told that someone else may see what it does not."""
     try:
         yield
     except JobNotFound as error:
-        if desk.caller.role is Role.MEMBER:
+        if context.caller.role is Role.MEMBER:
             raise Refused(
                 HTTPStatus.NOT_FOUND,
                 error.code,

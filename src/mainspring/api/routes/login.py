@@ -6,20 +6,20 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from mainspring.api.auth import SESSION_COOKIE, Reception, ensure_same_origin
+from mainspring.api.auth import SESSION_COOKIE, ServerState, ensure_same_origin
 from mainspring.api.pages import keep_session, root_of, show
 from mainspring.domain.errors.access import Unauthenticated
 from mainspring.services import tokens
 
-router = APIRouter(include_in_schema=False)
+page_router = APIRouter(include_in_schema=False)
 
 
-@router.get("/")
+@page_router.get("/")
 async def front(request: Request) -> Response:
     """What this is, and where its parts are."""
-    reception: Reception = request.app.state.reception
+    server: ServerState = request.app.state.server
     root = escape(root_of(request))
-    who = await _visitor(request, reception)
+    who = await _visitor(request, server)
     greeting = (
         f"<p>You are logged in as <strong>{escape(who)}</strong>.</p>"
         f'<form method="post" action="{root}/logout"><button>Log out</button></form>'
@@ -38,15 +38,15 @@ async def front(request: Request) -> Response:
     return show("Mainspring", body)
 
 
-@router.get("/health")
+@page_router.get("/health")
 async def health(request: Request) -> Response:
     """Whether the database answers."""
-    reception: Reception = request.app.state.reception
-    await tokens.ping(reception.database)
+    server: ServerState = request.app.state.server
+    await tokens.ping(server.database)
     return Response(b'{"status":"ok"}', media_type="application/json")
 
 
-@router.get("/login")
+@page_router.get("/login")
 async def confirm(request: Request, code: Annotated[str, Query(max_length=200)] = "") -> Response:
     """A button: what only looks at links, such as a mail scanner, must not use one up."""
     root = escape(root_of(request))
@@ -61,48 +61,48 @@ async def confirm(request: Request, code: Annotated[str, Query(max_length=200)] 
 
 
 def _through_provider(request: Request) -> str:
-    reception: Reception = request.app.state.reception
-    if reception.provider is None:
+    server: ServerState = request.app.state.server
+    if server.provider is None:
         return ""
     href = f"{escape(root_of(request))}/login/oidc"
-    return f'<p><a href="{href}">Log in with {escape(reception.provider.name)}</a></p>'
+    return f'<p><a href="{href}">Log in with {escape(server.provider.name)}</a></p>'
 
 
-@router.post("/login")
+@page_router.post("/login")
 async def log_in(request: Request) -> Response:
     """Trade a login for a session."""
-    reception: Reception = request.app.state.reception
+    server: ServerState = request.app.state.server
     ensure_same_origin(request)
     code = _field(await request.body(), b"code")
     try:
-        session = await tokens.log_in(reception.database, code)
+        session = await tokens.log_in(server.database, code)
     except Unauthenticated as error:
         body = f"<p>{escape(str(error)).replace('`', '')}</p>"
         return show("This link does not work", body, 401)
     answer = RedirectResponse(f"{root_of(request)}/", 303)
-    keep_session(answer, request, reception.settings, text=session.text)
+    keep_session(answer, request, server.settings, text=session.text)
     return answer
 
 
-@router.post("/logout")
+@page_router.post("/logout")
 async def log_out(request: Request) -> Response:
     """End the session here and in the database."""
-    reception: Reception = request.app.state.reception
+    server: ServerState = request.app.state.server
     ensure_same_origin(request)
     if (text := request.cookies.get(SESSION_COOKIE)) is not None:
-        await tokens.log_out(reception.database, text)
+        await tokens.log_out(server.database, text)
     root = root_of(request)
     answer = RedirectResponse(f"{root}/", 303)
     answer.delete_cookie(SESSION_COOKIE, path=f"{root}/")
     return answer
 
 
-async def _visitor(request: Request, reception: Reception) -> str | None:
+async def _visitor(request: Request, server: ServerState) -> str | None:
     text = request.cookies.get(SESSION_COOKIE)
     if text is None:
         return None
     try:
-        return (await tokens.authenticate(reception.database, text)).actor
+        return (await tokens.authenticate(server.database, text)).actor
     except Unauthenticated:
         return None
 

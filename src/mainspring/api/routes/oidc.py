@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from mainspring import telemetry
-from mainspring.api.auth import Reception
+from mainspring.api.auth import ServerState
 from mainspring.api.errors import Refused
 from mainspring.api.oidc import Key, LoginFailed, Provider
 from mainspring.api.pages import address_of, is_secure, keep_session, root_of, show
@@ -17,43 +17,43 @@ from mainspring.domain.errors import InvalidOption
 from mainspring.domain.errors.access import PersonNotFound
 from mainspring.services import tokens
 
-router = APIRouter(include_in_schema=False)
+page_router = APIRouter(include_in_schema=False)
 
 OIDC_COOKIE = "mainspring_oidc"
 Given = Annotated[str, Query(max_length=4000)]
 
 
 def _provider(request: Request) -> Provider:
-    reception: Reception = request.app.state.reception
-    if reception.provider is None:
+    server: ServerState = request.app.state.server
+    if server.provider is None:
         said = "nobody logs in through a provider here; oidc_issuer names none"
         raise Refused(HTTPStatus.NOT_FOUND, "no_such_path", said)
-    return reception.provider
+    return server.provider
 
 
 def _callback(request: Request) -> str:
-    reception: Reception = request.app.state.reception
-    return f"{address_of(request, reception.settings)}/login/oidc/callback"
+    server: ServerState = request.app.state.server
+    return f"{address_of(request, server.settings)}/login/oidc/callback"
 
 
-@router.get("/login/oidc")
+@page_router.get("/login/oidc")
 async def start(request: Request) -> Response:
     """Send the browser to the provider."""
     provider = _provider(request)
-    reception: Reception = request.app.state.reception
+    server: ServerState = request.app.state.server
     key = Key.make()
     try:
         entrance = await provider.entrance(key, _callback(request))
     except LoginFailed as error:
         return _failed(request, error)
-    await tokens.keep_key(reception.database, key.digest)
+    await tokens.keep_key(server.database, key.digest)
     answer = RedirectResponse(entrance, 303)
     answer.set_cookie(
         OIDC_COOKIE,
         key.text,
         max_age=int(token_rules.LOGIN_LIFE.total_seconds()),
         path=f"{root_of(request)}/login/oidc",
-        secure=is_secure(request, reception.settings),
+        secure=is_secure(request, server.settings),
         httponly=True,
         # Lax, since it is from the provider's page that the browser comes back.
         samesite="lax",
@@ -61,15 +61,15 @@ async def start(request: Request) -> Response:
     return answer
 
 
-@router.get("/login/oidc/callback")
+@page_router.get("/login/oidc/callback")
 async def finish(
     request: Request, state: Given = "", code: Given = "", error: Given = "", iss: Given = ""
 ) -> Response:
     """Let in whom the provider names."""
     provider = _provider(request)
-    reception: Reception = request.app.state.reception
+    server: ServerState = request.app.state.server
     key = Key(request.cookies.get(OIDC_COOKIE, ""))
-    is_ours = key.is_of(state) and await tokens.use_key(reception.database, key.digest)
+    is_ours = key.is_of(state) and await tokens.use_key(server.database, key.digest)
     try:
         if not is_ours:
             raise LoginFailed("this login was not begun in this browser, is too old, or was used")
@@ -84,11 +84,11 @@ async def finish(
 
 
 async def _enter(request: Request, person: str) -> Response:
-    reception: Reception = request.app.state.reception
+    server: ServerState = request.app.state.server
     try:
         token_rules.ensure_name(person)
         session = await tokens.log_in(
-            reception.database, await tokens.open_login(reception.database, person)
+            server.database, await tokens.open_login(server.database, person)
         )
     except (PersonNotFound, InvalidOption):
         return _unknown(request, person)
@@ -100,7 +100,7 @@ async def _enter(request: Request, person: str) -> Response:
         f'<p><a href="{root}/">Go on to Mainspring</a></p>',
         head=f'<meta http-equiv="refresh" content="0; url={root}/">\n',
     )
-    keep_session(answer, request, reception.settings, text=session.text)
+    keep_session(answer, request, server.settings, text=session.text)
     return _without_key(request, answer)
 
 

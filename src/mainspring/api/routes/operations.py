@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Response
 
-from mainspring.api.auth import Desk, writing
+from mainspring.api.auth import RequestContext, writing
 from mainspring.api.models.operations import Bulk, BulkModel
 from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import JSON
@@ -17,7 +17,7 @@ from mainspring.services import operations
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
 
-Writer = Annotated[Desk, Depends(writing("jobs"))]
+Writer = Annotated[RequestContext, Depends(writing("jobs"))]
 
 
 @router.post(
@@ -27,30 +27,30 @@ Writer = Annotated[Desk, Depends(writing("jobs"))]
     responses={200: {"model": BulkModel, "description": "A dry run."}},
 )
 async def bulk(
-    desk: Writer, asked: Annotated[Bulk, Body()], idempotency_key: IdempotencyKey = None
+    context: Writer, asked: Annotated[Bulk, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Cancel, retry or delete all jobs that pass, by a job of its own, or count them."""
-    operation = _operation(desk, asked)
+    operation = _operation(context, asked)
     if asked.dry_run:
-        counted = await operations.count(desk.database, operation)
+        counted = await operations.count(context.database, operation)
         return _reply(BulkModel(count=counted.count, is_exact=counted.is_exact), 200)
-    await desk.reception.install()
+    await context.server.install()
 
     async def start(database: Database) -> Response:
         job_id, counted = await operations.start(database, operation)
         made = BulkModel(job_id=job_id, count=counted.count, is_exact=counted.is_exact)
         return _reply(made, 202)
 
-    return await once(desk, idempotency_key, start)
+    return await once(context, idempotency_key, start)
 
 
-def _operation(desk: Desk, asked: Bulk) -> Operation:
+def _operation(context: RequestContext, asked: Bulk) -> Operation:
     meant = asked.filter.read() if asked.filter else JobFilter()
     ensure_sensible(asked.action, meant, is_all=asked.all)
     reason: str | None = asked.reason or None
     if reason is None and asked.action is BulkAction.CANCEL:
-        reason = f"canceled by {desk.caller.actor}"
-    return Operation(asked.action, own_jobs(desk, meant), desk.tenant_id, reason=reason)
+        reason = f"canceled by {context.caller.actor}"
+    return Operation(asked.action, own_jobs(context, meant), context.tenant_id, reason=reason)
 
 
 def _reply(model: BulkModel, status: int) -> Response:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator
 
-from mainspring.api.auth import Desk
+from mainspring.api.auth import RequestContext
 from mainspring.api.middleware import read_name
 from mainspring.api.models.base import IdIn, Name
 from mainspring.api.responses import JSON
@@ -17,6 +17,7 @@ from mainspring.store.idempotency import Reply
 
 Number = Annotated[IdIn, Path(description="Its id.")]
 Named = Annotated[Name, AfterValidator(read_name), Path(description="Its name.")]
+NameFilter = Annotated[str | None, Query(min_length=1, max_length=200)]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at the most.")]
 After = Annotated[
     str | None, Query(min_length=1, max_length=200, description="Only names after this one.")
@@ -34,27 +35,27 @@ IdempotencyKey = Annotated[
 
 
 async def once(
-    desk: Desk, key: str | None, create: Callable[[Database], Awaitable[Response]]
+    context: RequestContext, key: str | None, create: Callable[[Database], Awaitable[Response]]
 ) -> Response:
     """Create something, or answer as before where the same key came with the same request.
 
     All of it is one transaction, so that a key is kept if and only if the thing is there.
     """
-    async with desk.database.held() as held:
+    async with context.database.held() as held:
         if key is None:
             return await create(held)
-        digest = await _digest(desk)
-        earlier = await idempotency.earlier_reply(held, desk.tenant_id, key, digest=digest)
+        digest = await _digest(context)
+        earlier = await idempotency.earlier_reply(held, context.tenant_id, key, digest=digest)
         if earlier is not None:
             headers = {"Idempotency-Replayed": "true"}
             return Response(earlier.body, earlier.status, headers, JSON)
         made = await create(held)
         reply = Reply(made.status_code, bytes(made.body))
-        await idempotency.keep_reply(held, desk.tenant_id, key, digest=digest, reply=reply)
+        await idempotency.keep_reply(held, context.tenant_id, key, digest=digest, reply=reply)
         return made
 
 
-async def _digest(desk: Desk) -> bytes:
-    request = desk.request
+async def _digest(context: RequestContext) -> bytes:
+    request = context.request
     asked = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
     return hashlib.sha256(asked + await request.body()).digest()

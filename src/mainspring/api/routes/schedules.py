@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Response
 
-from mainspring.api.auth import Desk, reading, writing
+from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import InstantIn, Page
 from mainspring.api.models.schedules import (
     Disabling,
@@ -36,23 +36,23 @@ from mainspring.services.schedules import Scope
 
 router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=JsonRoute)
 
-Reader = Annotated[Desk, Depends(reading("schedules"))]
-Writer = Annotated[Desk, Depends(writing("schedules"))]
+Reader = Annotated[RequestContext, Depends(reading("schedules"))]
+Writer = Annotated[RequestContext, Depends(writing("schedules"))]
 
 # SQL that runs with the rights of the scheduler, which sees all tenants.
 _OF_OPERATORS = ("condition_sql", "gauge_sql", "condition_role")
 
 
-def _scope(desk: Desk, database: Database | None = None) -> Scope:
-    return Scope(database or desk.database, desk.tenant_id)
+def _scope(context: RequestContext, database: Database | None = None) -> Scope:
+    return Scope(database or context.database, context.tenant_id)
 
 
 def _shown(state: ScheduleState, status: int = 200) -> Response:
     return tagged(ScheduleModel.of(state), spec_facts(state.spec), status)
 
 
-def _ensure_may_say(desk: Desk, facts: dict[str, Any]) -> None:
-    if desk.caller.role is Role.OPERATOR:
+def _ensure_may_say(context: RequestContext, facts: dict[str, Any]) -> None:
+    if context.caller.role is Role.OPERATOR:
         return
     for name in _OF_OPERATORS:
         if facts.get(name) is not None:
@@ -61,7 +61,7 @@ def _ensure_may_say(desk: Desk, facts: dict[str, Any]) -> None:
 
 @router.get("", response_model=Page[ScheduleModel])
 async def list_schedules(
-    desk: Reader,
+    context: Reader,
     enabled: bool | None = None,
     definition: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     after: After = None,
@@ -76,10 +76,12 @@ async def list_schedules(
         "definition": definition,
         "limit": limit,
     }
-    if desk.listed_tenant is None:
-        found = await schedules.list_everywhere(desk.database, **asked, after_tenant=after_tenant)
+    if context.listed_tenant is None:
+        found = await schedules.list_everywhere(
+            context.database, **asked, after_tenant=after_tenant
+        )
     else:
-        found = await schedules.list_schedules(_scope(desk), **asked)
+        found = await schedules.list_schedules(_scope(context), **asked)
     last = found[-1].spec if len(found) == limit else None
     following = last and place(last.name, last.tenant_id)
     return page(found, ScheduleModel.of, following=following, model=Page[ScheduleModel])
@@ -87,101 +89,103 @@ async def list_schedules(
 
 @router.post("", response_model=ScheduleModel, status_code=201)
 async def create(
-    desk: Writer, schedule: Annotated[NewSchedule, Body()], idempotency_key: IdempotencyKey = None
+    context: Writer,
+    schedule: Annotated[NewSchedule, Body()],
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Add a schedule."""
-    facts = {**schedule.given(), "tenant_id": desk.tenant_id}
-    _ensure_may_say(desk, facts)
+    facts = {**schedule.given(), "tenant_id": context.tenant_id}
+    _ensure_may_say(context, facts)
     spec = schedules.make_spec(facts)
 
     async def make(database: Database) -> Response:
-        scope = _scope(desk, database)
+        scope = _scope(context, database)
         await definitions.ensure_known(scope.read, [spec.definition])
         return _shown(await schedules.create(scope, spec), 201)
 
-    return await once(desk, idempotency_key, make)
+    return await once(context, idempotency_key, make)
 
 
 @router.get("/{name}", response_model=ScheduleModel)
-async def get_schedule(desk: Reader, name: Named) -> Response:
+async def get_schedule(context: Reader, name: Named) -> Response:
     """One schedule with what came of it so far."""
-    return _shown(await schedules.get(_scope(desk), name))
+    return _shown(await schedules.get(_scope(context), name))
 
 
 @router.patch("/{name}", response_model=ScheduleModel)
 async def update(
-    desk: Writer, name: Named, changes: Annotated[ScheduleChanges, Body()]
+    context: Writer, name: Named, changes: Annotated[ScheduleChanges, Body()]
 ) -> Response:
     """Change some parts, if the schedule is as If-Match says."""
     facts = changes.given()
-    _ensure_may_say(desk, facts)
-    async with desk.editing("schedule", name) as held:
-        scope = _scope(desk, held)
-        desk.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
+    _ensure_may_say(context, facts)
+    async with context.editing("schedule", name) as held:
+        scope = _scope(context, held)
+        context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
         if facts.get("definition") is not None:
             await definitions.ensure_known(scope.read, [facts["definition"]])
         return _shown(await schedules.update(scope, name, facts))
 
 
 @router.delete("/{name}", status_code=204, response_class=Response)
-async def delete(desk: Writer, name: Named) -> Response:
+async def delete(context: Writer, name: Named) -> Response:
     """Remove a schedule with its history; the jobs it made stay."""
-    async with desk.editing("schedule", name) as held:
-        scope = _scope(desk, held)
-        desk.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
+    async with context.editing("schedule", name) as held:
+        scope = _scope(context, held)
+        context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
         await schedules.delete(scope, name)
     return nothing()
 
 
 @router.post("/{name}/enable", response_model=ScheduleModel)
-async def enable(desk: Writer, name: Named) -> Response:
+async def enable(context: Writer, name: Named) -> Response:
     """Let it fire again, from now on; its failures are forgotten."""
-    return _shown(await schedules.update(_scope(desk), name, {"enabled": True}))
+    return _shown(await schedules.update(_scope(context), name, {"enabled": True}))
 
 
 @router.post("/{name}/disable", response_model=ScheduleModel)
 async def disable(
-    desk: Writer, name: Named, why: Annotated[Disabling | None, Body()] = None
+    context: Writer, name: Named, why: Annotated[Disabling | None, Body()] = None
 ) -> Response:
     """Let it fire no more; the reason is shown until it is enabled."""
     changes = {"enabled": False, "disabled_reason": why.reason if why else None}
-    return _shown(await schedules.steer(_scope(desk), name, changes))
+    return _shown(await schedules.steer(_scope(context), name, changes))
 
 
 @router.post("/{name}/pause", response_model=ScheduleModel)
 async def pause(
-    desk: Writer, name: Named, given: Annotated[Pause | None, Body()] = None
+    context: Writer, name: Named, given: Annotated[Pause | None, Body()] = None
 ) -> Response:
     """Let it fire no more until then; nothing is caught up on."""
     if given is None or given.until is None:
         changes = {"enabled": False, "disabled_reason": "paused"}
-        return _shown(await schedules.steer(_scope(desk), name, changes))
-    return _shown(await schedules.pause(_scope(desk), name, given.until))
+        return _shown(await schedules.steer(_scope(context), name, changes))
+    return _shown(await schedules.pause(_scope(context), name, given.until))
 
 
 @router.post("/{name}/resume", response_model=ScheduleModel)
-async def resume(desk: Writer, name: Named) -> Response:
+async def resume(context: Writer, name: Named) -> Response:
     """End a pause; it fires from now on."""
     changes = {"enabled": True, "paused_until": None}
-    return _shown(await schedules.update(_scope(desk), name, changes))
+    return _shown(await schedules.update(_scope(context), name, changes))
 
 
 @router.post("/{name}/trigger", response_model=TriggeredModel)
 async def trigger(
-    desk: Writer, name: Named, firing: Annotated[Firing | None, Body()] = None
+    context: Writer, name: Named, firing: Annotated[Firing | None, Body()] = None
 ) -> Response:
     """Fire it now, in a slot of its own."""
     asked = firing or Firing()
     wait = timedelta(seconds=asked.wait) if asked.wait else None
-    fired = await schedules.trigger(_scope(desk), name, force=asked.force, wait=wait)
+    fired = await schedules.trigger(_scope(context), name, force=asked.force, wait=wait)
     return reply(TriggeredModel.of(fired))
 
 
 @router.post("/{name}/backfill", response_model=Filling)
-async def backfill(desk: Writer, name: Named, given: Annotated[Range, Body()]) -> Response:
+async def backfill(context: Writer, name: Named, given: Annotated[Range, Body()]) -> Response:
     """Enqueue the past slots of a range that had no job."""
     filled = await schedules.backfill(
-        _scope(desk), name, given.start, end=given.end, limit=given.limit, dry_run=given.dry_run
+        _scope(context), name, given.start, end=given.end, limit=given.limit, dry_run=given.dry_run
     )
     items = [
         FilledModel.model_construct(slot_at=slot_at, job_id=job_id) for slot_at, job_id in filled
@@ -191,7 +195,7 @@ async def backfill(desk: Writer, name: Named, given: Annotated[Range, Body()]) -
 
 @router.get("/{name}/history", response_model=Page[SlotModel])
 async def history(
-    desk: Reader,
+    context: Reader,
     name: Named,
     outcome: SlotOutcome | None = None,
     before: Annotated[InstantIn | None, Query(description="Only slots before it.")] = None,
@@ -201,7 +205,7 @@ async def history(
     """Its slots, the newest first."""
     reached = read_cursor(cursor, int)
     found = await schedules.history(
-        _scope(desk),
+        _scope(context),
         name,
         before=before if reached is None else _instant(reached),
         outcome=outcome,
@@ -213,13 +217,13 @@ async def history(
 
 @router.get("/{name}/preview", response_model=Fires)
 async def preview(
-    desk: Reader,
+    context: Reader,
     name: Named,
     count: Annotated[int, Query(ge=1, le=1000)] = 10,
     after: Annotated[InstantIn | None, Query()] = None,
 ) -> Response:
     """Its next slots, as if it were enabled."""
-    fires = await schedules.preview(_scope(desk), name, count=count, after=after)
+    fires = await schedules.preview(_scope(context), name, count=count, after=after)
     return reply(Fires.model_construct(items=[FireModel.of(fire) for fire in fires]))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 
-from mainspring.api.auth import Desk, reading
+from mainspring.api.auth import RequestContext, reading
 from mainspring.api.models.base import Page
 from mainspring.api.models.jobs import JobModel, SummaryModel
 from mainspring.api.models.streams import OutputModel, WatchedModel
@@ -22,7 +22,7 @@ from mainspring.services.streams import Watched
 
 router = APIRouter(prefix="/jobs", tags=["streams"], route_class=JsonRoute)
 
-Reader = Annotated[Desk, Depends(reading("jobs"))]
+Reader = Annotated[RequestContext, Depends(reading("jobs"))]
 LastEventId = Annotated[
     str | None,
     Header(alias="Last-Event-ID", max_length=200, description="What the caller has seen already."),
@@ -44,68 +44,68 @@ def make_frame(watched: Watched) -> bytes:
 
 @router.get("/stream", responses=_EVENTS, response_class=Response)
 async def watch_list(
-    desk: Reader,
+    context: Reader,
     filters: Filters,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     last_event_id: LastEventId = None,
 ) -> Response:
     """The first page of a job list, whenever it changes: events `jobs`."""
-    asked = filters.of(desk)
-    database, tenant_id = desk.reception.database, desk.listed_tenant
+    asked = filters.of(context)
+    database, tenant_id = context.server.database, context.listed_tenant
 
     async def look() -> bytes:
         found, following = await jobs.list_jobs(database, tenant_id, asked, limit=limit)
         return bytes(page(found, JobModel.of, following=following, model=Page[JobModel]).body)
 
     key = (tenant_id, limit, *astuple(asked))
-    return stream(_looking(desk, "jobs", key, look=look, known=last_event_id))
+    return stream(_looking(context, "jobs", key, look=look, known=last_event_id))
 
 
 @router.get("/summary/stream", responses=_EVENTS, response_class=Response)
-async def watch_summary(desk: Reader, last_event_id: LastEventId = None) -> Response:
+async def watch_summary(context: Reader, last_event_id: LastEventId = None) -> Response:
     """The summary, whenever it changes: events `summary`."""
-    database, tenant_id, creator = desk.reception.database, desk.listed_tenant, desk.creator
+    database, tenant_id, creator = context.server.database, context.listed_tenant, context.creator
 
     async def look() -> bytes:
-        summary = await desk.reception.summaries.get(database, tenant_id, created_by=creator)
+        summary = await context.server.summaries.get(database, tenant_id, created_by=creator)
         return SummaryModel.of(summary).model_dump_json().encode()
 
     key = (tenant_id, creator)
-    return stream(_looking(desk, "summary", key, look=look, known=last_event_id))
+    return stream(_looking(context, "summary", key, look=look, known=last_event_id))
 
 
 @router.get("/{job_id:int}/stream", responses=_EVENTS, response_class=Response)
-async def watch_job(desk: Reader, job_id: Number, last_event_id: LastEventId = None) -> Response:
+async def watch_job(context: Reader, job_id: Number, last_event_id: LastEventId = None) -> Response:
     """A job with what it prints, whenever it changes: events `job`, and `end` after the last."""
     number = JobId(job_id)
-    async with own(desk):
-        await jobs.get(desk.database, number, desk.tenant_id)
+    async with own(context):
+        await jobs.get(context.database, number, context.tenant_id)
 
     async def frames() -> AsyncIterator[bytes]:
-        with desk.reception.hub.job(number) as topic:
-            async for frame in _follow(desk, topic, last_event_id):
+        with context.server.hub.job(number) as topic:
+            async for frame in _follow(context, topic, last_event_id):
                 yield frame
 
     return stream(frames())
 
 
 async def _looking(
-    desk: Desk,
+    context: RequestContext,
     name: str,
     key: tuple[object, ...],
     *,
     look: Callable[[], Awaitable[bytes]],
     known: str | None,
 ) -> AsyncIterator[bytes]:
-    with desk.reception.hub.look(name, key, look) as topic:
-        async for frame in _follow(desk, topic, known):
+    with context.server.hub.look(name, key, look) as topic:
+        async for frame in _follow(context, topic, known):
             yield frame
 
 
-def _follow(desk: Desk, topic: Topic, known: str | None) -> AsyncIterator[bytes]:
+def _follow(context: RequestContext, topic: Topic, known: str | None) -> AsyncIterator[bytes]:
     async def is_welcome() -> bool:
         try:
-            await desk.still_welcome()
+            await context.ensure_token_valid()
         except Unauthenticated:
             return False
         return True

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Path, Response
 
-from mainspring.api.auth import Desk, writing
+from mainspring.api.auth import RequestContext, writing
 from mainspring.api.models.base import IdIn
 from mainspring.api.models.jobs import StateModel
 from mainspring.api.models.work import (
@@ -32,13 +32,13 @@ from mainspring.store.work import Lease
 
 router = APIRouter(prefix="/work", tags=["work"], route_class=JsonRoute)
 
-Worker = Annotated[Desk, Depends(writing("work"))]
+Worker = Annotated[RequestContext, Depends(writing("work"))]
 WorkerNumber = Annotated[IdIn, Path(description="The worker's id.")]
 JobNumber = Annotated[IdIn, Path(description="The job's id.")]
 
 
-def _work(desk: Desk) -> Work:
-    return Work(desk.reception.database, desk.caller)
+def _work(context: RequestContext) -> Work:
+    return Work(context.server.database, context.caller)
 
 
 def _lease(worker_id: int, job_id: int, fence: int) -> Lease:
@@ -46,9 +46,9 @@ def _lease(worker_id: int, job_id: int, fence: int) -> Lease:
 
 
 @router.post("/workers", response_model=RegisteredModel, status_code=201)
-async def register(desk: Worker, worker: Annotated[NewWorker, Body()]) -> Response:
+async def register(context: Worker, worker: Annotated[NewWorker, Body()]) -> Response:
     """Register a worker; it has a lease from now on."""
-    worker_id = await _work(desk).register(
+    worker_id = await _work(context).register(
         worker.name,
         worker.queues,
         concurrency=worker.concurrency,
@@ -59,26 +59,28 @@ async def register(desk: Worker, worker: Annotated[NewWorker, Body()]) -> Respon
 
 
 @router.delete("/workers/{worker_id:int}", status_code=204, response_class=Response)
-async def leave(desk: Worker, worker_id: WorkerNumber) -> Response:
+async def leave(context: Worker, worker_id: WorkerNumber) -> Response:
     """Leave; what the worker holds goes back to the queue at once."""
-    await _work(desk).leave(WorkerId(worker_id))
+    await _work(context).leave(WorkerId(worker_id))
     return nothing()
 
 
 @router.post("/workers/{worker_id:int}/heartbeat", response_model=KeptModel)
 async def heartbeat(
-    desk: Worker, worker_id: WorkerNumber, given: Annotated[Heartbeat | None, Body()] = None
+    context: Worker, worker_id: WorkerNumber, given: Annotated[Heartbeat | None, Body()] = None
 ) -> Response:
     """Keep the lease, and hear what is to be stopped."""
     lease = timedelta(seconds=(given or Heartbeat()).lease_seconds)
-    stops = await _work(desk).renew(WorkerId(worker_id), lease)
+    stops = await _work(context).renew(WorkerId(worker_id), lease)
     return reply(KeptModel.model_construct(stop=[StopModel.of(stop) for stop in stops]))
 
 
 @router.post("/workers/{worker_id:int}/claim", response_model=ClaimedModel)
-async def claim(desk: Worker, worker_id: WorkerNumber, asked: Annotated[Claim, Body()]) -> Response:
+async def claim(
+    context: Worker, worker_id: WorkerNumber, asked: Annotated[Claim, Body()]
+) -> Response:
     """Claim jobs; with `wait` the answer comes as soon as there is one, or when the time is up."""
-    items = await _work(desk).claim(
+    items = await _work(context).claim(
         WorkerId(worker_id), asked.definitions, limit=asked.limit, wait=asked.wait
     )
     return reply(ClaimedModel.model_construct(jobs=[WorkModel.of(item) for item in items]))
@@ -90,14 +92,14 @@ async def claim(desk: Worker, worker_id: WorkerNumber, asked: Annotated[Claim, B
     response_class=Response,
 )
 async def progress(
-    desk: Worker,
+    context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
     report: Annotated[ProgressReport, Body()],
 ) -> Response:
     """Say how far a job is."""
     told = Progress(report.current, report.total, report.message, report.data)
-    await _work(desk).progress(_lease(worker_id, job_id, report.fence), told)
+    await _work(context).progress(_lease(worker_id, job_id, report.fence), told)
     return nothing()
 
 
@@ -107,37 +109,37 @@ async def progress(
     response_class=Response,
 )
 async def checkpoint(
-    desk: Worker,
+    context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
     report: Annotated[CheckpointReport, Body()],
 ) -> Response:
     """Keep what a later attempt goes on from."""
-    await _work(desk).checkpoint(_lease(worker_id, job_id, report.fence), report.checkpoint)
+    await _work(context).checkpoint(_lease(worker_id, job_id, report.fence), report.checkpoint)
     return nothing()
 
 
 @router.post("/workers/{worker_id:int}/jobs/{job_id:int}/complete", response_model=StateModel)
 async def complete(
-    desk: Worker,
+    context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
     report: Annotated[SuccessReport, Body()],
 ) -> Response:
     """Say that a job is done."""
-    await _work(desk).complete(_lease(worker_id, job_id, report.fence), report.result)
+    await _work(context).complete(_lease(worker_id, job_id, report.fence), report.result)
     return reply(StateModel.model_construct(id=job_id, state=JobState.SUCCEEDED))
 
 
 @router.post("/workers/{worker_id:int}/jobs/{job_id:int}/fail", response_model=StateModel)
 async def fail(
-    desk: Worker,
+    context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
     report: Annotated[FailureReport, Body()],
 ) -> Response:
     """Say that a job failed; it is queued once more, or over."""
-    state = await _work(desk).fail(
+    state = await _work(context).fail(
         _lease(worker_id, job_id, report.fence),
         report.error,
         may_retry=report.retry,
@@ -148,11 +150,11 @@ async def fail(
 
 @router.post("/workers/{worker_id:int}/jobs/{job_id:int}/canceled", response_model=StateModel)
 async def canceled(
-    desk: Worker,
+    context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
     report: Annotated[CancelReport, Body()],
 ) -> Response:
     """Say that a job was stopped, as a heartbeat asked for."""
-    await _work(desk).cancel(_lease(worker_id, job_id, report.fence), report.reason)
+    await _work(context).cancel(_lease(worker_id, job_id, report.fence), report.reason)
     return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))

@@ -1,0 +1,26 @@
+"""Audit entries in responses."""
+
+from datetime import datetime
+
+from mainspring.api.models.base import Answer, IdOut, Object
+from mainspring.domain.audit import AuditEntry
+
+
+class AuditModel(Answer):
+    """One change; `before` and `after` hold what differs."""
+
+    id: IdOut
+    at: datetime
+    tenant: str | None
+    actor: str
+    action: str
+    noun: str
+    subject: str
+    reason: str | None
+    before: Object | None
+    after: Object | None
+
+    @classmethod
+    def of(cls, entry: AuditEntry) -> "AuditModel":
+        own = {name: getattr(entry, name) for name in cls.model_fields if hasattr(entry, name)}
+        return cls.model_construct(**own, tenant=entry.tenant_id)

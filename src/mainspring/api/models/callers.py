@@ -1,0 +1,13 @@
+"""The caller of a request, as it is shown to itself."""
+
+from mainspring.api.models.base import Answer
+from mainspring.domain.access.roles import Role
+
+
+class CallerModel(Answer):
+    """Who you are."""
+
+    actor: str
+    role: Role
+    tenant: str | None
+    scopes: list[str] | None

@@ -1,0 +1,48 @@
+"""People in requests and responses."""
+
+from datetime import datetime
+from typing import Literal
+
+from mainspring.api.models.base import Answer, Body, Name
+from mainspring.domain.access.roles import Role
+from mainspring.domain.access.tokens import Person
+
+
+class PersonModel(Answer):
+    """Someone who logs in."""
+
+    name: str
+    role: Role
+    tenant: str | None
+    is_disabled: bool
+    created_at: datetime
+    created_by: str
+    last_seen_at: datetime | None
+
+    @classmethod
+    def of(cls, person: Person) -> "PersonModel":
+        own = {name: getattr(person, name) for name in cls.model_fields if hasattr(person, name)}
+        return cls.model_construct(**own, tenant=person.tenant_id)
+
+
+PersonRole = Literal["operator", "admin", "member", "viewer"]
+
+
+class NewPerson(Body):
+    """Someone who may log in."""
+
+    name: Name
+    role: PersonRole
+
+
+class PersonChanges(Body):
+    """Another role, or whether the person may come in at all."""
+
+    role: PersonRole | None = None
+    is_disabled: bool | None = None
+
+
+class LoginModel(Answer):
+    """Where a person logs in, once and within a quarter of an hour."""
+
+    url: str

@@ -1,0 +1,51 @@
+"""Tokens in requests and responses."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mainspring.api.models.base import Answer, Body, DurationIn, Name, Text
+from mainspring.domain.access.roles import Role
+from mainspring.domain.access.tokens import Token, TokenState
+
+TokenRole = Literal["operator", "admin", "member", "viewer", "worker"]
+
+
+class TokenModel(Answer):
+    """What a program shows to be let in; only how its text begins is known."""
+
+    name: str
+    prefix: str
+    role: Role
+    tenant: str | None
+    scopes: list[str] | None
+    person: str | None
+    state: TokenState
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+    @classmethod
+    def of(cls, token: Token) -> "TokenModel":
+        own = {name: getattr(token, name) for name in cls.model_fields if hasattr(token, name)}
+        own |= {"tenant": token.tenant_id, "scopes": token.scopes and list(token.scopes)}
+        return cls.model_construct(**own)
+
+
+class NewToken(Body):
+    """A token to make. `expires_in` is seconds; without it the token lasts until it is revoked."""
+
+    name: Name
+    role: TokenRole
+    scopes: Annotated[list[Text], Field(min_length=1, max_length=50)] | None = None
+    expires_in: DurationIn | None = None
+
+
+class CreatedTokenModel(Answer):
+    """A new token with its text, which is shown this once."""
+
+    token: str
+    details: TokenModel

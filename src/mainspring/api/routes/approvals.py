@@ -1,0 +1,43 @@
+"""/approvals: jobs that wait for a decision."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from mainspring.api.auth import RequestContext, reading
+from mainspring.api.models.approvals import ApprovalModel
+from mainspring.api.models.base import IdIn, Page
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import page, read_cursor, reply
+from mainspring.api.routes.parameters import Cursor, Limit, Number
+from mainspring.domain.types import JobId
+from mainspring.services import approvals
+
+router = APIRouter(prefix="/approvals", tags=["approvals"], route_class=JsonRoute)
+Reader = Annotated[RequestContext, Depends(reading("approvals"))]
+
+
+@router.get("", response_model=Page[ApprovalModel])
+async def list_approvals(
+    context: Reader,
+    after: Annotated[IdIn | None, Query(description="Only jobs newer than this id.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    """Jobs that await approval, the longest waiting first."""
+    newer = read_cursor(cursor, int) or after
+    found = await approvals.list_open(
+        context.database,
+        context.listed_tenant,
+        after=None if newer is None else JobId(newer),
+        limit=limit,
+    )
+    following = found[-1].job_id if len(found) == limit else None
+    return page(found, ApprovalModel.of, following=following, model=Page[ApprovalModel])
+
+
+@router.get("/{job_id:int}", response_model=ApprovalModel)
+async def get_approval(context: Reader, job_id: Number) -> Response:
+    """What one job asks for, and who has said what."""
+    found = await approvals.get(context.database, context.tenant_id, JobId(job_id))
+    return reply(ApprovalModel.of(found))

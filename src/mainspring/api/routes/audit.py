@@ -1,0 +1,39 @@
+"""/audit: who changed what."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from mainspring.api.auth import RequestContext, reading
+from mainspring.api.models.audit import AuditModel
+from mainspring.api.models.base import Page, Text
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import page, read_cursor
+from mainspring.api.routes.parameters import Cursor, Limit
+from mainspring.services import audit
+
+router = APIRouter(route_class=JsonRoute)
+Reader = Annotated[RequestContext, Depends(reading("audit"))]
+
+
+@router.get("/audit", tags=["audit"], response_model=Page[AuditModel])
+async def list_audit(
+    context: Reader,
+    actor: Annotated[Text | None, Query(description="Who did it.")] = None,
+    noun: Annotated[Text | None, Query(description="Such as schedule or job.")] = None,
+    subject: Annotated[Text | None, Query(description="Its name or id.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Response:
+    """What was changed, the newest first; an operator who names no tenant sees all."""
+    found = await audit.list_audit(
+        context.database,
+        context.own_tenant,
+        actor=actor,
+        noun=noun,
+        subject=subject,
+        before=read_cursor(cursor, int),
+        limit=limit,
+    )
+    following = found[-1].id if len(found) == limit else None
+    return page(found, AuditModel.of, following=following, model=Page[AuditModel])

@@ -1,0 +1,56 @@
+"""/limits: how many jobs run at once, and how often."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Response
+
+from mainspring.api.auth import RequestContext, reading, writing
+from mainspring.api.models.base import Page
+from mainspring.api.models.limits import LimitIn, LimitModel
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import nothing, page, reply
+from mainspring.api.routes.parameters import Named
+from mainspring.domain import limits as limit_rules
+from mainspring.services import limits
+
+router = APIRouter(prefix="/limits", tags=["limits"], route_class=JsonRoute)
+Reader = Annotated[RequestContext, Depends(reading("limits"))]
+Writer = Annotated[RequestContext, Depends(writing("limits"))]
+
+
+@router.get("", response_model=Page[LimitModel])
+async def list_limits(context: Reader) -> Response:
+    """All limits by name, those that a definition has of its own included."""
+    return page(
+        await limits.list_limits(context.database),
+        LimitModel.of,
+        following=None,
+        model=Page[LimitModel],
+    )
+
+
+@router.get("/{name}", response_model=LimitModel)
+async def get_limit(context: Reader, name: Named) -> Response:
+    """One limit, and how many of its jobs run and wait."""
+    return reply(LimitModel.of(await limits.get(context.database, name)))
+
+
+@router.put("/{name}", response_model=LimitModel)
+async def set_limit(context: Writer, name: Named, given: Annotated[LimitIn, Body()]) -> Response:
+    """Say what a limit allows from now on; what is left out is not limited."""
+    rate = None if given.rate is None else limit_rules.Rate.parse(given.rate)
+    limit = limit_rules.Limit(
+        name,
+        concurrency=given.concurrency,
+        key_concurrency=given.key_concurrency,
+        rate=rate,
+        burst=given.burst,
+    )
+    return reply(LimitModel.of(await limits.set_limit(context.database, limit, actor=None)))
+
+
+@router.delete("/{name}", status_code=204, response_class=Response)
+async def remove_limit(context: Writer, name: Named) -> Response:
+    """Limit no more; what waits may go."""
+    await limits.remove(context.database, name, actor=None)
+    return nothing()

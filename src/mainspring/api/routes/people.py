@@ -1,0 +1,87 @@
+"""/people: who may log in."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Request, Response
+
+from mainspring.api.auth import RequestContext, reading, writing
+from mainspring.api.models.base import Page
+from mainspring.api.models.people import LoginModel, NewPerson, PersonChanges, PersonModel
+from mainspring.api.pages import address_of
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import nothing, page, read_cursor, reply
+from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.db.database import Database
+from mainspring.domain.access.roles import Role, ensure_may_grant
+from mainspring.services import people, tokens
+
+router = APIRouter(route_class=JsonRoute)
+Reader = Annotated[RequestContext, Depends(reading("people"))]
+Writer = Annotated[RequestContext, Depends(writing("people"))]
+
+
+@router.get("/people", tags=["people"], response_model=Page[PersonModel])
+async def list_people(
+    context: Reader, after: After = None, limit: Limit = 100, cursor: Cursor = None
+) -> Response:
+    """People by name."""
+    found = await people.list_people(
+        context.database, context.own_tenant, after=read_cursor(cursor, str) or after, limit=limit
+    )
+    following = found[-1].name if len(found) == limit else None
+    return page(found, PersonModel.of, following=following, model=Page[PersonModel])
+
+
+@router.post("/people", tags=["people"], response_model=PersonModel, status_code=201)
+async def create_person(
+    context: Writer,
+    person: Annotated[NewPerson, Body()],
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Add someone who may log in."""
+    tenant_id = context.tenant_for(Role(person.role))
+
+    async def make(database: Database) -> Response:
+        made = await people.create(
+            database, person.name, person.role, tenant_id=tenant_id, by=context.caller
+        )
+        return reply(PersonModel.of(made), 201)
+
+    return await once(context, idempotency_key, make)
+
+
+@router.get("/people/{name}", tags=["people"], response_model=PersonModel)
+async def get_person(context: Reader, name: Named) -> Response:
+    """One person."""
+    return reply(PersonModel.of(await people.get(context.database, name, context.own_tenant)))
+
+
+@router.patch("/people/{name}", tags=["people"], response_model=PersonModel)
+async def change_person(
+    context: Writer, name: Named, changes: Annotated[PersonChanges, Body()]
+) -> Response:
+    """Give a person another role, or keep it out, from the next request on."""
+    if changes.role is not None:
+        ensure_may_grant(context.caller, Role(changes.role))
+    async with context.editing("person", name) as held:
+        changed = await people.change(
+            held, name, context.own_tenant, role=changes.role, is_disabled=changes.is_disabled
+        )
+    return reply(PersonModel.of(changed))
+
+
+@router.delete("/people/{name}", tags=["people"], status_code=204, response_class=Response)
+async def delete_person(context: Writer, name: Named) -> Response:
+    """Remove a person with its tokens and sessions."""
+    await people.delete(context.database, name, context.own_tenant)
+    return nothing()
+
+
+@router.post("/people/{name}/login", tags=["people"], response_model=LoginModel, status_code=201)
+async def open_login(context: Writer, name: Named, request: Request) -> Response:
+    """A link with which the person logs in, once and within a quarter of an hour."""
+    person = await people.get(context.database, name, context.own_tenant)
+    ensure_may_grant(context.caller, person.role)
+    text = await tokens.open_login(context.database, name)
+    base = address_of(request, context.settings)
+    return reply(LoginModel.model_construct(url=f"{base}/login?code={text}"), 201)

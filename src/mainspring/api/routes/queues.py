@@ -1,0 +1,21 @@
+"""/queues."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+
+from mainspring.api.auth import RequestContext, reading
+from mainspring.api.models.queues import QueueModel, Queues
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import reply
+from mainspring.services import jobs as job_services
+
+router = APIRouter(route_class=JsonRoute)
+Reader = Annotated[RequestContext, Depends(reading("jobs"))]
+
+
+@router.get("/queues", tags=["jobs"], response_model=Queues)
+async def list_queues(context: Reader) -> Response:
+    """The queues that hold live jobs."""
+    found = await job_services.queue_counts(context.database, context.listed_tenant)
+    return reply(Queues.model_construct(items=[QueueModel.of(row) for row in found]))

@@ -1,0 +1,67 @@
+"""/tokens: API tokens."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Query, Response
+
+from mainspring.api.auth import RequestContext, reading, writing
+from mainspring.api.models.base import Page
+from mainspring.api.models.tokens import CreatedTokenModel, NewToken, TokenModel
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import page, read_cursor, reply
+from mainspring.api.routes.parameters import After, Cursor, Limit, Named
+from mainspring.domain.access.roles import Role
+from mainspring.services import tokens
+
+router = APIRouter(route_class=JsonRoute)
+Reader = Annotated[RequestContext, Depends(reading("tokens"))]
+Writer = Annotated[RequestContext, Depends(writing("tokens"))]
+
+
+@router.get("/tokens", tags=["tokens"], response_model=Page[TokenModel])
+async def list_tokens(
+    context: Reader,
+    ended: Annotated[bool, Query(description="Those that let nobody in, too.")] = False,
+    after: After = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Response:
+    """Tokens by name."""
+    found = await tokens.list_tokens(
+        context.database,
+        context.own_tenant,
+        after=read_cursor(cursor, str) or after,
+        limit=limit,
+        with_ended=ended,
+    )
+    following = found[-1].name if len(found) == limit else None
+    return page(found, TokenModel.of, following=following, model=Page[TokenModel])
+
+
+@router.post("/tokens", tags=["tokens"], response_model=CreatedTokenModel, status_code=201)
+async def create_token(context: Writer, token: Annotated[NewToken, Body()]) -> Response:
+    """Make a token; its text is in this answer and nowhere else."""
+    async with context.database.held() as held:
+        made = await tokens.create(
+            held,
+            token.name,
+            token.role,
+            tenant_id=context.tenant_for(Role(token.role)),
+            scopes=token.scopes,
+            life=token.expires_in,
+            by=context.caller,
+        )
+    details = TokenModel.of(made.token)
+    return reply(CreatedTokenModel.model_construct(token=made.text, details=details), 201)
+
+
+@router.get("/tokens/{name}", tags=["tokens"], response_model=TokenModel)
+async def get_token(context: Reader, name: Named) -> Response:
+    """One token, without its text."""
+    return reply(TokenModel.of(await tokens.get(context.database, name, context.own_tenant)))
+
+
+@router.post("/tokens/{name}/revoke", tags=["tokens"], response_model=TokenModel)
+async def revoke_token(context: Writer, name: Named) -> Response:
+    """Let nobody in by it, from the next request on."""
+    return reply(TokenModel.of(await tokens.revoke(context.database, name, context.own_tenant)))

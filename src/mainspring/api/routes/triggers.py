@@ -1,0 +1,149 @@
+"""/triggers: the rules that turn events into jobs."""
+
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Body, Depends, Response
+
+from mainspring.api.auth import RequestContext, reading, writing
+from mainspring.api.models.base import Page
+from mainspring.api.models.triggers import (
+    NewTrigger,
+    Rehearsal,
+    RehearsedModel,
+    TriggerFields,
+    TriggerModel,
+)
+from mainspring.api.requests import JsonRoute
+from mainspring.api.responses import nothing, page, place, read_place, reply, tagged
+from mainspring.api.routes.parameters import (
+    After,
+    Cursor,
+    IdempotencyKey,
+    Limit,
+    Named,
+    NameFilter,
+    once,
+)
+from mainspring.db.database import Database
+from mainspring.domain.errors import InvalidTrigger
+from mainspring.domain.triggers import TriggerState
+from mainspring.services import definitions, events, triggers
+
+router = APIRouter(prefix="/triggers", tags=["triggers"], route_class=JsonRoute)
+Reader = Annotated[RequestContext, Depends(reading("triggers"))]
+Writer = Annotated[RequestContext, Depends(writing("triggers"))]
+
+
+def _shown(state: TriggerState, status: int = 200) -> Response:
+    return tagged(TriggerModel.of(state), _facts(state), status)
+
+
+def _facts(state: TriggerState) -> object:
+    return [str(state.trigger), state.is_enabled]
+
+
+@router.get("", response_model=Page[TriggerModel])
+async def list_triggers(
+    context: Reader,
+    event: NameFilter = None,
+    definition: NameFilter = None,
+    enabled: bool | None = None,
+    after: After = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Response:
+    """Triggers by name; with an event, those that match it."""
+    last_seen, after_tenant = read_place(cursor)
+    found = await triggers.list_triggers(
+        context.database,
+        context.listed_tenant,
+        after=last_seen or after,
+        after_tenant=after_tenant,
+        enabled=enabled,
+        event=event,
+        definition=definition,
+        limit=limit,
+    )
+    last = found[-1] if len(found) == limit else None
+    following = last and place(last.name, last.tenant_id)
+    return page(found, TriggerModel.of, following=following, model=Page[TriggerModel])
+
+
+@router.post("", response_model=TriggerModel, status_code=201)
+async def create(
+    context: Writer,
+    trigger: Annotated[NewTrigger, Body()],
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Enqueue a definition for each event that matches."""
+    facts = trigger.given()
+    name, enabled = facts.pop("name"), facts.pop("enabled", True)
+    rule = triggers.make(name, facts)
+
+    async def make(database: Database) -> Response:
+        await definitions.ensure_known(database.arun, [rule.definition])
+        made = await triggers.create(database, context.tenant_id, rule, is_enabled=enabled)
+        return _shown(made, 201)
+
+    return await once(context, idempotency_key, make)
+
+
+@router.get("/{name}", response_model=TriggerModel)
+async def get_trigger(context: Reader, name: Named) -> Response:
+    """One trigger by its name."""
+    return _shown(await triggers.get(context.database, context.tenant_id, name))
+
+
+@router.patch("/{name}", response_model=TriggerModel)
+async def update(
+    context: Writer, name: Named, changes: Annotated[TriggerFields, Body()]
+) -> Response:
+    """Change some fields, from the next event on, if the trigger is as If-Match says."""
+    facts = changes.given()
+    for field, value in facts.items():
+        if value is None and field not in triggers.NULLABLE:
+            raise InvalidTrigger(field, "must have a value")
+    async with context.editing("trigger", name) as held:
+        context.ensure_unchanged(_facts(await triggers.get(held, context.tenant_id, name)))
+        rule = await triggers.changed(held, context.tenant_id, name, changes=facts)
+        if "definition" in facts:
+            await definitions.ensure_known(held.arun, [rule.definition])
+        return _shown(await triggers.update(held, context.tenant_id, rule, columns=facts))
+
+
+@router.delete("/{name}", status_code=204, response_class=Response)
+async def delete(context: Writer, name: Named) -> Response:
+    """Remove a trigger; its jobs stay."""
+    async with context.editing("trigger", name) as held:
+        context.ensure_unchanged(_facts(await triggers.get(held, context.tenant_id, name)))
+        await triggers.delete(held, context.tenant_id, name)
+    return nothing()
+
+
+@router.post("/{name}/enable", response_model=TriggerModel)
+async def enable(context: Writer, name: Named) -> Response:
+    """Let it see events again."""
+    return _shown(
+        await triggers.set_enabled(context.database, context.tenant_id, name, is_enabled=True)
+    )
+
+
+@router.post("/{name}/disable", response_model=TriggerModel)
+async def disable(context: Writer, name: Named) -> Response:
+    """Let it see no events."""
+    return _shown(
+        await triggers.set_enabled(context.database, context.tenant_id, name, is_enabled=False)
+    )
+
+
+@router.post("/{name}/test", response_model=RehearsedModel)
+async def rehearse(
+    context: Reader, name: Named, asked: Annotated[Rehearsal | None, Body()] = None
+) -> Response:
+    """The payload that such an event would make; nothing is enqueued."""
+    given = asked or Rehearsal()
+    events.encode_context(given.context, context.settings.max_payload_bytes)
+    state = await triggers.get(context.database, context.tenant_id, name)
+    text = await triggers.rehearse(context.database, state, given.context, event=given.event)
+    return reply(RehearsedModel.model_construct(payload=orjson.loads(text)))
