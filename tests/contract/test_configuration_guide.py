@@ -8,9 +8,10 @@ import pytest
 from pydantic import SecretStr
 
 from mainspring.domain.jobs.options import ATTEMPTS
-from mainspring.domain.settings import OTHER_VARIABLES
 from mainspring.services.settings import check
-from mainspring.settings import NAMES, Settings, load, range_of
+from mainspring.settings import Settings, load
+from mainspring.settings.model import NAMES, range_of
+from mainspring.settings.rules import OTHER_VARIABLES
 from tests.contract.test_docs import ROOT
 
 REFERENCE = (ROOT / "docs" / "reference" / "settings.md").read_text()

@@ -1,7 +1,7 @@
 """Routes are found by their modules, so no path of one module may match a path of another."""
 
 import re
-from collections.abc import Iterator
+from typing import NamedTuple
 
 from fastapi.routing import APIRoute
 
@@ -11,33 +11,50 @@ NUMBER = re.compile(r"\{\w+:int\}")
 NAME = re.compile(r"\{\w+\}")
 
 
-def routes() -> Iterator[APIRoute]:
-    return (route for route in app._routes() if isinstance(route, APIRoute))
+class Served(NamedTuple):
+    module: str
+    route: APIRoute
+
+    @property
+    def sample(self) -> str:
+        """A path that the route is for."""
+        return NAME.sub("name", NUMBER.sub("7", self.route.path))
+
+    def answers_too(self, other: "Served") -> bool:
+        """Whether it would answer the sample of a route of another module."""
+        shared = set(self.route.methods or ()) & set(other.route.methods or ())
+        matches = self.route.path_regex.match(other.sample) is not None
+        return self.module != other.module and bool(shared) and matches
 
 
-def sample(route: APIRoute) -> str:
-    """A path that the route is for."""
-    return NAME.sub("name", NUMBER.sub("7", route.path))
-
-
-def rivals(route: APIRoute) -> list[str]:
-    """The routes of other modules that would also answer the sample."""
+def served() -> list[Served]:
+    routers = {
+        module.__name__: getattr(module, name)
+        for module in app._route_modules()
+        for name in ("router", "page_router")
+        if hasattr(module, name)
+    }
     return [
-        f"{other.path} of {other.endpoint.__module__}"
-        for other in routes()
-        if other.methods & route.methods
-        and other.endpoint.__module__ != route.endpoint.__module__
-        and other.path_regex.match(sample(route))
+        Served(module, route)
+        for module, router in routers.items()
+        for route in router.routes
+        if isinstance(route, APIRoute)
     ]
 
 
 def test_every_module_of_routes_is_served():
-    served = {route.endpoint.__module__ for route in routes()}
+    modules = {each.module.rpartition(".")[2] for each in served()}
 
-    assert {f"mainspring.api.routes.{name}" for name in ("jobs", "me", "login", "work")} <= served
+    assert {"jobs", "streams", "me", "login", "work"} <= modules
 
 
 def test_no_path_is_answered_by_two_modules():
-    found = {route.path: rivals(route) for route in routes()}
+    everything = served()
 
-    assert {path: others for path, others in found.items() if others} == {}
+    found = [
+        (each.route.path, each.module, other.module)
+        for each in everything
+        for other in everything
+        if other.answers_too(each)
+    ]
+    assert found == []

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mainspring.domain.settings import Level
 from mainspring.services import settings as services
 from mainspring.services.secrets import generate_key
+from mainspring.settings.rules import Level
 from tests.support.databases import empty_database
 
 NOWHERE = "postgresql://ada:hunter2@127.0.0.1:1/none"

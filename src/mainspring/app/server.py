@@ -18,8 +18,8 @@ from mainspring.api.server import Server
 from mainspring.db import connect, migrate
 from mainspring.db.database import Database
 from mainspring.domain.errors import SettingsError
-from mainspring.domain.settings import is_loopback
 from mainspring.services import people, tokens
+from mainspring.settings.rules import is_loopback
 
 
 async def prepare(database: Database) -> None:

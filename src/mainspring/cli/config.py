@@ -11,17 +11,18 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring import settings_file
 from mainspring.cli import output
 from mainspring.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir
 from mainspring.cli.output import Format, Out, OutputFormat
 from mainspring.cli.reaching import example
 from mainspring.domain.errors import InputError, SettingsError
-from mainspring.domain.settings import Finding, Level, variable
 from mainspring.services import settings as services
 from mainspring.services.settings import Entry
-from mainspring.settings import NAMES, SECRETS, check_value, no_such_setting, read_environment
-from mainspring.settings_file import SettingsFile
+from mainspring.settings import file as settings_file
+from mainspring.settings.file import SettingsFile
+from mainspring.settings.model import NAMES, SECRETS
+from mainspring.settings.rules import Finding, Level, variable
+from mainspring.settings.sources import check_value, no_such_setting, read_environment
 
 _STYLES = {Level.ERROR: "red", Level.WARNING: "yellow"}
 _OF_DATABASES = {"database_url", "condition_database_url", "data_dir"}

@@ -11,9 +11,9 @@ import typer
 
 from mainspring import settings
 from mainspring.cli.output import AsJson, Sure
-from mainspring.domain.settings import PREFIX
 from mainspring.domain.types import JobSource, JobState
 from mainspring.settings import Settings
+from mainspring.settings.rules import PREFIX
 
 __all__ = [
     "PAGE",

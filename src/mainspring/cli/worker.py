@@ -24,13 +24,13 @@ from mainspring.db import migrate
 from mainspring.db.connect import display_url
 from mainspring.domain.errors import InputError
 from mainspring.domain.housekeeping import QUEUE
-from mainspring.domain.settings import unknown_variables
 from mainspring.domain.types import DEFAULT_QUEUE
 from mainspring.runtime import roles, supervisor
 from mainspring.runtime.worker.worker import Worker
 from mainspring.services import housekeeping
 from mainspring.services.tokens import log_out, open_console
-from mainspring.settings import NAMES
+from mainspring.settings.model import NAMES
+from mainspring.settings.rules import unknown_variables
 from mainspring.telemetry import LogFormat
 
 _PROFILE_LIFE = timedelta(days=365)

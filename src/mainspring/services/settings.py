@@ -16,22 +16,14 @@ from mainspring.db import connect, migrate
 from mainspring.db.connect import display_url, url_problem
 from mainspring.db.database import Database
 from mainspring.db.embedded import programs
-from mainspring.domain import settings as rules
 from mainspring.domain.errors import MainspringError, SettingsError
 from mainspring.domain.errors.database import EmbeddedServerMissing
 from mainspring.domain.secrets.paths import REDACTED
-from mainspring.domain.settings import Finding, Level, Origin, error, variable, warning
-from mainspring.settings import (
-    NAMES,
-    Settings,
-    Sources,
-    gather,
-    given,
-    range_of,
-    read_environment,
-    settle,
-)
-from mainspring.settings_file import SettingsFile, find
+from mainspring.settings import Settings, rules
+from mainspring.settings.file import SettingsFile, find
+from mainspring.settings.model import NAMES, range_of
+from mainspring.settings.rules import Finding, Level, Origin, error, variable, warning
+from mainspring.settings.sources import Sources, gather, given, read_environment, settle
 
 _URLS = ("database_url", "condition_database_url")
 _OTHERS_READ = 0o077

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mainspring.domain.errors import SettingsError
-from mainspring.domain.settings import DEFAULT_FILE, PREFIX, read_toml
+from mainspring.settings.rules import DEFAULT_FILE, PREFIX, read_toml
 
 MOST_BYTES = 64 * 1024
 _BOM = "\ufeff"

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.domain.errors import SettingsError
-from mainspring.domain.settings import (
+from mainspring.settings import Settings
+from mainspring.settings.rules import (
     PRECEDENCE,
     Found,
     Level,
@@ -17,7 +18,6 @@ from mainspring.domain.settings import (
     unknown_variables,
     winners,
 )
-from mainspring.settings import Settings
 
 NAMES = ["port", "host", "lease_seconds"]
 LAYERS = st.dictionaries(

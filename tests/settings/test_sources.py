@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from mainspring.domain.errors import SettingsError
 from mainspring.services.secrets import generate_key
-from mainspring.settings import NAMES, Settings, load, range_of
+from mainspring.settings import Settings, load
+from mainspring.settings.model import NAMES, range_of
 
 # Three values for each, in the order flag, environment, file.
 VALUES = {

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from mainspring.domain.errors import SettingsError
-from mainspring.settings_file import MOST_BYTES, change, read
+from mainspring.settings.file import MOST_BYTES, change, read
 
 COMMENTED = """\
 # Ours.
