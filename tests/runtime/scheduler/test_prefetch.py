@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 from mainspring import Mainspring
 from mainspring.runtime.scheduler import due_batches
 from mainspring.runtime.scheduler.due_batches import Written
-from mainspring.runtime.scheduler.prefetch import Ahead
+from mainspring.runtime.scheduler.prefetch import Prefetch
 from tests.support import rows, schedules
 from tests.support.schedules import HOUR, SECOND, scheduling
 from tests.support.waiting import await_until
@@ -26,13 +26,13 @@ def slot(connection: psycopg.Connection) -> datetime:
     return slot
 
 
-async def ahead_of(connection: AsyncConnection, slot: datetime, *, due_in: float) -> Ahead:
-    ahead = Ahead()
+async def ahead_of(connection: AsyncConnection, slot: datetime, *, due_in: float) -> Prefetch:
+    ahead = Prefetch()
     await ahead.read(connection, slot, due_at=time.monotonic() + due_in)
     return ahead
 
 
-async def write(connection: AsyncConnection, ahead: Ahead) -> Written:
+async def write(connection: AsyncConnection, ahead: Prefetch) -> Written:
     (batch,) = await ahead.take()
     return await due_batches.write(connection, batch)
 
@@ -108,14 +108,14 @@ async def test_a_scheduler_reads_ahead_of_each_slot_and_fires_it(
     app: Mainspring, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ):
     taken: list[int] = []
-    take = Ahead.take
+    take = Prefetch.take
 
-    async def noting(self: Ahead) -> object:
+    async def noting(self: Prefetch) -> object:
         batches = await take(self)
         taken.extend(batch.size for batch in batches)
         return batches
 
-    monkeypatch.setattr(Ahead, "take", noting)
+    monkeypatch.setattr(Prefetch, "take", noting)
     for name in ("one", "two"):
         schedules.insert_schedule(connection, name, every=SECOND, max_running=100)
     async with scheduling(app):

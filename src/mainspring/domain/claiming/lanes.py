@@ -19,7 +19,7 @@ fortieth of the time at most.
 
 A second is long for a tenant without a lane here: so whoever enqueues to a lane that looks empty
 while all workers are busy sends them the lane and its mark. Which lanes give how much to a
-claim is in `domain.turns`.
+claim is in `domain.claiming.fair_share`.
 """
 
 import json

@@ -24,7 +24,7 @@ _NEARLY_SECONDS = 0.005
 _TIMER_SECONDS = 0.001
 
 
-class Ahead:
+class Prefetch:
     """What has been read for one instant."""
 
     def __init__(self) -> None:

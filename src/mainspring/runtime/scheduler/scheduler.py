@@ -1,8 +1,8 @@
 """A scheduler: sleeps to the next slot, plans what is due, and writes it in one statement.
 
-    listen ─wake─▶ fire loop ─▶ due groups ─▶ domain.slots.plan ─▶ fire (sets)
+    listen ─wake─▶ fire loop ─▶ due groups ─▶ slots.plan ─▶ fire (sets)
                        │                                        └▶ apply_plans (one by one)
-                       ├─▶ ahead: the due groups of the next instant, read before it
+                       ├─▶ prefetch: the due groups of the next instant, read before it
                        └─▶ checks, a few at a time: condition ─▶ apply_plans
     chores: figures, runs that go on for too long, turns, old slots
     dispatcher: events become jobs, see dispatcher.py
@@ -34,7 +34,7 @@ from mainspring.runtime.scheduler import due_batches, prefetch
 from mainspring.runtime.scheduler.due_batches import Batch, Key, Written, ensure_written
 from mainspring.runtime.scheduler.evaluator import Checker
 from mainspring.runtime.scheduler.launchers import Launcher
-from mainspring.runtime.scheduler.prefetch import Ahead
+from mainspring.runtime.scheduler.prefetch import Prefetch
 from mainspring.runtime.worker.lease import is_gone, process_identity
 from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
@@ -83,12 +83,12 @@ class Scheduler:
         self._fires = self._dedicated("fire")
         self._beside = self._dedicated("fire beside")
         self._chores_connection = self._dedicated("schedule chores")
-        self._spares = AsyncPool(
+        self._pool = AsyncPool(
             self._url, size=settings.condition_concurrency + 2, use_pooler=settings.use_pooler
         )
         self._condition_pool = self._login_for_conditions()
         self._checker = Checker(
-            self._spares,
+            self._pool,
             launchers,
             job_queue,
             payload_limit=settings.max_payload_bytes,
@@ -98,7 +98,7 @@ class Scheduler:
         self._checks: set[asyncio.Task[None]] = set()
         self._unfired: set[Key] = set()
         self._is_stuck = False
-        self._ahead = Ahead()
+        self._prefetch = Prefetch()
         self._leading: AsyncConnection[Any] | None = None
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -199,7 +199,7 @@ class Scheduler:
         for connection in (self._fires, self._beside, self._chores_connection):
             await connection.close()
         await self.dispatcher.close()
-        await self._spares.close()
+        await self._pool.close()
         if self._condition_pool is not None:
             await self._condition_pool.close()
         telemetry.event("scheduler_stopped")
@@ -244,7 +244,7 @@ class Scheduler:
         if self.leads and due_in > 0:
             if due_in > prefetch.SECONDS:
                 return min(longest, due_in - prefetch.SECONDS / 2)
-            await self._ahead.read(connection, instant, due_at=due_at)
+            await self._prefetch.read(connection, instant, due_at=due_at)
         has_room = len(self._checks) < self._settings.condition_concurrency
         # What is due and stays so: another fires or edits it, or there is no room to check it.
         shortest = _LOCKED_REST if self._is_stuck else 0.0 if self.leads and has_room else 0.05
@@ -253,7 +253,7 @@ class Scheduler:
 
     async def _fire_due(self, connection: AsyncConnection[Any], late: timedelta) -> bool:
         """Whether there may be more that can be fired now."""
-        batches = await self._ahead.take()
+        batches = await self._prefetch.take()
         if batches:
             writing = self._write_both(connection, batches)
         else:
