@@ -29,14 +29,14 @@ class Change:
 
     @property
     def edges(self) -> tuple[datetime, datetime]:
-        """The walls that are skipped, or shown twice: from the first up to the second."""
-        wall = self.at.replace(tzinfo=None)
-        return wall + min(self.before, self.after), wall + max(self.before, self.after)
+        """The local times that are skipped, or shown twice: from the first up to the second."""
+        local_time = self.at.replace(tzinfo=None)
+        return local_time + min(self.before, self.after), local_time + max(self.before, self.after)
 
-    def showings(self, wall: datetime) -> list[datetime]:
-        """The instants at which the clock shows this wall, near this change."""
-        early = (wall - self.before).replace(tzinfo=UTC)
-        late = (wall - self.after).replace(tzinfo=UTC)
+    def showings(self, local_time: datetime) -> list[datetime]:
+        """The instants at which the clock shows this local time, near this change."""
+        early = (local_time - self.before).replace(tzinfo=UTC)
+        late = (local_time - self.after).replace(tzinfo=UTC)
         return [*([early] if early < self.at else []), *([late] if late >= self.at else [])]
 
 
@@ -55,12 +55,12 @@ class Rule:
         minute, hour, *_ = self.text.split()
         return minute[0] != "*" and hour[0] != "*"
 
-    def matches(self, wall: datetime) -> bool:
+    def matches(self, local_time: datetime) -> bool:
         _, _, day, _, weekday = self.text.split()
-        on_day, on_weekday = wall.day in self.days, wall.isoweekday() in self.weekdays
+        on_day, on_weekday = local_time.day in self.days, local_time.isoweekday() in self.weekdays
         is_either = day[0] != "*" and weekday[0] != "*"
         on_date = (on_day or on_weekday) if is_either else (on_day and on_weekday)
-        return wall.minute in self.minutes and wall.hour in self.hours and on_date
+        return local_time.minute in self.minutes and local_time.hour in self.hours and on_date
 
 
 @cache
@@ -97,18 +97,18 @@ def brute_force(
     latest = start.astimezone(change.zone).replace(tzinfo=None, fold=0) - MINUTE
     for step in range(2 * AROUND // MINUTE):
         instant = start + step * MINUTE
-        wall = instant.astimezone(change.zone).replace(tzinfo=None, fold=0)
-        is_again = wall <= latest
-        is_moved = rule.is_fixed and not skips_gap and _any_skipped(rule, latest, wall)
+        local_time = instant.astimezone(change.zone).replace(tzinfo=None, fold=0)
+        is_again = local_time <= latest
+        is_moved = rule.is_fixed and not skips_gap and _any_skipped(rule, latest, local_time)
         is_silent = rule.is_fixed and is_again and not repeats_fold
-        if is_moved or (rule.matches(wall) and not is_silent):
+        if is_moved or (rule.matches(local_time) and not is_silent):
             yield instant
-        latest = max(latest, wall)
+        latest = max(latest, local_time)
 
 
-def _any_skipped(rule: Rule, latest: datetime, wall: datetime) -> bool:
+def _any_skipped(rule: Rule, latest: datetime, local_time: datetime) -> bool:
     skipped = latest + MINUTE
-    while skipped < wall:
+    while skipped < local_time:
         if rule.matches(skipped):
             return True
         skipped += MINUTE

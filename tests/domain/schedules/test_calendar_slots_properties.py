@@ -70,7 +70,7 @@ class Walls:
 class BruteForce:
     timing: Timing
     calendar: Calendar
-    walls: Walls | None
+    local_times: Walls | None
 
     @property
     def zone(self) -> ZoneInfo:
@@ -79,45 +79,45 @@ class BruteForce:
     def slots(self, start: datetime, end: datetime) -> list[datetime]:
         raw = replace(self.timing, calendar=None)
         due = takewhile(lambda slot: slot < end + MARGIN, slots_after(raw, start - MARGIN))
-        shown = {slot: self.wall(slot) for slot in due}
-        found = {slot for slot, wall in shown.items() if not self.is_closed(wall)}
+        shown = {slot: self.local_time(slot) for slot in due}
+        found = {slot for slot, local_time in shown.items() if not self.is_closed(local_time)}
         if self.calendar.when_closed is not WhenClosed.SKIP:
-            walls = shown.values() if self.walls is None else self.named(start, end)
-            found |= {slot for wall in set(walls) if (slot := self.moved(wall))}
+            local_times = shown.values() if self.local_times is None else self.named(start, end)
+            found |= {slot for local_time in set(local_times) if (slot := self.moved(local_time))}
         return sorted(slot for slot in found if start < slot < end)
 
     def named(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        assert self.walls is not None
+        assert self.local_times is not None
         for number in range((end - start + 2 * MARGIN) // DAY):
-            yield from self.walls.on((start - MARGIN + number * DAY).date())
+            yield from self.local_times.on((start - MARGIN + number * DAY).date())
 
-    def wall(self, instant: datetime) -> datetime:
+    def local_time(self, instant: datetime) -> datetime:
         return instant.astimezone(self.zone).replace(tzinfo=None, fold=0)
 
-    def first_showing(self, wall: datetime) -> datetime:
-        return wall.replace(tzinfo=self.zone).astimezone(UTC)
+    def first_showing(self, local_time: datetime) -> datetime:
+        return local_time.replace(tzinfo=self.zone).astimezone(UTC)
 
-    def is_shown(self, wall: datetime) -> bool:
-        return self.wall(self.first_showing(wall)) == wall
+    def is_shown(self, local_time: datetime) -> bool:
+        return self.local_time(self.first_showing(local_time)) == local_time
 
-    def after_gap(self, wall: datetime) -> datetime:
-        while not self.is_shown(wall):
-            wall = wall.replace(second=0, microsecond=0) + MINUTE
-        return wall
+    def after_gap(self, local_time: datetime) -> datetime:
+        while not self.is_shown(local_time):
+            local_time = local_time.replace(second=0, microsecond=0) + MINUTE
+        return local_time
 
-    def is_closed(self, wall: datetime) -> bool:
-        return why_closed(self.calendar, self.after_gap(wall)) is not None
+    def is_closed(self, local_time: datetime) -> bool:
+        return why_closed(self.calendar, self.after_gap(local_time)) is not None
 
-    def moved(self, wall: datetime) -> datetime | None:
-        if not self.is_closed(wall):
+    def moved(self, local_time: datetime) -> datetime | None:
+        if not self.is_closed(local_time):
             return None
         step = DAY if self.calendar.when_closed is WhenClosed.NEXT else -DAY
-        while self.is_closed(wall):
-            wall += step
-        is_hourly = self.walls is not None and self.walls.hours is None
-        if not self.is_shown(wall) and (is_hourly or self.timing.gap is DstGap.SKIP):
+        while self.is_closed(local_time):
+            local_time += step
+        is_hourly = self.local_times is not None and self.local_times.hours is None
+        if not self.is_shown(local_time) and (is_hourly or self.timing.gap is DstGap.SKIP):
             return None
-        return self.first_showing(self.after_gap(wall))
+        return self.first_showing(self.after_gap(local_time))
 
 
 def some(values: Sequence[int]) -> st.SearchStrategy[tuple[int, ...]]:
@@ -125,7 +125,7 @@ def some(values: Sequence[int]) -> st.SearchStrategy[tuple[int, ...]]:
     return chosen.map(lambda found: tuple(sorted(found)))
 
 
-walls = st.builds(
+local_times = st.builds(
     Walls, some(range(0, 60, 5)), st.none() | some(range(24)), st.none() | some(range(1, 8))
 )
 intervals = st.sampled_from([3600, 7 * 3600, 86_400, 90_000]) | st.integers(2000, 400_000)
@@ -133,7 +133,7 @@ intervals = st.sampled_from([3600, 7 * 3600, 86_400, 90_000]) | st.integers(2000
 
 @st.composite
 def calendars(draw: st.DrawFn, around: datetime) -> Calendar:
-    """Closed for two weeks at most, with blackouts that begin and end around a wall."""
+    """Closed for two weeks at most, with blackouts that begin and end around a local time."""
     days = st.integers(-10, 10)
     dates = st.frozensets(days.map(lambda number: around.date() + number * DAY), max_size=4)
     near = st.integers(-240, 240).map(lambda minutes: around + minutes * MINUTE)
@@ -153,7 +153,7 @@ def cases(draw: st.DrawFn) -> tuple[BruteForce, datetime]:
     """Anything that can be due, and an instant some days before a change of the clock."""
     name = draw(st.sampled_from(ZONES))
     change = draw(st.sampled_from(clocks.changes(name)))
-    named = draw(st.none() | walls)
+    named = draw(st.none() | local_times)
     calendar = draw(calendars(change.edges[0]))
     timing = Timing(
         cron=named.cron if named else None,

@@ -152,11 +152,11 @@ def test_a_start_inside_the_first_showing_sees_all_that_is_to_come():
 
 def test_the_showings_of_a_wall_are_told_apart_however_the_start_is_given():
     zone, expression = find_zone(NEW_YORK), parse("30 1 * * *")
-    wall = datetime(2026, 11, 1, 1, 20, tzinfo=zone)
+    local_time = datetime(2026, 11, 1, 1, 20, tzinfo=zone)
 
-    first = next_after(expression, zone, wall)
+    first = next_after(expression, zone, local_time)
     assert first == datetime(2026, 11, 1, 5, 30, tzinfo=UTC)
-    second = next_after(expression, zone, wall.replace(fold=1))
+    second = next_after(expression, zone, local_time.replace(fold=1))
     assert second == datetime(2026, 11, 2, 6, 30, tzinfo=UTC)
 
 

@@ -89,12 +89,14 @@ def test_fires_strictly_increase(rule, zone, after, gap, fold):
 
 def due_day(fire: datetime, zone: ZoneInfo, at: time) -> date:
     """The day whose fire this is; fails unless it is shown then, or was skipped just before."""
-    wall = fire.astimezone(zone).replace(tzinfo=None)
-    if wall.time() == at:
-        return wall.date()
+    local_time = fire.astimezone(zone).replace(tzinfo=None)
+    if local_time.time() == at:
+        return local_time.date()
     skipped = (fire - SECOND).astimezone(zone).replace(tzinfo=None, microsecond=0) + SECOND
     (day,) = (
-        day for day in {skipped.date(), wall.date()} if skipped <= datetime.combine(day, at) < wall
+        day
+        for day in {skipped.date(), local_time.date()}
+        if skipped <= datetime.combine(day, at) < local_time
     )
     return day
 
@@ -132,7 +134,7 @@ def times_at(change: Change) -> set[time]:
     """The last minute before the gap or the fold, its first, a middle, its last, and the next."""
     first, end = change.edges
     middle = first + (end - first) // 2
-    return {wall.time() for wall in (first - MINUTE, first, middle, end - MINUTE, end)}
+    return {local_time.time() for local_time in (first - MINUTE, first, middle, end - MINUTE, end)}
 
 
 def expected_around(change: Change, at: time) -> tuple[list[datetime], list[datetime]]:

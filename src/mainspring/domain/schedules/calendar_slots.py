@@ -11,8 +11,8 @@ every day since its own:
 So the times of day that can land on Monday become fewer with every day further back, and the
 search ends where none is left. `previous` is the same in the other direction.
 
-On a closed day only walls count (see `domain.zones`): 02:30 is moved to 02:30, whether or not
-the clock was changed on the day it comes from. A wall that the clock skips is as closed as the
+On a closed day only local times count (see `zones`): 02:30 is moved to 02:30, whether or not the
+clock was changed on the day it comes from. A local time that the clock skips is as closed as the
 end of the gap, which is when it would run.
 """
 
@@ -57,26 +57,26 @@ class _Search:
             slot = self.recurrence.next_after(after)
             if slot is None or slot >= before:
                 return None
-            wall = zones.wall_of(self.recurrence.zone, slot)
-            if calendars.why_closed(self.calendar, wall) is None:
+            local_time = zones.local_time_of(self.recurrence.zone, slot)
+            if calendars.why_closed(self.calendar, local_time) is None:
                 return slot
-            after = self._reopening(slot, wall) - _TICK
+            after = self._reopening(slot, local_time) - _TICK
         return None
 
-    def _reopening(self, slot: datetime, wall: datetime) -> datetime:
+    def _reopening(self, slot: datetime, local_time: datetime) -> datetime:
         """An instant up to which all is closed from this slot on."""
-        ends = (each.end for each in self.calendar.blackouts if each.start <= wall < each.end)
-        reopens = max(ends, default=_midnight(wall.date() + _DAY))
-        soon = self._instant(min(reopens, wall + _DAY))
+        ends = (each.end for each in self.calendar.blackouts if each.start <= local_time < each.end)
+        reopens = max(ends, default=_midnight(local_time.date() + _DAY))
+        soon = self._instant(min(reopens, local_time + _DAY))
         zone = self.recurrence.zone
         if soon.astimezone(zone).utcoffset() != slot.astimezone(zone).utcoffset():
-            # The clock may be put back to a wall that was open.
+            # The clock may be put back to a local time that was open.
             soon = zones.change_between(zone, slot.replace(microsecond=0), soon)
             return max(soon, slot + _TICK)
         return self._instant(reopens)
 
     def after(self, after: datetime) -> datetime | None:
-        day: date | None = zones.wall_of(self.recurrence.zone, after).date()
+        day: date | None = zones.local_time_of(self.recurrence.zone, after).date()
         for _ in range(_CLOSED_IN_A_ROW):
             if day is None:
                 break
@@ -94,10 +94,12 @@ class _Search:
         is_next = self.calendar.when_closed is WhenClosed.NEXT
         if self._closed(day if is_next else tomorrow):
             return tomorrow
-        wall = self.recurrence.first_wall(_midnight(tomorrow), _midnight(tomorrow) + _HORIZON)
-        if wall is None:
+        local_time = self.recurrence.first_local_time(
+            _midnight(tomorrow), _midnight(tomorrow) + _HORIZON
+        )
+        if local_time is None:
             return None
-        found = wall.date()
+        found = local_time.date()
         while not is_next and found > tomorrow and self._closed(found):
             found -= _DAY
         return found
@@ -106,7 +108,7 @@ class _Search:
         """The first slot later than `after` that is moved to this day."""
         target = source = _midnight(day)
         back = -_DAY if self.calendar.when_closed is WhenClosed.NEXT else _DAY
-        since = zones.wall_of(self.recurrence.zone, after) + _TICK - target
+        since = zones.local_time_of(self.recurrence.zone, after) + _TICK - target
         times = _common(self._open(day), [(since, _DAY)])
         landed = None
         for _ in range(FARTHEST.days):
@@ -114,34 +116,34 @@ class _Search:
             times = _common(times, self._closed(source.date()))
             if not times:
                 break
-            wall = self._first_moved(source, times, target=target, after=after)
-            if wall is not None:
-                landed = self._instant(target + (wall - source))
-                times = _common(times, [(timedelta(0), wall - source)])
+            local_time = self._first_moved(source, times, target=target, after=after)
+            if local_time is not None:
+                landed = self._instant(target + (local_time - source))
+                times = _common(times, [(timedelta(0), local_time - source)])
         return landed
 
     def _first_moved(
         self, source: datetime, times: Times, *, target: datetime, after: datetime
     ) -> datetime | None:
         for start, end in times:
-            wall = self.recurrence.first_wall(source + start, source + end)
-            while wall is not None:
-                if self._lands(target + (wall - source), after):
-                    return wall
-                wall = self.recurrence.first_wall(wall + _TICK, source + end)
+            local_time = self.recurrence.first_local_time(source + start, source + end)
+            while local_time is not None:
+                if self._lands(target + (local_time - source), after):
+                    return local_time
+                local_time = self.recurrence.first_local_time(local_time + _TICK, source + end)
         return None
 
-    def _lands(self, wall: datetime, after: datetime) -> bool:
-        earlier, later = zones.offsets(self.recurrence.zone, wall)
+    def _lands(self, local_time: datetime, after: datetime) -> bool:
+        earlier, later = zones.offsets(self.recurrence.zone, local_time)
         is_shown = earlier >= later or self.recurrence.runs_after_gaps
-        return is_shown and self._instant(wall) > after
+        return is_shown and self._instant(local_time) > after
 
-    def _instant(self, wall: datetime) -> datetime:
-        """The first instant at which the clock shows this wall, or has skipped it."""
-        earlier, later = zones.offsets(self.recurrence.zone, wall)
+    def _instant(self, local_time: datetime) -> datetime:
+        """The first instant at which the clock shows this local time, or has skipped it."""
+        earlier, later = zones.offsets(self.recurrence.zone, local_time)
         if earlier >= later:
-            return zones.to_utc(wall, earlier)
-        whole = wall.replace(microsecond=0)
+            return zones.to_utc(local_time, earlier)
+        whole = local_time.replace(microsecond=0)
         ends = zones.to_utc(whole, later), zones.to_utc(whole, earlier)
         return zones.change_between(self.recurrence.zone, *ends)
 
@@ -176,8 +178,8 @@ class _Search:
         # The evening may be in the gap itself.
         start, end = zones.to_utc(evening, max(offsets)), zones.to_utc(next_midnight, offsets[0])
         change = zones.change_between(zone, start, end)
-        skipped = zones.wall_of(zone, change - _TICK) + _TICK - midnight
-        until = zones.wall_of(zone, change) - midnight
+        skipped = zones.local_time_of(zone, change - _TICK) + _TICK - midnight
+        until = zones.local_time_of(zone, change) - midnight
         return (skipped, until) if skipped < until else None
 
 

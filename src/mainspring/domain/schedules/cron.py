@@ -1,13 +1,13 @@
 """When a cron expression fires, in any time zone, through every change of its clock.
 
-The library `cronsim` says which walls (see `domain.zones`) an expression matches; it is
-given walls only, because it errs around changes of the clock when it is given a zone. Here a
-wall becomes an instant in UTC:
+The library `cronsim` says which local times (see `domain.zones`) an expression matches; it is
+given local times only, because it errs around changes of the clock when it is given a zone. Here a
+local time becomes an instant in UTC:
 
-    an ordinary wall      the instant it is shown
-    a wall in the gap     a fixed time: the instant after the gap, or nothing (DstGap)
+    an ordinary local time      the instant it is shown
+    a local time in the gap     a fixed time: the instant after the gap, or nothing (DstGap)
                           otherwise:    nothing, since no clock ever shows it
-    a wall in the fold    a fixed time: the first instant it is shown, or both (DstFold)
+    a local time in the fold    a fixed time: the first instant it is shown, or both (DstFold)
                           otherwise:    both, so the recurrence goes on in real time
 
 As in Debian's cron, a time is fixed when neither the minute nor the hour starts with `*`.
@@ -78,44 +78,44 @@ class _Search:
     fold: DstFold
 
     def after(self, instant: datetime) -> datetime | None:
-        wall = zones.wall_of(self.zone, instant)
-        found = self._from(wall, instant)
-        again = self._second_showing(wall, instant)
+        local_time = zones.local_time_of(self.zone, instant)
+        found = self._from(local_time, instant)
+        again = self._second_showing(local_time, instant)
         if again is None:
             return found
         other = self._from(again - _SECOND, instant)
         return min((each for each in (found, other) if each), default=None)
 
     def _from(self, start: datetime, after: datetime) -> datetime | None:
-        """The first fire later than `after` among the walls later than `start`."""
-        for wall in CronSim(self.fields, start):
-            if wall.year > start.year + _HORIZON_YEARS:
+        """The first fire later than `after` among the local times later than `start`."""
+        for local_time in CronSim(self.fields, start):
+            if local_time.year > start.year + _HORIZON_YEARS:
                 return None
-            for instant in self._instants(wall):
+            for instant in self._instants(local_time):
                 if instant > after:
                     return instant
         return None
 
-    def _instants(self, wall: datetime) -> Iterator[datetime]:
-        before, after = zones.offsets(self.zone, wall)
+    def _instants(self, local_time: datetime) -> Iterator[datetime]:
+        before, after = zones.offsets(self.zone, local_time)
         if before < after:
             if self.gap is DstGap.RUN_AFTER:
-                ends = zones.to_utc(wall, after), zones.to_utc(wall, before)
+                ends = zones.to_utc(local_time, after), zones.to_utc(local_time, before)
                 yield zones.change_between(self.zone, *ends)
             return
-        yield zones.to_utc(wall, before)
+        yield zones.to_utc(local_time, before)
         if before > after and self.fold is DstFold.BOTH:
-            yield zones.to_utc(wall, after)
+            yield zones.to_utc(local_time, after)
 
-    def _second_showing(self, wall: datetime, instant: datetime) -> datetime | None:
-        """Where the clock is put back to, if that is to come and its walls fire again."""
+    def _second_showing(self, local_time: datetime, instant: datetime) -> datetime | None:
+        """Where the clock is put back to, if that is to come and its local times fire again."""
         if self.fold is DstFold.ONCE:
             return None
-        before, after = zones.offsets(self.zone, wall)
-        if before <= after or zones.to_utc(wall, before) != instant:
+        before, after = zones.offsets(self.zone, local_time)
+        if before <= after or zones.to_utc(local_time, before) != instant:
             return None
-        change = zones.change_between(self.zone, instant, zones.to_utc(wall, after))
-        return zones.wall_of(self.zone, change)
+        change = zones.change_between(self.zone, instant, zones.to_utc(local_time, after))
+        return zones.local_time_of(self.zone, change)
 
 
 def parse(text: str, *, spread_key: str = "") -> Cron:
@@ -162,7 +162,7 @@ def next_after(
     if after.tzinfo is None:
         raise ValueError("after must have a time zone")
     # In UTC before anything compares or caches it: within a zone, Python takes the two
-    # showings of a wall in the fold for equal.
+    # showings of a local time in the fold for equal.
     after = after.astimezone(UTC)
     if cron.every is not None:
         return _next_every(cron.every, after, after if anchor is None else anchor.astimezone(UTC))
@@ -197,27 +197,27 @@ def dst_note(cron: Cron, zone: ZoneInfo, at: datetime) -> str | None:
     if cron.fields is None:
         return None
     at = at.astimezone(UTC)
-    wall = zones.wall_of(zone, at)
-    before, after = zones.offsets(zone, wall)
+    local_time = zones.local_time_of(zone, at)
+    before, after = zones.offsets(zone, local_time)
     if before > after:
-        showing = "first" if zones.to_utc(wall, before) == at else "second"
-        return f"{wall:%H:%M} comes twice on this day; this is the {showing}"
+        showing = "first" if zones.to_utc(local_time, before) == at else "second"
+        return f"{local_time:%H:%M} comes twice on this day; this is the {showing}"
     missed = _skipped_match(cron.fields, zone, at) if cron.is_fixed_time else None
     if missed is None:
         return None
-    if missed.date() != wall.date():
+    if missed.date() != local_time.date():
         return f"{missed:%Y-%m-%d %H:%M} does not exist; runs right after the gap"
     return f"{missed:%H:%M} does not exist on this day; runs right after the gap"
 
 
 def _skipped_match(fields: str, zone: ZoneInfo, at: datetime) -> datetime | None:
     """The first match in the gap that ends at `at`, unless that instant is a match itself."""
-    wall = zones.wall_of(zone, at)
-    if next(CronSim(fields, wall - _SECOND), None) == wall:
+    local_time = zones.local_time_of(zone, at)
+    if next(CronSim(fields, local_time - _SECOND), None) == local_time:
         return None
-    gap_start = zones.wall_of(zone, at - _SECOND) + _SECOND
+    gap_start = zones.local_time_of(zone, at - _SECOND) + _SECOND
     found = next(CronSim(fields, gap_start - _SECOND), None)
-    return found if found is not None and found < wall else None
+    return found if found is not None and found < local_time else None
 
 
 def explain(text: str) -> str:

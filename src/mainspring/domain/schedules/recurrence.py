@@ -1,8 +1,8 @@
 """The slots of a cron expression, an interval or a date, before any calendar.
 
-They are known in two ways: as instants, and as walls (see `domain.zones`). An interval and a
-date are instants first, and their walls are what the clock shows then. A cron expression names
-walls first, also some that the clock skips, and the clock makes instants of them.
+They are known in two ways: as instants, and as local times (see `zones`). An interval and a date
+are instants first, and their local times are what the clock shows then. A cron expression names
+local times first, also some that the clock skips, and the clock makes instants of them.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mainspring.domain.schedules import cron, zones
 from mainspring.domain.schedules.cron import Cron, DstFold, DstGap
 
 _TICK = timedelta(microseconds=1)
-_WALLS = ZoneInfo("UTC")
+_LOCAL_TIMES = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Recurrence:
 
     @property
     def runs_after_gaps(self) -> bool:
-        """Whether a wall that the clock skips still counts, right after the gap."""
-        names_walls = self.expression is not None and self.expression.fields is not None
+        """Whether a local time that the clock skips still counts, right after the gap."""
+        names_local_times = self.expression is not None and self.expression.fields is not None
         is_fixed = self.expression is not None and self.expression.is_fixed_time
-        return self.gap is DstGap.RUN_AFTER and (is_fixed or not names_walls)
+        return self.gap is DstGap.RUN_AFTER and (is_fixed or not names_local_times)
 
     def next_after(self, after: datetime) -> datetime | None:
         if self.expression is None:
@@ -46,22 +46,24 @@ class Recurrence:
             anchor=self.anchor_at,
         )
 
-    def first_wall(self, start: datetime, end: datetime) -> datetime | None:
-        """The earliest wall from `start` up to, without, `end`."""
+    def first_local_time(self, start: datetime, end: datetime) -> datetime | None:
+        """The earliest local time from `start` up to, without, `end`."""
         if self.expression is not None and self.expression.fields is not None:
-            named = cron.next_after(self.expression, _WALLS, start.replace(tzinfo=UTC) - _TICK)
-            wall = named and named.replace(tzinfo=None)
-            return wall if wall is not None and wall < end else None
-        # Around a change of the clock these walls are shown under either offset.
+            named = cron.next_after(
+                self.expression, _LOCAL_TIMES, start.replace(tzinfo=UTC) - _TICK
+            )
+            local_time = named and named.replace(tzinfo=None)
+            return local_time if local_time is not None and local_time < end else None
+        # Around a change of the clock these local times are shown under either offset.
         offsets = {*zones.offsets(self.zone, start), *zones.offsets(self.zone, end)}
         shown = (self._first_shown(start, end, offset) for offset in offsets)
-        return min((wall for wall in shown if wall is not None), default=None)
+        return min((local_time for local_time in shown if local_time is not None), default=None)
 
     def _first_shown(self, start: datetime, end: datetime, offset: timedelta) -> datetime | None:
         slot = self.next_after(zones.to_utc(start, offset) - _TICK)
         while slot is not None and slot < zones.to_utc(end, offset):
-            wall = zones.wall_of(self.zone, slot)
-            if start <= wall < end:
-                return wall
+            local_time = zones.local_time_of(self.zone, slot)
+            if start <= local_time < end:
+                return local_time
             slot = self.next_after(slot)
         return None

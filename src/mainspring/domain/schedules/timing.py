@@ -42,7 +42,7 @@ class Timing:
         for name in _INSTANTS:
             instant = getattr(self, name)
             if instant is not None and instant.tzinfo is not None:
-                # Within a zone, Python takes the two showings of a wall in the fold for equal.
+                # Within a zone, Python takes both showings of a local time in the fold for equal.
                 object.__setattr__(self, name, instant.astimezone(UTC))
 
 

@@ -1,10 +1,10 @@
 """Time zones: found by name, and what their clocks show around a change.
 
-A *wall* is what a clock in the zone shows: a date and time without an offset. Over a year a
-zone's clock may skip walls (the gap, when it is put forward) and show some twice (the fold,
+A *local time* is what a clock in the zone shows: a date and time without an offset. Over a year a
+zone's clock may skip local times (the gap, when it is put forward) and show some twice (the fold,
 when it is put back):
 
-    wall    01:30    02:30    03:30         wall    01:30    01:30    02:30
+    local   01:30    02:30    03:30         local   01:30    01:30    02:30
             ─────┬╌╌╌gap╌╌╌┬─────                   ─────┬──fold──┬─────
     UTC     06:30│         │07:30           UTC     05:30│  06:30 │07:30
 """
@@ -54,18 +54,18 @@ def _hint(name: str) -> str:
     return f"did you mean {spellings[close[0]]!r}?"
 
 
-def wall_of(zone: ZoneInfo, instant: datetime) -> datetime:
+def local_time_of(zone: ZoneInfo, instant: datetime) -> datetime:
     return instant.astimezone(zone).replace(tzinfo=None, fold=0)
 
 
-def offsets(zone: ZoneInfo, wall: datetime) -> tuple[timedelta, timedelta]:
+def offsets(zone: ZoneInfo, local_time: datetime) -> tuple[timedelta, timedelta]:
     """UTC offsets before and after a change: the second is larger in a gap, smaller in a fold."""
-    before, after = (wall.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
+    before, after = (local_time.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
     return before or timedelta(0), after or timedelta(0)
 
 
-def to_utc(wall: datetime, offset: timedelta) -> datetime:
-    return (wall - offset).replace(tzinfo=UTC)
+def to_utc(local_time: datetime, offset: timedelta) -> datetime:
+    return (local_time - offset).replace(tzinfo=UTC)
 
 
 def change_between(zone: ZoneInfo, before: datetime, after: datetime) -> datetime:
