@@ -65,6 +65,13 @@ ifneq ($(shell test -x $(PY) && cat $(INSTALLED) 2>/dev/null),$(CURDIR))
 .PHONY: $(INSTALLED)
 endif
 
+# Two makes at once, such as `make up` beside `make test`, must not install into one environment:
+# the second waits, and then finds it complete. Where there is no flock (macOS), nobody waits.
+FLOCK := $(if $(shell command -v flock),flock Makefile)
+ifndef INSTALL_LOCKED
+$(INSTALLED): pyproject.toml
+	@$(FLOCK) $(MAKE) --no-print-directory INSTALL_LOCKED=1 $@
+else
 # An interrupted pip can leave half a package that it later takes for a whole one, so what was
 # interrupted starts over. A pip that fails by itself has put everything back.
 $(INSTALLED): pyproject.toml
@@ -79,6 +86,7 @@ $(INSTALLED): pyproject.toml
 		|| { status=$$?; [ $$status -gt 128 ] || rm -f $(INSTALLING); exit $$status; }
 	@rm -f $(INSTALLING)
 	@echo "$(CURDIR)" > $@
+endif
 
 define create_environment
 for python in $(CANDIDATES); do \

@@ -28,6 +28,8 @@ _LEVELS: dict[str, int] = {
     "check_failed": logging.ERROR,
     "claim_failed": logging.WARNING,
     "database_lost": logging.WARNING,
+    "embedded_server_failed": logging.ERROR,
+    "embedded_server_lost": logging.WARNING,
     "handler_abandoned": logging.WARNING,
     "handler_unknown": logging.WARNING,
     "job_dead": logging.ERROR,

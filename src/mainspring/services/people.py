@@ -80,7 +80,10 @@ async def ensure_operator(database: Database, name: str = "operator") -> Person 
     ((is_inhabited,),) = await database.arun(store.has_any())
     if is_inhabited:
         return None
-    return await create(database, name, Role.OPERATOR)
+    try:
+        return await create(database, name, Role.OPERATOR)
+    except DuplicatePerson:
+        return None  # Of servers that start together, another was first.
 
 
 def _role_of_person(role: str) -> Role:

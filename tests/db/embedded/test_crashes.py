@@ -83,7 +83,7 @@ def test_stopping_does_not_signal_a_program_that_got_the_pid(data_dir, stranger)
     embedded.release(server)
 
     assert stranger.poll() is None
-    (data_dir / "postgres" / "postmaster.pid").unlink()
+    (data_dir / "postgres" / "postmaster.pid").unlink(missing_ok=True)
 
 
 def test_the_server_outlives_an_interrupt_typed_at_the_process_that_started_it(data_dir, hold):

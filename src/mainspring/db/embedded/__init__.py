@@ -10,9 +10,11 @@ to the kernel alone, as file locks, so a killed process leaves nothing behind to
     data_dir/server.log
 
     acquire: lock ─▶ share users ─▶ join the server that answers, or start one ─▶ unlock
+    watch:   the server is gone? lock ─▶ join the server that answers, or start one ─▶ unlock
     release: lock ─▶ users exclusively? yes: we were the last, stop the server ─▶ unlock
 
-PostgreSQL refuses to run as root. Root runs it as the system user `mainspring`.
+PostgreSQL refuses to run as root. Root runs it as the owner of the database or of the data
+directory, and a new one as the system user `mainspring`.
 """
 
 from mainspring.db.embedded.accounts import SYSTEM_USER

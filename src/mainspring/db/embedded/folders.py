@@ -11,15 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mainspring.db.embedded.accounts import (
-    SYSTEM_USER,
     Account,
     barrier,
+    is_known,
     is_passable,
-    server_account,
+    own_account,
+    owner_of,
+    system_account,
 )
 from mainspring.domain.errors.database import EmbeddedServerError
 
 ADVICE = "choose another --data-dir or give a database URL"
+_CLUSTER = "postgres"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Home:
 
     @property
     def cluster(self) -> Path:
-        return self.folder / "postgres"
+        return self.folder / _CLUSTER
 
     @property
     def log(self) -> Path:
@@ -50,11 +53,23 @@ def default_data_dir() -> Path:
 
 
 def open_home(folder: Path) -> Home:
-    home = Home(folder, server_account())
+    home = Home(folder, _server_account(folder))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.geteuid() == 0:
         _admit(home)
     return home
+
+
+def _server_account(folder: Path) -> Account:
+    """Ourselves; for root the owner of the database, or of its folder, or the system user."""
+    if os.geteuid() != 0:
+        return own_account()
+    cluster = folder / _CLUSTER
+    if (cluster / "PG_VERSION").exists() and (owner := owner_of(cluster)) is not None:
+        return owner
+    if (owner := owner_of(folder)) is not None and is_known(owner):
+        return owner
+    return system_account()
 
 
 def _admit(home: Home) -> None:
@@ -65,7 +80,7 @@ def _admit(home: Home) -> None:
     closed = barrier(home.folder, home.account)
     if closed is not None:
         raise EmbeddedServerError(
-            f"{closed} is closed to the user {SYSTEM_USER}, which runs PostgreSQL for root; "
+            f"{closed} is closed to the user {home.account.name}, which runs PostgreSQL for root; "
             f"choose another --data-dir such as /var/lib/mainspring"
         )
 
@@ -75,8 +90,16 @@ def _is_new(folder: Path) -> bool:
 
 
 def open_private(path: Path) -> int:
-    """A descriptor, for the caller to close."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    """A descriptor, for the caller to close; a new file belongs to the owner of its folder."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    with suppress(FileExistsError):
+        descriptor = os.open(path, flags | os.O_EXCL, 0o600)
+        if os.geteuid() == 0:
+            # So that the owner can use the data directory after root did.
+            owner = path.parent.stat()
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        return descriptor
+    return os.open(path, flags, 0o600)
 
 
 def make_private(folder: Path, account: Account) -> None:

@@ -1,8 +1,10 @@
 """The server's process: recorded in its pid file, and believed only if it is really ours."""
 
 import os
+import signal
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -67,12 +69,32 @@ def recorded(home: Home) -> Postmaster | None:
         return None
 
 
+def end_survivors(home: Home) -> None:
+    """Make the processes of a killed server leave; one that computes would not notice for long."""
+    for process in Path("/proc").glob("[0-9]*"):
+        # Of another user, or gone by now.
+        with suppress(OSError):
+            if _is_survivor(home, process):
+                os.kill(int(process.name), signal.SIGQUIT)
+
+
+def _is_survivor(home: Home, process: Path) -> bool:
+    is_ours = (process / "cwd").readlink() == home.cluster
+    is_postgres = (process / "exe").readlink().name.startswith("postgres")
+    # A postmaster names the cluster in its command line, and its children do not.
+    return is_ours and is_postgres and os.fsencode(home.cluster) not in _command(process)
+
+
 def _command_line(pid: int) -> bytes:
     """Empty for a process that is gone, a zombie included."""
     if not Path("/proc/self/cmdline").exists():
         listing = ("/bin/ps", "-ww", "-o", "command=", "-p", str(pid))
         return subprocess.run(listing, check=False, capture_output=True).stdout
+    return _command(Path(f"/proc/{pid}"))
+
+
+def _command(process: Path) -> bytes:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return (process / "cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return b""

@@ -32,9 +32,15 @@ _LONGEST_SOCKET_PATH = 103  # macOS; Linux allows 107
 
 
 def serve(home: Home) -> Postmaster:
-    """The server that answers, started if need be, with our database in it."""
+    """The server that answers, created and started if need be, with our database in it."""
     _ensure_cluster(home)
-    postmaster = postmasters.answering(home) or _start(home)
+    return resume(home)
+
+
+def resume(home: Home, socket_dir: Path | None = None) -> Postmaster:
+    """The same for a cluster that exists; who uses its server knows it by the folder given."""
+    _ensure_usable(home)
+    postmaster = postmasters.answering(home) or _start(home, socket_dir)
     _ensure_database(postmaster)
     return postmaster
 
@@ -51,9 +57,7 @@ def stop(home: Home) -> None:
 
 def _ensure_cluster(home: Home) -> None:
     remove_all(home.folder, "*.new-*")
-    if home.cluster.exists():
-        _ensure_usable(home)
-    else:
+    if not home.cluster.exists():
         _create_cluster(home)
 
 
@@ -89,9 +93,11 @@ def _create_cluster(home: Home) -> None:
         )
 
 
-def _start(home: Home) -> Postmaster:
+def _start(home: Home, known_socket_dir: Path | None) -> Postmaster:
     crashed = home.pid_file.exists()
-    socket_dir = _ensure_socket_dir(home)
+    if crashed:
+        postmasters.end_survivors(home)
+    socket_dir = _ensure_socket_dir(home, known_socket_dir)
     _clear_stale(home, socket_dir)
     deadline = time.monotonic() + _CRASH_PATIENCE_SECONDS
     failure = _launch(home, socket_dir)
@@ -143,12 +149,23 @@ def _server_options(home: Home, socket_dir: Path) -> str:
     return shlex.join(["-D", str(home.cluster), *arguments])
 
 
-def _ensure_socket_dir(home: Home) -> Path:
-    folder = home.folder / "socket"
-    if not _can_hold_a_socket(folder):
-        folder = _short_folder(home)
+def _ensure_socket_dir(home: Home, known: Path | None) -> Path:
+    """Where a killed server had it, since its users look for the next one there."""
+    folder = known or _recorded_socket_dir(home)
+    if folder is None or not folder.parent.is_dir():
+        folder = home.folder / "socket"
+        if not _can_hold_a_socket(folder):
+            folder = _short_folder(home)
     make_private(folder, home.account)
     return folder
+
+
+def _recorded_socket_dir(home: Home) -> Path | None:
+    recorded = postmasters.recorded(home)
+    folder = Path(recorded.socket_dir) if recorded else None
+    # The server's account can write the pid file, and root would give it any folder named there.
+    is_ours = folder is not None and folder.name == _short_name(home)
+    return folder if is_ours else None
 
 
 def _can_hold_a_socket(folder: Path) -> bool:
@@ -162,7 +179,11 @@ def _short_folder(home: Home) -> Path:
     base = Path(configured or tempfile.gettempdir())
     if not base.is_dir() or barrier(base, home.account) is not None:
         base = Path("/tmp")  # noqa: S108 - the folder in it is private and its owner is checked
-    return base / f"mainspring-{hashlib.sha256(os.fsencode(home.folder)).hexdigest()[:16]}"
+    return base / _short_name(home)
+
+
+def _short_name(home: Home) -> str:
+    return f"mainspring-{hashlib.sha256(os.fsencode(home.folder)).hexdigest()[:16]}"
 
 
 def _ensure_database(postmaster: Postmaster) -> None:

@@ -7,13 +7,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import psycopg
 
 from mainspring.db.embedded.folders import ADVICE, Home, default_data_dir, open_home, open_private
+from mainspring.db.embedded.postmasters import Postmaster
 from mainspring.db.embedded.programs import installation
-from mainspring.db.embedded.servers import DATABASE, serve, stop
+from mainspring.db.embedded.servers import DATABASE, resume, serve, stop
+from mainspring.db.embedded.watchers import Watcher
 from mainspring.domain.errors.database import EmbeddedServerError
 
 if sys.platform != "win32":
@@ -36,6 +39,7 @@ class _Hold:
     home: Home
     users: int
     servers: set[EmbeddedServer] = field(default_factory=set)
+    watcher: Watcher | None = None
 
 
 _holds: dict[Path, _Hold] = {}
@@ -66,9 +70,14 @@ def release(server: EmbeddedServer) -> None:
         if hold is None or server not in hold.servers:
             return
         hold.servers.remove(server)
-        if not hold.servers:
-            with _failures_explained(server.data_dir), _locked(hold.home):
-                _leave(hold)
+        if hold.servers:
+            return
+        if hold.watcher is not None:
+            hold.watcher.stop()
+        with _failures_explained(server.data_dir):
+            _leave_locked(hold)
+    if hold.watcher is not None:
+        hold.watcher.join()
 
 
 @contextmanager
@@ -90,25 +99,69 @@ def _join(home: Home) -> EmbeddedServer:
         raise
     server = EmbeddedServer(home.folder, postmaster.url(DATABASE), postmaster.pid)
     hold.servers.add(server)
+    if hold.watcher is None:
+        revive = partial(_revive, hold, Path(postmaster.socket_dir))
+        hold.watcher = Watcher(home, postmaster, revive)
     return server
 
 
+def _revive(hold: _Hold, socket_dir: Path) -> Postmaster | None:
+    """The server, started again if no other process did; None once we have left."""
+    home = hold.home
+    with _guard, _failures_explained(home.folder):
+        if _holds.get(home.folder) is not hold:
+            return None
+        if not home.cluster.exists():
+            raise EmbeddedServerError(
+                f"{home.cluster} was removed while its server was in use; put it back, or stop "
+                "every process that uses it and start again with an empty database"
+            )
+        with _locked(home):
+            _share_anew(hold)
+            return resume(home, socket_dir)
+
+
+def _share_anew(hold: _Hold) -> None:
+    """A data directory that was put back has another file to be counted by."""
+    before = hold.users
+    hold.users = _share(hold.home)
+    os.close(before)
+
+
 def _enter(home: Home) -> _Hold:
-    hold = _Hold(home, users=open_private(home.folder / "users"))
-    fcntl.flock(hold.users, fcntl.LOCK_SH)
+    hold = _Hold(home, users=_share(home))
     _holds[home.folder] = hold
     return hold
 
 
+def _share(home: Home) -> int:
+    descriptor = open_private(home.folder / "users")
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def _leave_locked(hold: _Hold) -> None:
+    if hold.home.folder.exists():
+        with _locked(hold.home):
+            _leave(hold)
+    else:
+        # PostgreSQL ends by itself when its files are gone.
+        _give_up(hold)
+
+
 def _leave(hold: _Hold) -> None:
-    del _holds[hold.home.folder]
     try:
         fcntl.flock(hold.users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         stop(hold.home)
     except BlockingIOError:
         return
     finally:
-        os.close(hold.users)
+        _give_up(hold)
+
+
+def _give_up(hold: _Hold) -> None:
+    del _holds[hold.home.folder]
+    os.close(hold.users)
 
 
 def _release_all() -> None:
