@@ -7,6 +7,11 @@ INSTALLING := .venv/.installing
 # Tests wait for processes and the database more than they compute: one more than two cores.
 TEST_PROCESSES ?= 3
 
+SPREAD := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+# What `make test-matrix` tests (MAJORS="15 18"; none named is all), and with which tests.
+MAJORS ?=
+TESTS ?= tests
+
 CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
 SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 
@@ -18,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help up test check fix bench bench-quick soak client schema clean
+.PHONY: help up test coverage test-matrix check fix bench bench-quick soak client schema clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -26,8 +31,17 @@ help: ## List the targets.
 up: $(INSTALLED) ## Start Mainspring with its own PostgreSQL and the hello example.
 	@.venv/bin/mainspring up --app examples.hello:app
 
-test: check ## Run the checks, then every test but the soak tests.
-	@$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+# Absolute, since the tests start programs in many folders.
+test coverage: export COVERAGE_FILE := $(CURDIR)/build/coverage/data
+test: check ## Run the checks, then every test but the soak tests; print coverage.
+	@$(measured_tests)
+
+coverage: export COVER_PROGRAMS := yes
+coverage: $(INSTALLED) ## Run the tests and measure the programs they start as well; slower.
+	@$(measured_tests)
+
+test-matrix: $(INSTALLED) ## Run the tests against PostgreSQL 15 to 18; MAJORS="15 18" for some.
+	@$(PY) tools/test_matrix.py --majors "$(MAJORS)" $(SPREAD) $(TESTS)
 
 check: $(INSTALLED) ## Lint, check formatting, layers and types.
 	@.venv/bin/ruff check
@@ -87,6 +101,12 @@ $(INSTALLED): pyproject.toml
 	@rm -f $(INSTALLING)
 	@echo "$(CURDIR)" > $@
 endif
+
+define measured_tests
+$(PY) -m coverage erase; \
+$(PY) -m coverage run -m pytest $(SPREAD); status=$$?; \
+$(PY) tools/coverage_table.py && exit $$status
+endef
 
 define create_environment
 for python in $(CANDIDATES); do \

@@ -289,6 +289,12 @@ async def test_many_tasks_enqueue_at_once(greet, connection):
     assert len(payloads(connection)) == 50
 
 
+async def test_many_tasks_that_are_the_first_share_one_pool(app):
+    pools = await asyncio.gather(*(app.database.async_pool() for _ in range(50)))
+
+    assert set(pools) == {await app.database.async_pool()}
+
+
 def test_one_app_serves_one_event_loop_after_another(greet, connection):
     for name in ("Ada", "Bob"):
         asyncio.run(greet.aenqueue(name))

@@ -185,7 +185,8 @@ async def test_what_a_person_stopped_stays_stopped(database_url, app):
 
 
 async def test_a_schedule_that_a_person_made_first_is_theirs(database_url, app):
-    await declared(database_url).async_definitions()
+    async with declared(database_url) as program:
+        await program.async_definitions()
     await app.schedules.acreate("tidy", "tidy", every=MINUTE)
 
     assert await synced(declared(database_url)) == {"kept": 1}

@@ -112,7 +112,8 @@ def test_every_noun_can_be_made_read_changed_and_removed(client: Client):
     assert "/login?code=" in client.people.open_login("eve").url
     client.people.delete("eve")
     token = client.tokens.create("ci", "operator")
-    assert Client(client.url, token.token).me().actor == "ci"
+    with Client(client.url, token.token) as other:
+        assert other.me().actor == "ci"
     assert client.tokens.revoke("ci").state == "revoked"
     assert client.me().role == "operator"
     assert client.workers() == []

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOMAIN = ROOT / "src" / "mainspring" / "domain"
+PACKAGE = ROOT / "src" / "mainspring"
+DOMAIN = PACKAGE / "domain"
 LINT = "import importlinter.cli as c; raise SystemExit(c.lint_imports(no_cache=True, no_logo=True))"
 
 
@@ -28,6 +30,17 @@ def exceptions(config: dict[str, Any]) -> Iterator[str]:
         for option in contract:
             if option == "allow_indirect_imports" or "ignore" in option:
                 yield f"{contract['name']}: {option}"
+
+
+def drawn_layers(page: str) -> list[set[str]]:
+    """The lines of the figure, from the top; what stands beside a layer's name is prose."""
+    figure = page.partition("```\ncli ")[2].partition("```")[0]
+    return [set(re.split(r"\s{2,}", line)[0].split(" | ")) for line in f"cli {figure}".splitlines()]
+
+
+def enforced_layers(config: dict[str, Any]) -> list[set[str]]:
+    layers = next(each["layers"] for each in config["contracts"] if each["type"] == "layers")
+    return [set(layer.replace("mainspring.", "").split(" | ")) for layer in layers]
 
 
 def imported_modules(source: str) -> Iterator[str]:
@@ -68,6 +81,15 @@ def test_every_import_respects_the_layers():
 
 def test_the_layers_have_no_exceptions():
     assert list(exceptions(linter_config())) == []
+
+
+def test_the_figure_in_contributing_shows_every_package_in_its_layer():
+    drawn = drawn_layers((ROOT / "CONTRIBUTING.md").read_text())
+    names = set().union(*drawn)
+    enforced = [layer & names for layer in enforced_layers(linter_config())]
+
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} <= names
+    assert drawn == [layer for layer in enforced if layer]
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,9 @@ class Database:
             self._forget_closed_loops()
             if self._url is None:
                 await asyncio.to_thread(self._find_url)
-            use_pooler = self.settings.use_pooler
-            self._async[loop] = AsyncPool(self._lending_url(), size=_SIZE, use_pooler=use_pooler)
+            pool = AsyncPool(self._lending_url(), size=_SIZE, use_pooler=self.settings.use_pooler)
+            # Another task may have been first meanwhile, and its connections are in use.
+            self._async.setdefault(loop, pool)
         return self._async[loop]
 
     def close(self) -> None:

@@ -28,6 +28,13 @@ gaps = st.sampled_from(DstGap)
 folds = st.sampled_from(DstFold)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _every_change() -> None:
+    """Read before anything is drawn: Hypothesis counts it as a slow draw on a busy machine."""
+    for name in ZONES:
+        clocks.changes(name)
+
+
 @st.composite
 def changes(draw: st.DrawFn) -> Change:
     name = draw(st.sampled_from(ZONES).filter(clocks.changes))
