@@ -37,7 +37,10 @@ def test_migrate_builds_the_schema_once_and_check_tells_whether_it_must(empty_ur
 def test_a_schema_newer_than_the_program_is_refused_by_everyone(empty_url):
     assert mainspring("migrate", MAINSPRING_DATABASE_URL=empty_url).returncode == 0
     with psycopg.connect(empty_url) as connection:
-        connection.execute("insert into mainspring.migrations values (9999, 'later', '')")
+        connection.execute(
+            "insert into mainspring.migrations (number, name, checksum, works_with)"
+            " values (9999, 'later', '', 9999)"
+        )
 
     commands = [["migrate"], ["migrate", "--check"], ["worker", "--app", "examples.hello:app"]]
     for done in mainspring_each(commands, MAINSPRING_DATABASE_URL=empty_url):
