@@ -38,8 +38,7 @@ def test_the_statements_of_our_functions_are_all_of_their_text():
     [
         ("-- Why.\ncreate or replace view mainspring.seen as select 1;", "view mainspring.seen"),
         (
-            "create or replace trigger noted after insert or update of a, b\n"
-            "    on mainspring.jobs execute function mainspring.note();",
+            "create or replace trigger noted after update of a\n on mainspring.jobs execute x();",
             "trigger noted on mainspring.jobs",
         ),
         (FUNCTION, None),

@@ -104,9 +104,10 @@ class SchemaLocked(DatabaseError):
     code = "schema_locked"
 
     def __init__(self, what: str, tries: int, blockers: Sequence[str]) -> None:
+        times = f"{tries} tries" if tries > 1 else "1 try"
         holders = f": held by {', '.join(blockers)}" if blockers else ""
         super().__init__(
-            f"{what} could not get its locks in {tries} tries of 2 s{holders}; wait for them to "
+            f"{what} could not get its locks in {times} of 2 s{holders}; wait for them to "
             "finish or end them, then run `mainspring migrate` again"
         )
         self.what, self.tries, self.blockers = what, tries, tuple(blockers)
