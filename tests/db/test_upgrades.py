@@ -48,15 +48,14 @@ def installed(url: str) -> tuple[object, ...]:
 
 def locked_objects(url: str) -> dict[object, object]:
     """Views and triggers, each with the transaction that last replaced it."""
-    return dict(
-        execute(
-            url,
-            "select 'view ' || relname, (select max(r.xmin::text) from pg_rewrite as r"
-            " where ev_class = c.oid) from pg_class as c"
-            " where relnamespace = 'mainspring'::regnamespace and relkind = 'v' union all "
-            "select 'trigger ' || tgname || tgrelid, t.xmin::text from pg_trigger as t",
-        )
+    rows = execute(
+        url,
+        "select 'view ' || relname, (select max(r.xmin::text) from pg_rewrite as r"
+        " where ev_class = c.oid) from pg_class as c"
+        " where relnamespace = 'mainspring'::regnamespace and relkind = 'v' union all "
+        "select 'trigger ' || tgname || tgrelid, t.xmin::text from pg_trigger as t",
     )
+    return {row[0]: row[1] for row in rows}
 
 
 async def test_changed_functions_are_installed_without_a_migration(database_url, monkeypatch):
