@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from mainspring.db import migrate
-from mainspring.domain.database_errors import SchemaLocked
+from mainspring.domain.database_errors import FunctionsOutdated, SchemaLocked
 from tests.support.commands import mainspring
 from tests.support.programs import FUNCTIONS, NEXT, VERSION, become, later_migration
 from tests.support.waiting import await_until
@@ -98,6 +98,35 @@ async def test_changed_functions_are_installed_while_a_report_reads_views(
         report.execute(ENQUEUE)
 
         assert await migrate.upgrade(database_url, tries=1)
+
+
+async def test_an_installation_that_stops_at_a_view_is_finished_by_the_next(
+    database_url, monkeypatch
+):
+    view = "create or replace view mainspring.audit_status as"
+    added = "create or replace function mainspring.added() returns int language sql as 'select 1';"
+    changed = [text.replace(view, f"{view} -- changed\n") for text in FUNCTIONS]
+    become(monkeypatch, functions=[*changed, added], version=VERSION + 1)
+    with psycopg.connect(database_url) as report:
+        report.execute("select count(*) from mainspring.audit_status")
+        with pytest.raises(SchemaLocked, match="the change of view mainspring.audit_status"):
+            await migrate.upgrade(database_url, tries=1)
+        assert report.execute("select mainspring.added()").fetchone() == (1,)
+
+    with pytest.raises(FunctionsOutdated, match="not those of this program"):
+        await check(database_url)
+    with monkeypatch.context() as older:
+        become(older)
+        assert not await migrate.upgrade(database_url)
+        await check(database_url)
+
+    assert await migrate.upgrade(database_url)
+    await check(database_url)
+
+
+async def check(url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await migrate.check(connection)
 
 
 async def test_an_upgrade_beside_another_says_who_runs_that(database_url, monkeypatch):

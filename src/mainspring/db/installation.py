@@ -1,8 +1,10 @@
 """What the database has: its migrations, and its functions, views and triggers.
 
-Functions are replaced without a lock that anybody would notice. A view or a trigger is locked to be
-replaced, and whoever reads the view or writes the table waits. So those are left alone where the
-statement that made them has not changed, and most upgrades of functions take no such lock at all.
+Functions are replaced without a lock that anybody would notice, all in one transaction. To replace
+a view or a trigger is to lock it, so that whoever reads the view or writes the table waits; and who
+waits for one such lock while it holds another can be in a deadlock with a program, which may be the
+one that is told to give up. Therefore each of these has a transaction of its own, after the
+functions, and is left alone where the statement that made it has not changed.
 """
 
 from collections.abc import Sequence
@@ -40,6 +42,9 @@ insert into mainspring.installed_functions (version, digest, objects) values (%s
    set version = excluded.version, digest = excluded.digest, objects = excluded.objects,
        installed_at = now()
 """
+_FORGET_GRANTS = "delete from mainspring.kept_grants"
+# A function may read what a view is about to have; it is not called before.
+_UNCHECKED_BODIES = "set local check_function_bodies = off"
 _LOCKED_OBJECTS = """
 select 'view mainspring.' || relname from pg_class
  where relnamespace = 'mainspring'::regnamespace and relkind = 'v'
@@ -60,6 +65,17 @@ class Functions:
     @cached_property
     def digest(self) -> str:
         return scripts.digest("\n".join(self.scripts))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The statements of an installation: all in one transaction, or by name in one each. `objects`
+    has the digests of all that make views and triggers."""
+
+    functions: Functions
+    together: list[str] = field(default_factory=list)
+    apart: dict[str, str] = field(default_factory=dict)
+    objects: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +135,44 @@ async def keep_grants(connection: AsyncConnection[Any]) -> None:
     await connection.execute(script("keep_grants"))
 
 
-async def install(
+async def plan(
     connection: AsyncConnection[Any], functions: Functions, *, unchanged: dict[str, str]
-) -> None:
-    """Install all but the views and triggers that `unchanged` has with the same digest."""
+) -> Plan:
+    """What to install; `unchanged` are the digests of statements that need not run again."""
     rows = await (await connection.execute(_LOCKED_OBJECTS)).fetchall()
     present = {name for (name,) in rows}
-    await keep_grants(connection)
-    objects: dict[str, str] = {}
+    made = Plan(functions)
     for statement in (each for text in functions.scripts for each in scripts.statements(text)):
-        if (name := scripts.locked_object(statement)) is not None:
-            objects[name] = scripts.digest(statement)
-            if name in present and unchanged.get(name) == objects[name]:
-                continue
+        if (name := scripts.locked_object(statement)) is None:
+            made.together.append(statement)
+            continue
+        made.objects[name] = scripts.digest(statement)
+        if name in present and unchanged.get(name) == made.objects[name]:
+            continue
+        # In an empty schema nobody is in the way. Nor is anybody of a view that is new, but it may
+        # need one that is replaced before it.
+        if not present or (name not in present and name.startswith("view") and not made.apart):
+            made.together.append(statement)
+        else:
+            made.apart[name] = statement
+    return made
+
+
+async def install_functions(connection: AsyncConnection[Any], planned: Plan) -> None:
+    """Everything but what is replaced apart; from here on no older program installs its own."""
+    await keep_grants(connection)
+    await connection.execute(_UNCHECKED_BODIES)
+    for statement in planned.together:
         await connection.execute(statement.encode())
     await connection.execute(script("restore_grants"))
-    values = (functions.version, functions.digest, Jsonb(objects))
+    await connection.execute(_RECORD_FUNCTIONS, (planned.functions.version, "", Jsonb({})))
+
+
+async def finish(connection: AsyncConnection[Any], planned: Plan) -> None:
+    """Record that all of it is installed."""
+    await connection.execute(script("restore_grants"))
+    await connection.execute(_FORGET_GRANTS)
+    values = (planned.functions.version, planned.functions.digest, Jsonb(planned.objects))
     await connection.execute(_RECORD_FUNCTIONS, values)
 
 

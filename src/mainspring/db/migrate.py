@@ -24,7 +24,7 @@ from typing import Any
 from psycopg import AsyncConnection, errors
 
 from mainspring.db import installation, pool, scripts
-from mainspring.db.installation import Functions, Installed
+from mainspring.db.installation import Functions, Installed, Plan
 from mainspring.db.schema_locks import NAME, TRIES, Report, ShortLocks
 from mainspring.domain.database_errors import (
     DatabaseError,
@@ -201,13 +201,8 @@ async def _apply(connection: AsyncConnection[Any], locks: ShortLocks) -> Changes
     # Each in a transaction of its own: a value that one adds to a type, the next can use.
     for migration in changes.migrations[:-1]:
         await locks.run(partial(_migrate, connection, migration), what=f"migration {migration}")
-    if changes.migrations:
-        last = changes.migrations[-1]
-        step = partial(_migrate_and_install, connection, last)
-        await locks.run(step, what=f"migration {last}")
-    elif changes.has_functions:
-        step = partial(_install, connection, found.objects)
-        await locks.run(step, what="the installation of functions and views")
+    if changes.has_functions:
+        await _install(connection, locks, found=found, last=changes.migrations[-1:])
     return changes
 
 
@@ -224,17 +219,34 @@ async def _migrate(connection: AsyncConnection[Any], migration: Migration) -> No
         await _record(connection, migration)
 
 
-async def _migrate_and_install(connection: AsyncConnection[Any], migration: Migration) -> None:
-    async with connection.transaction():
-        await _migrate(connection, migration)
-        # After a migration a view may mean something else though its text is the same.
-        await _install(connection, {})
-        await connection.execute(_PARTITIONS)
+async def _install(
+    connection: AsyncConnection[Any],
+    locks: ShortLocks,
+    *,
+    found: Installed,
+    last: list[Migration],
+) -> None:
+    """The last migration and the functions together: what it drops is there again at once."""
+    # After a migration a view may mean something else though its text is the same.
+    unchanged = {} if last else found.objects
 
+    async def change() -> Plan:
+        async with connection.transaction():
+            for migration in last:
+                await _migrate(connection, migration)
+            planned = await installation.plan(connection, own_functions(), unchanged=unchanged)
+            await installation.install_functions(connection, planned)
+            return planned
 
-async def _install(connection: AsyncConnection[Any], unchanged: dict[str, str]) -> None:
+    first = f"migration {last[0]}" if last else "the installation of functions"
+    planned = await locks.run(change, what=first)
+    for name, statement in planned.apart.items():
+        step = partial(connection.execute, statement.encode())
+        await locks.run(step, what=f"the change of {name}")
+    if last:
+        await locks.run(partial(connection.execute, _PARTITIONS), what="the creation of partitions")
     async with connection.transaction():
-        await installation.install(connection, own_functions(), unchanged=unchanged)
+        await installation.finish(connection, planned)
 
 
 async def _record(connection: AsyncConnection[Any], migration: Migration) -> None:

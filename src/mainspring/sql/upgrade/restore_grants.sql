@@ -23,6 +23,5 @@ begin
     loop
         execute statement;
     end loop;
-    delete from mainspring.kept_grants;
 end
 $$;
