@@ -125,6 +125,18 @@ def takes(today: tuple[Any, ...], before: tuple[Any, ...]) -> bool:
     )
 
 
+@pytest.mark.parametrize(
+    ("ci", "outcome"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)]
+)
+def test_without_its_commit_these_tests_are_skipped_but_not_in_ci(
+    ci, outcome, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CI", ci)
+
+    with pytest.raises(outcome, match="needs commit 000000000000 of a full git checkout"):
+        export("0" * 40, tmp_path)
+
+
 def test_every_migration_works_with_the_previous_release(previous):
     folder = previous / "mainspring" / "sql" / "migrations"
     newest = max(int(file.name[:4]) for file in folder.glob("*.sql"))

@@ -23,7 +23,8 @@ from mainspring.domain.database_errors import SchemaLocked
 TRIES = 10
 NAME = "mainspring migrate"
 
-_LOCK_TIMEOUT = "set lock_timeout = '2s'"
+# An index may take longer to build than the role's other statements may take.
+_TIMEOUTS = "set lock_timeout = '2s'; set statement_timeout = 0"
 _PAUSES = (1, 2, 4, 8, 16, 30)
 _LOOK_SECONDS = 0.4
 _BLOCKERS = """
@@ -65,7 +66,7 @@ class ShortLocks:
 
     async def run(self, step: Callable[[], Awaitable[Result]], *, what: str) -> Result:
         """The step's result; `what` names it in SchemaLocked, raised after the last try."""
-        await self._connection.execute(_LOCK_TIMEOUT)
+        await self._connection.execute(_TIMEOUTS)
         for number in range(1, self._tries + 1):
             async with _watched(self._url, self._connection) as blockers:
                 try:
