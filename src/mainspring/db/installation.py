@@ -9,7 +9,7 @@ functions, and is left alone where the statement that made it has not changed.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from importlib import resources
 from typing import Any
 
@@ -55,16 +55,16 @@ select format('trigger %s on mainspring.%s', tgname, relname)
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Functions:
     """The functions, views and triggers of this program; the version rises with every change."""
 
     version: int
     scripts: Sequence[str] = field(repr=False)
 
-    @cached_property
+    @property
     def digest(self) -> str:
-        return scripts.digest("\n".join(self.scripts))
+        return _digest(tuple(self.scripts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +179,11 @@ async def finish(connection: AsyncConnection[Any], planned: Plan) -> None:
 def script(name: str) -> bytes:
     """A script of the upgrade itself."""
     return (resources.files("mainspring") / "sql" / "upgrade" / f"{name}.sql").read_bytes()
+
+
+@lru_cache(maxsize=4)
+def _digest(texts: tuple[str, ...]) -> str:
+    return scripts.digest("\n".join(texts))
 
 
 async def _ensure_adoptable(connection: AsyncConnection[Any]) -> None:

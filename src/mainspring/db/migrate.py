@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -85,18 +85,13 @@ class Changes:
 
 def migrations() -> list[Migration]:
     """All migrations this program knows, in order."""
-    folder = _sql_folder() / "migrations"
-    files = sorted(
-        (file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda f: f.name
-    )
-    return [Migration(int(f.name[:4]), f.name[5:-4], f.read_text("utf-8")) for f in files]
+    files = _scripts("migrations")
+    return [Migration(int(name[:4]), name[5:-4], text) for name, text in files]
 
 
 def functions() -> list[str]:
     """The scripts of functions, views and triggers, in the order they are installed."""
-    folder = _sql_folder() / "functions"
-    files = sorted((file for file in folder.iterdir()), key=lambda f: f.name)
-    return [file.read_text("utf-8") for file in files if file.name.endswith(".sql")]
+    return [text for _, text in _scripts("functions")]
 
 
 def recorded_functions() -> tuple[int, str]:
@@ -273,6 +268,13 @@ def _explained(problem: str) -> Iterator[None]:
             f"({error.diag.message_detail}); drop those, run `mainspring migrate`, and create them "
             "again"
         ) from error
+
+
+@cache
+def _scripts(folder: str) -> tuple[tuple[str, str], ...]:
+    """The names and texts of the scripts in a folder; read once, since every health check asks."""
+    files = (file for file in (_sql_folder() / folder).iterdir() if file.name.endswith(".sql"))
+    return tuple(sorted((file.name, file.read_text("utf-8")) for file in files))
 
 
 def _sql_folder() -> Traversable:
