@@ -173,7 +173,7 @@ async def test_grants_outlive_a_migration_that_drops_what_they_are_on(database_u
             *[caller] * 3,
         )
     assert rights == [(True, True, False)]
-    assert execute(database_url, "select count(*) from mainspring.kept_grants") == [(0,)]
+    assert execute(database_url, "select count(*) from mainspring.grants_to_restore") == [(0,)]
 
 
 async def test_an_upgrade_that_fails_between_two_migrations_keeps_the_grants(

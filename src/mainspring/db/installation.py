@@ -42,7 +42,7 @@ insert into mainspring.installed_functions (version, digest, objects) values (%s
    set version = excluded.version, digest = excluded.digest, objects = excluded.objects,
        installed_at = now()
 """
-_FORGET_GRANTS = "delete from mainspring.kept_grants"
+_FORGET_GRANTS = "delete from mainspring.grants_to_restore"
 # A function may read what a view is about to have; it is not called before.
 _UNCHECKED_BODIES = "set local check_function_bodies = off"
 _LOCKED_OBJECTS = """

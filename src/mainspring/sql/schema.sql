@@ -5399,6 +5399,14 @@ CREATE VIEW mainspring.flow_status AS
           WHERE (member.flow_id = flow.flow_id)) counted
   WHERE (mainspring.is_visible(flow.tenant_id) AND mainspring.is_own(flow.created_by));
 
+CREATE TABLE mainspring.grants_to_restore (
+    kind text NOT NULL,
+    name text NOT NULL,
+    privilege text NOT NULL,
+    grantee text NOT NULL,
+    CONSTRAINT grants_to_restore_kind_check CHECK ((kind = ANY (ARRAY['function'::text, 'view'::text])))
+);
+
 CREATE TABLE mainspring.installed (
     name text NOT NULL,
     installed_at timestamp with time zone DEFAULT now() NOT NULL
@@ -5448,14 +5456,6 @@ CREATE TABLE mainspring.jobs_history_default (
     definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
     created_by text COLLATE pg_catalog."C",
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
-);
-
-CREATE TABLE mainspring.kept_grants (
-    kind text NOT NULL,
-    name text NOT NULL,
-    privilege text NOT NULL,
-    grantee text NOT NULL,
-    CONSTRAINT kept_grants_kind_check CHECK ((kind = ANY (ARRAY['function'::text, 'view'::text])))
 );
 
 CREATE TABLE mainspring.limits (
@@ -5848,6 +5848,9 @@ ALTER TABLE ONLY mainspring.flow_jobs
 ALTER TABLE ONLY mainspring.flows
     ADD CONSTRAINT flows_pkey PRIMARY KEY (flow_id);
 
+ALTER TABLE ONLY mainspring.grants_to_restore
+    ADD CONSTRAINT grants_to_restore_pkey PRIMARY KEY (kind, name, privilege, grantee);
+
 ALTER TABLE ONLY mainspring.installed_functions
     ADD CONSTRAINT installed_functions_pkey PRIMARY KEY (is_only_row);
 
@@ -5856,9 +5859,6 @@ ALTER TABLE ONLY mainspring.installed
 
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
-
-ALTER TABLE ONLY mainspring.kept_grants
-    ADD CONSTRAINT kept_grants_pkey PRIMARY KEY (kind, name, privilege, grantee);
 
 ALTER TABLE ONLY mainspring.limits
     ADD CONSTRAINT limits_pkey PRIMARY KEY (name);

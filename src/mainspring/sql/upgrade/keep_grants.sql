@@ -1,4 +1,4 @@
-insert into mainspring.kept_grants (kind, name, privilege, grantee)
+insert into mainspring.grants_to_restore (kind, name, privilege, grantee)
 select 'function', called.proname, acl.privilege_type, pg_get_userbyid(acl.grantee)
   from pg_catalog.pg_proc as called, pg_catalog.aclexplode(called.proacl) as acl
  where called.pronamespace = 'mainspring'::regnamespace

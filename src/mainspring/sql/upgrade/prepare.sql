@@ -22,7 +22,7 @@ create table if not exists mainspring.installed_functions (
 
 -- Grants on functions and views that a migration may drop; given again when they are installed.
 -- Empty between upgrades.
-create table if not exists mainspring.kept_grants (
+create table if not exists mainspring.grants_to_restore (
     kind text not null check (kind in ('function', 'view')),
     name text not null,
     privilege text not null,

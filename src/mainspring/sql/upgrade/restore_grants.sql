@@ -5,7 +5,7 @@ begin
     for statement in
         select format('grant %s on function %s to %I', kept.privilege,
                       called.oid::regprocedure, kept.grantee)
-          from mainspring.kept_grants as kept
+          from mainspring.grants_to_restore as kept
           join pg_catalog.pg_roles as role on role.rolname = kept.grantee
           join pg_catalog.pg_proc as called
             on called.proname = kept.name and called.pronamespace = 'mainspring'::regnamespace
@@ -13,7 +13,7 @@ begin
            and not has_function_privilege(role.oid, called.oid, kept.privilege)
         union all
         select format('grant %s on mainspring.%I to %I', kept.privilege, seen.relname, kept.grantee)
-          from mainspring.kept_grants as kept
+          from mainspring.grants_to_restore as kept
           join pg_catalog.pg_roles as role on role.rolname = kept.grantee
           join pg_catalog.pg_class as seen
             on seen.relname = kept.name and seen.relnamespace = 'mainspring'::regnamespace
