@@ -65,7 +65,7 @@ soak: $(INSTALLED) ## Run the tests that take minutes.
 client: $(INSTALLED) ## Write the async client anew from the blocking one.
 	@$(PY) tools/write_async_client.py
 
-schema: $(INSTALLED) ## Write src/mainspring/sql/schema.sql anew from the migrations.
+schema: $(INSTALLED) ## Write sql/schema.sql and the version of the functions from the SQL.
 	@$(PY) -m mainspring.db.dump
 
 clean: ## Remove environments, caches and built files; data stays.

@@ -1,13 +1,14 @@
 """Migrations: applied once, whoever asks and how often, and what they make is in schema.sql."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from mainspring.db import dump, embedded, migrate
+from mainspring.db import dump, embedded, migrate, statements
 from mainspring.db.connect import connect
 from mainspring.domain.errors.database import (
     DatabaseError,
@@ -19,13 +20,9 @@ from tests.support.databases import empty_database, role
 
 MIGRATIONS = migrate.migrations()
 NUMBERS = [migration.number for migration in MIGRATIONS]
-WAITS = 6
-# As it was before a job could wait for more than time.
-OLD_ENQUEUE = """
-create function mainspring.enqueue(
-    text, jsonb, text, text, integer, integer, timestamptz, interval, timestamptz, text, text,
-    interval, text, text, text, text[])
-returns bigint language sql as 'select 1::bigint'
+QUERY_FILES = sorted((dump.FILE.parent / "queries").glob("*.sql"))
+LATER = """
+insert into mainspring.migrations (number, name, checksum, works_with) values (%s, 'later', '', %s)
 """
 COLUMNS = """
 select attname, format_type(atttypid, atttypmod), attcollation::regcollation::text, attnotnull
@@ -65,13 +62,53 @@ def test_migrations_are_numbered_without_a_gap():
     assert list(range(1, len(NUMBERS) + 1)) == NUMBERS
 
 
+@pytest.mark.parametrize("migration", MIGRATIONS, ids=str)
+def test_every_migration_says_the_oldest_program_it_works_with(migration):
+    assert 1 <= migration.works_with <= migration.number
+
+
+def test_a_migration_that_does_not_say_it_is_refused():
+    with pytest.raises(ValueError, match="0002 later has no line `-- works with: NNNN`"):
+        assert migrate.Migration(2, "later", "-- works with 0001\nselect 1;").works_with
+
+
+def test_a_comment_does_not_change_the_checksum_of_a_migration():
+    plain = migrate.Migration(2, "later", "select 1;")
+    explained = migrate.Migration(2, "later", "-- Why.\nselect\n    1; -- one")
+    other = migrate.Migration(2, "later", "select 2;")
+
+    assert plain.checksum == explained.checksum != other.checksum
+
+
+@pytest.mark.parametrize("migration", MIGRATIONS, ids=str)
+def test_every_index_says_which_statement_it_serves(migration):
+    comments = re.findall(
+        r"((?:^-- .*\n)*)^create (?:unique )?index (\w+)", migration.sql, re.MULTILINE
+    )
+    known = {each for path in QUERY_FILES for each in statements.load(path.stem)}
+    known |= set(re.findall(r"(?:function|view) mainspring\.(\w+)", "".join(migrate.functions())))
+
+    assert len(comments) == len(re.findall(r"^create .*index ", migration.sql, re.MULTILINE))
+    for comment, index in comments:
+        assert comment.startswith("-- Serves "), index
+        assert known & set(re.findall(r"\w+", comment)), f"{index} serves nothing that exists"
+
+
+def test_the_version_of_the_functions_is_that_of_the_checked_in_ones():
+    assert dump.VERSION_FILE.read_text() == dump.version_text(), "run `make schema`"
+
+
 async def test_migrating_an_empty_database_applies_everything(empty_url):
     applied = await migrate.migrate(empty_url)
 
     assert applied == MIGRATIONS
     await check(empty_url)
-    recorded = execute(empty_url, "select number, name, checksum from mainspring.migrations")
-    assert recorded == [(each.number, each.name, each.checksum) for each in MIGRATIONS]
+    recorded = execute(
+        empty_url, "select number, name, checksum, works_with from mainspring.migrations"
+    )
+    assert recorded == [
+        (each.number, each.name, each.checksum, each.works_with) for each in MIGRATIONS
+    ]
 
 
 async def test_migrating_again_changes_nothing(database_url):
@@ -87,32 +124,6 @@ async def test_two_who_migrate_at_once_apply_it_once(empty_url):
 
     assert sorted(map(len, applied)) == [0, 0, len(MIGRATIONS)]
     await check(empty_url)
-
-
-async def test_an_upgrade_keeps_jobs_and_whom_enqueue_was_granted(empty_url, monkeypatch):
-    old = [each for each in MIGRATIONS if each.number < WAITS]
-    monkeypatch.setattr(migrate, "migrations", lambda: old)
-    monkeypatch.setattr(migrate, "functions", lambda: [OLD_ENQUEUE])
-    monkeypatch.setattr(migrate, "_PARTITIONS", "select 1")
-    await migrate.migrate(empty_url)
-    monkeypatch.undo()
-    with role(empty_url) as caller:
-        execute(empty_url, f"grant execute on function mainspring.enqueue to {caller}")
-        execute(empty_url, "insert into mainspring.jobs (definition) values ('work')")
-
-        await migrate.migrate(empty_url)
-
-        row = execute(
-            empty_url,
-            "select p.pronargs, has_function_privilege(%s, p.oid, 'execute') from pg_proc as p"
-            " where p.pronamespace = 'mainspring'::regnamespace and p.proname = 'enqueue'",
-            caller,
-        )
-    assert row == [(20, True)]
-    assert execute(empty_url, "select state, waits_for, limit_name from mainspring.jobs") == [
-        ("queued", None, None)
-    ]
-    assert execute(empty_url, "select to_regclass('mainspring.kept_grants')") == [(None,)]
 
 
 async def test_a_migration_that_fails_leaves_nothing_behind(empty_url):
@@ -154,8 +165,9 @@ async def test_a_database_behind_is_outdated(database_url):
 
 @pytest.fixture
 def newer_url(database_url: str) -> str:
+    """A schema that no longer works with this program."""
     newer = NUMBERS[-1] + 1
-    execute(database_url, "insert into mainspring.migrations values (%s, 'later', '')", newer)
+    execute(database_url, LATER, newer, newer)
     return database_url
 
 
@@ -173,6 +185,16 @@ async def test_a_database_ahead_is_not_migrated(newer_url):
         await migrate.migrate(newer_url)
 
     assert catalogue(newer_url) == before
+
+
+async def test_a_database_ahead_that_works_with_this_program_passes(database_url):
+    execute(database_url, LATER, NUMBERS[-1] + 1, NUMBERS[-1])
+    before = catalogue(database_url)
+
+    await check(database_url)
+    assert await migrate.migrate(database_url) == []
+
+    assert catalogue(database_url) == before
 
 
 async def test_who_may_not_create_a_schema_is_told_who_may(empty_url):

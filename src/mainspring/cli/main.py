@@ -4,10 +4,8 @@ Exit codes: 0 done; 1 what was asked for did not succeed or was not found; 2 the
 setting or the database is wrong, and the message says how.
 """
 
-import asyncio
 import sys
 from http import HTTPStatus
-from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -30,16 +28,14 @@ from mainspring.cli.definitions import definitions
 from mainspring.cli.events import events
 from mainspring.cli.flows import flows
 from mainspring.cli.limits import limits
-from mainspring.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.migrate import migrate
+from mainspring.cli.options import ConfigFile
 from mainspring.cli.reaching import example
 from mainspring.cli.stats import stats
 from mainspring.cli.tenants import tenants
 from mainspring.cli.top import top
 from mainspring.cli.triggers import triggers
 from mainspring.cli.workers import queues, workers
-from mainspring.db import connect
-from mainspring.db import migrate as migrations
-from mainspring.db.database import Database
 from mainspring.domain.errors import (
     ConflictError,
     JobUnsuccessful,
@@ -48,7 +44,6 @@ from mainspring.domain.errors import (
     ResultTimeout,
 )
 from mainspring.domain.errors.client import ApiError
-from mainspring.domain.errors.database import SchemaMissing, SchemaOutdated
 
 _NOT_DONE = (ConflictError, JobUnsuccessful, NotFoundError, ResultTimeout)
 _NOT_DONE_STATUS = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
@@ -83,6 +78,7 @@ app.command(
         "mainspring login-link ann", "mainspring login-link ann --url https://jobs.example.com"
     ),
 )(token_commands.login_link)
+app.command(epilog=example("mainspring migrate", "mainspring migrate --check"))(migrate)
 app.command(epilog=example("""mainspring enqueue hello '{"name": "Ada"}' --wait 10"""))(
     job_commands.enqueue
 )
@@ -116,42 +112,6 @@ app.add_typer(config, name="config")
 @app.callback()
 def take_config(config_file: ConfigFile = None) -> None:
     """What every command takes; the option itself says which file is read."""
-
-
-@app.command(epilog=example("mainspring migrate", "mainspring migrate --check"))
-def migrate(
-    is_check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; exit 1 if something is to do.")
-    ] = False,
-    as_json: AsJson = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Bring the database up to this program."""
-    database = Database(make_settings(database_url, data_dir))
-    try:
-        if is_check:
-            asyncio.run(_check(database.url))
-            output.console.print(f"up to date, at migration {migrations.newest()}")
-            return
-        applied = asyncio.run(migrations.migrate(database.url))
-        names = [f"{migration.number:04} {migration.name}" for migration in applied]
-        if as_json:
-            output.print_json({"applied": names, "at": migrations.newest()})
-        else:
-            done = f"applied {', '.join(names)}" if names else "nothing to do"
-            output.console.print(f"{done}; at migration {migrations.newest()}", highlight=False)
-    except (SchemaMissing, SchemaOutdated) as error:
-        output.errors.print(Text(str(error)))
-        raise typer.Exit(1) from None
-    finally:
-        database.close()
-
-
-async def _check(url: str) -> None:
-    connection = await connect.connect(url, name="mainspring migrate")
-    async with connection:
-        await migrations.check(connection)
 
 
 @app.command(epilog=example("mainspring version"))

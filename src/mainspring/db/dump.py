@@ -11,8 +11,13 @@ from mainspring.db.embedded.programs import installation
 from mainspring.domain.errors.database import DatabaseError
 
 FILE = Path(__file__).parents[1] / "sql" / "schema.sql"
+VERSION_FILE = FILE.with_name("functions.version")
 
 _TITLE = "-- What the migrations make; written by `make schema`, never by hand.\n"
+_VERSION_TITLE = (
+    "# Version and digest of functions, views and triggers; written by `make schema`, never by\n"
+    "# hand. After a merge conflict keep both lines and run it.\n"
+)
 _DAY_PARTITIONS = "mainspring.*_" + "[0-9]" * 8
 _HEADING = re.compile(r"^--\n-- (?:Name: |PostgreSQL database dump).*\n--\n", re.MULTILINE)
 # The version, a random key against injected commands, and how the session is to read the file.
@@ -46,6 +51,15 @@ def main() -> None:
     ):
         asyncio.run(migrate.migrate(server.url))
         FILE.write_text(dump(server.url), encoding="utf-8")
+    VERSION_FILE.write_text(version_text(), encoding="utf-8")
+
+
+def version_text() -> str:
+    """What functions.version must say: the next number if the functions are not those it names."""
+    version, digest = migrate.recorded_functions()
+    if digest != (own := migrate.own_functions().digest):
+        version, digest = version + 1, own
+    return f"{_VERSION_TITLE}{version} {digest}\n"
 
 
 def _normal(text: str) -> str:

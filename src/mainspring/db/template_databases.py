@@ -1,6 +1,5 @@
 """Throwaway databases for tests: cloned from a migrated template, dropped after use."""
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -98,8 +97,7 @@ def database_named(url: str, name: str) -> str:
 
 def template_name() -> str:
     """Another schema, another template; so programs of several versions share a server."""
-    text = "".join([*(migration.sql for migration in migrate.migrations()), *migrate.functions()])
-    return f"mainspring_template_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    return f"mainspring_template_{migrate.schema_digest()[:12]}"
 
 
 def _ensure_template(connection: psycopg.Connection[Any], server_url: str) -> str:

@@ -4819,7 +4819,7 @@ CREATE TABLE mainspring.jobs_history (
     schedule_id bigint,
     slot_at timestamp with time zone,
     origin jsonb,
-    definition_version integer DEFAULT 1 NOT NULL,
+    definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
     created_by text COLLATE pg_catalog."C",
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 )
@@ -5399,9 +5399,26 @@ CREATE VIEW mainspring.flow_status AS
           WHERE (member.flow_id = flow.flow_id)) counted
   WHERE (mainspring.is_visible(flow.tenant_id) AND mainspring.is_own(flow.created_by));
 
+CREATE TABLE mainspring.grants_to_restore (
+    kind text NOT NULL,
+    name text NOT NULL,
+    privilege text NOT NULL,
+    grantee text NOT NULL,
+    CONSTRAINT grants_to_restore_kind_check CHECK ((kind = ANY (ARRAY['function'::text, 'view'::text])))
+);
+
 CREATE TABLE mainspring.installed (
     name text NOT NULL,
     installed_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE mainspring.installed_functions (
+    is_only_row boolean DEFAULT true NOT NULL,
+    version integer NOT NULL,
+    digest text NOT NULL,
+    objects jsonb NOT NULL,
+    installed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT installed_functions_is_only_row_check CHECK (is_only_row)
 );
 
 CREATE TABLE mainspring.jobs_history_default (
@@ -5436,7 +5453,7 @@ CREATE TABLE mainspring.jobs_history_default (
     schedule_id bigint,
     slot_at timestamp with time zone,
     origin jsonb,
-    definition_version integer DEFAULT 1 CONSTRAINT jobs_history_definition_version_not_null NOT NULL,
+    definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
     created_by text COLLATE pg_catalog."C",
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
@@ -5486,7 +5503,8 @@ CREATE TABLE mainspring.migrations (
     number integer NOT NULL,
     name text NOT NULL,
     checksum text NOT NULL,
-    applied_at timestamp with time zone DEFAULT now() NOT NULL
+    applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    works_with integer NOT NULL
 );
 
 CREATE VIEW mainspring.person_status AS
@@ -5829,6 +5847,12 @@ ALTER TABLE ONLY mainspring.flow_jobs
 
 ALTER TABLE ONLY mainspring.flows
     ADD CONSTRAINT flows_pkey PRIMARY KEY (flow_id);
+
+ALTER TABLE ONLY mainspring.grants_to_restore
+    ADD CONSTRAINT grants_to_restore_pkey PRIMARY KEY (kind, name, privilege, grantee);
+
+ALTER TABLE ONLY mainspring.installed_functions
+    ADD CONSTRAINT installed_functions_pkey PRIMARY KEY (is_only_row);
 
 ALTER TABLE ONLY mainspring.installed
     ADD CONSTRAINT installed_pkey PRIMARY KEY (name);

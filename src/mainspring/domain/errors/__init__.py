@@ -51,7 +51,10 @@ MainspringError
     ├── DatabaseTooOld         PostgreSQL below 15
     ├── SchemaMissing          not migrated
     ├── SchemaOutdated         older than the program
-    ├── SchemaTooNew           newer than the program
+    ├── SchemaTooNew           newer than the program, and no longer works with it
+    ├── SchemaUnreleased       made by an unreleased version; cannot be upgraded
+    ├── FunctionsOutdated      functions and views are not those of the program
+    ├── SchemaLocked           an upgrade could not lock what it changes
     ├── AppRoleMissing         the role that requests of the API run as; in access_errors
     ├── EmbeddedServerError
     └── EmbeddedServerMissing

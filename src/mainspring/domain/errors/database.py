@@ -1,6 +1,6 @@
 """What is wrong with the database, each with what to do about it; the tree is drawn in `errors`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mainspring.domain.errors import MainspringError
 
@@ -54,7 +54,7 @@ class SchemaOutdated(DatabaseError):
 
 
 class SchemaTooNew(DatabaseError):
-    """The schema was migrated by a newer program."""
+    """The schema was migrated by a newer program, and no longer works with this one."""
 
     code = "schema_too_new"
 
@@ -64,6 +64,53 @@ class SchemaTooNew(DatabaseError):
             "upgrade Mainspring"
         )
         self.found, self.expected = found, expected
+
+
+class SchemaUnreleased(DatabaseError):
+    """The schema is that of an unreleased version, or its migrations were edited since."""
+
+    code = "schema_unreleased"
+
+    def __init__(self, found: int) -> None:
+        super().__init__(
+            f"the schema was made by an unreleased version of Mainspring (at migration {found}) "
+            "and cannot be upgraded; save what you need, drop it with `drop schema mainspring, "
+            "mainspring_calls cascade` (embedded database: delete its data directory), then run "
+            "`mainspring migrate`"
+        )
+        self.found = found
+
+
+class FunctionsOutdated(DatabaseError):
+    """The functions and views in the database are older than the program's, or differ from them."""
+
+    code = "functions_outdated"
+
+    def __init__(self, found: int, expected: int) -> None:
+        state = (
+            f"are at version {found}, this program needs {expected}"
+            if found != expected
+            else f"are not those of this program (both at version {found})"
+        )
+        super().__init__(
+            f"the functions and views in the database {state}; run `mainspring migrate`"
+        )
+        self.found, self.expected = found, expected
+
+
+class SchemaLocked(DatabaseError):
+    """An upgrade could not lock what it changes; `blockers` says who was in the way."""
+
+    code = "schema_locked"
+
+    def __init__(self, what: str, tries: int, blockers: Sequence[str]) -> None:
+        times = f"{tries} tries" if tries > 1 else "1 try"
+        holders = f": held by {', '.join(blockers)}" if blockers else ""
+        super().__init__(
+            f"{what} could not get its locks in {times} of 2 s{holders}; wait for them to "
+            "finish or end them, then run `mainspring migrate` again"
+        )
+        self.what, self.tries, self.blockers = what, tries, tuple(blockers)
 
 
 class EmbeddedServerError(DatabaseError):
