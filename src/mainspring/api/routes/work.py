@@ -38,7 +38,7 @@ JobNumber = Annotated[IdIn, Path(description="The job's id.")]
 
 
 def _work(desk: Desk) -> Work:
-    return Work(desk.reception.database, desk.caller)
+    return Work(desk.reception.database, desk.caller, desk.reception.claim_orders)
 
 
 def _lease(worker_id: int, job_id: int, fence: int) -> Lease:
@@ -69,7 +69,7 @@ async def leave(desk: Worker, worker_id: WorkerNumber) -> Response:
 async def heartbeat(
     desk: Worker, worker_id: WorkerNumber, given: Annotated[Heartbeat | None, Body()] = None
 ) -> Response:
-    """Keep the lease, and hear what is to be stopped."""
+    """Keep the lease; the answer says what is to be stopped."""
     lease = timedelta(seconds=(given or Heartbeat()).lease_seconds)
     stops = await _work(desk).renew(WorkerId(worker_id), lease)
     return reply(KeptModel.model_construct(stop=[StopModel.of(stop) for stop in stops]))
@@ -96,8 +96,8 @@ async def progress(
     report: Annotated[ProgressReport, Body()],
 ) -> Response:
     """Say how far a job is."""
-    told = Progress(report.current, report.total, report.message, report.data)
-    await _work(desk).progress(_lease(worker_id, job_id, report.fence), told)
+    reported = Progress(report.current, report.total, report.message, report.data)
+    await _work(desk).progress(_lease(worker_id, job_id, report.fence), reported)
     return nothing()
 
 

@@ -35,10 +35,10 @@ class Operator:
         if sweep.total is None:
             sweep = replace(sweep, total=await self._count(ctx, operation))
         while sweep.busy or sweep.room < len(operation.rooms):
-            _tell(ctx, sweep)
+            _report_progress(ctx, sweep)
             sweep = await self._advance(ctx, operation, sweep)
         sweep = sweep.ended()
-        _tell(ctx, sweep)
+        _report_progress(ctx, sweep)
         return sweep.result(operation.action)
 
     async def _count(self, ctx: Context, operation: Operation) -> int:
@@ -85,7 +85,7 @@ async def _wait(
     return sweep.without_first().noted(change)
 
 
-def _tell(ctx: Context, sweep: Sweep) -> None:
+def _report_progress(ctx: Context, sweep: Sweep) -> None:
     skipped = sum(sweep.skipped.values())
     ctx.progress(
         sweep.done,

@@ -30,7 +30,7 @@ class SyncSource(Protocol):
 
 
 class JobTransaction:
-    """Works in `async with` for async handlers and in `with` for plain ones."""
+    """Works in `async with` for async handlers and in `with` for blocking ones."""
 
     def __init__(
         self,
