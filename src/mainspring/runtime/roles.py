@@ -14,7 +14,7 @@ from mainspring.runtime.worker.worker import Worker
 
 
 class Role(Protocol):
-    """What runs until it is told to stop."""
+    """What runs until it is asked to stop."""
 
     async def run(self) -> None: ...
 

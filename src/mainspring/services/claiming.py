@@ -171,8 +171,8 @@ class ClaimOrders:
 
 
 async def take_token(connection: AsyncConnection[Any], report: Report) -> bool:
-    """Whether a job of a rate may begin. If not, it waits for its limit again, and is not held any
-    more; raises LeaseLost if it was not held in the first place."""
+    """Whether a job of a rate may begin. If not, it waits for its limit again and its lease has
+    ended; raises LeaseLost if there was none in the first place."""
     seconds = await limits.take_token(connection, report)
     if seconds is None:
         raise LeaseLost(report.job_id)

@@ -1,7 +1,7 @@
 """Commands: a program, its arguments, a session of its own. Never a shell.
 
 spawn ─▶ read its output ─▶ it ends ─▶ whoever is left of it is killed ─▶ its exit code
-   └ told to stop: SIGTERM to all of it ─ grace ─▶ SIGKILL to all of it
+   └ asked to stop: SIGTERM to all of it ─ grace ─▶ SIGKILL to all of it
 """
 
 import asyncio
@@ -172,7 +172,7 @@ class CommandExecutor:
 
 
 async def _at_any_rate(duty: Coroutine[Any, Any, Any]) -> None:
-    """Do it even while being told to stop, but not for ever."""
+    """Do it even while being asked to stop, but not for ever."""
     task = asyncio.ensure_future(asyncio.wait_for(duty, 2 * _LAST_WORDS_SECONDS))
     while not task.done():
         try:

@@ -168,7 +168,7 @@ class Maintenance:
 
 
 async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
-    """Take back what dead workers held, the ones known dead on this host at once."""
+    """Take back what dead workers had claimed, the ones known dead on this host at once."""
     watched = await workers.watch(connection, host_name())
     gone = [w for w in watched if not w.is_expired and is_gone(w.process_identity)]
     if gone:

@@ -79,7 +79,7 @@ async def _batch(
 async def _wait(
     connection: AsyncConnection[Any], operation: Operation, sweep: Sweep, *, up_to: int
 ) -> Sweep:
-    """The first of those that someone else held. Who holds nothing else can wait for it."""
+    """The first of those that someone else had locked. Who has locked nothing else can wait."""
     job_ids = [job_id for job_id in sweep.busy[:1] if job_id <= up_to]
     change = await store.change_jobs(connection, operation, job_ids, is_patient=True)
     return sweep.without_first().noted(change)

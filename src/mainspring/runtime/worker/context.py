@@ -24,7 +24,7 @@ from mainspring.store import attempts, flows
 
 
 class JobCanceled(Exception):
-    """Raised inside a handler that was told to stop; let it through."""
+    """Raised inside a handler that was asked to stop; let it through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +121,13 @@ class Context:
 
     @property
     def is_canceled(self) -> bool:
-        """Whether the handler was told to stop: canceled, timed out, or the worker leaves."""
+        """Whether the handler was asked to stop: canceled, timed out, or the worker leaves."""
         return self._job.stop is not None or (self._is_stopped is not None and self._is_stopped())
 
     def raise_if_canceled(self) -> None:
         """Call it now and then in a long blocking function."""
         if self.is_canceled:
-            raise JobCanceled(self._job.stop_note or "the job was told to stop")
+            raise JobCanceled(self._job.stop_note or "the job was asked to stop")
 
     def progress(
         self,
