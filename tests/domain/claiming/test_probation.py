@@ -1,4 +1,4 @@
-"""Probation: from which loss on a job is recorded before it begins, and runs as the only suspect."""
+"""Probation: from which loss on a job is recorded before it begins, and when it is a suspect."""
 
 import pytest
 
