@@ -362,7 +362,7 @@ async def hand_back_unknown(
     begun = speculation.keep(found)
     if lost := [report for report in found if report not in begun]:
         queues = await attempts.hand_back(connection, lost)
-        telemetry.event("unheard_claims_returned", jobs=len(lost), queues=sorted(queues))
+        telemetry.event("lost_claims_returned", jobs=len(lost), queues=sorted(queues))
 
 
 async def leave(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:

@@ -17,7 +17,7 @@ from mainspring.domain.secrets.paths import SEAL
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.executors.processes import Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
-from mainspring.runtime.secrets import unsealed
+from mainspring.runtime.secrets import decrypted
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.context import Context
 from mainspring.runtime.worker.environment import ExecutionEnvironment
@@ -60,7 +60,7 @@ class Calls:
             return PUT_BACK
         if not handler.secret_paths and SEAL not in job.payload_text:
             return await self._call_on_probation(job, handler)
-        with unsealed(job, handler, self._keys):
+        with decrypted(job, handler, self._keys):
             return await self._call_on_probation(job, handler)
 
     async def _take_token(self, job: ClaimedJob) -> bool:
