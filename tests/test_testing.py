@@ -53,6 +53,17 @@ async def test_drain_runs_what_is_ready_in_the_order_of_claiming(app, seen):
     assert (summary.succeeded, summary.total) == (4, 4)
 
 
+async def test_drain_serves_tenants_by_weight(app, seen):
+    for tenant_id, weight in (("acme", 1), ("bell", 3)):
+        await app.tenants.acreate(tenant_id, weight=weight)
+        for _ in range(12):
+            await app.aenqueue("see", {"number": weight}, tenant_id=tenant_id)
+
+    await drain(app)
+
+    assert 8 <= seen[:12].count(3) <= 10
+
+
 async def test_drain_stores_the_result_and_leaves_no_worker_behind(app, seen, connection):
     handle = await app.aenqueue("see", {"number": 7})
     await drain(app)

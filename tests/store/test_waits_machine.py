@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.jobs.options import EnqueueOptions
-from mainspring.domain.limits import Room
+from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import (
     AttemptStatus,
     Fence,
@@ -33,7 +33,7 @@ from mainspring.domain.types import (
     TenantId,
     WorkerId,
 )
-from mainspring.runtime.maintenance.dependencies import settle_all
+from mainspring.runtime.maintenance.dependencies import resolve_all
 from mainspring.runtime.maintenance.limit_grants import grant_all
 from mainspring.store import approvals, attempts, flows, jobs, limits, waits, workers
 from mainspring.store.attempts import Ending, Report, Return, Successes
@@ -163,13 +163,13 @@ class WaitsMachine(RuleBasedStateMachine):
         self.queue.run(grant_all(self.queue.connection))
 
     @rule()
-    def grant_one_room(self):
-        rooms = [Room("serial", "", "default"), Room("keyed", "1", "acme")]
-        self.queue.run(limits.grant(self.queue.connection, rooms))
+    def grant_some_keys(self):
+        keys = [LimitKey("serial", "", "default"), LimitKey("keyed", "1", "acme")]
+        self.queue.run(limits.grant(self.queue.connection, keys))
 
     @rule()
     def settle(self):
-        self.queue.run(settle_all(self.queue.connection))
+        self.queue.run(resolve_all(self.queue.connection))
 
     @rule()
     def promote(self):

@@ -173,7 +173,7 @@ class QueueDriver:
         using = connection or self.connection
         book = LaneBook()
         book.swept(self.run(attempts.discover(using, QUEUES)), now=0, cost=0)
-        lanes = book.in_order()
+        lanes = sorted(book.marks.items())
         rows = self.run(attempts.claim(using, WorkerId(worker_id), lanes, limit=limit))
         return [ClaimedRow(*row) for row in rows]
 

@@ -28,6 +28,7 @@ from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services import housekeeping, idempotency, tenants, tokens
+from mainspring.services.claiming import ClaimOrders
 from mainspring.services.enqueueing import Submissions
 from mainspring.services.summaries import SummaryBook
 from mainspring.settings import Settings
@@ -47,6 +48,7 @@ class ServerState:
         self.database = database
         self.hub = hub
         self.submissions = Submissions()
+        self.claim_orders = ClaimOrders()
         self.summaries = SummaryBook()
         self.provider = Provider(database.settings) if database.settings.oidc_issuer else None
         self._known: dict[bytes, tuple[float, Caller]] = {}

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from mainspring.cli import output
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
-from mainspring.db import migrate as migrations
 from mainspring.db import connect, schema_locks
+from mainspring.db import migrate as migrations
 from mainspring.db.database import Database
 from mainspring.domain.errors.database import SchemaMissing
 

@@ -32,8 +32,8 @@ _LONGEST_PATH = 200
 _LARGEST = 1_000_000_000
 
 
-class Room(NamedTuple):
-    """Where a job waits: its limit, the key it counts under, and its tenant."""
+class LimitKey(NamedTuple):
+    """What a job is counted by: its limit, the key in it, and its tenant."""
 
     limit: str
     key: str

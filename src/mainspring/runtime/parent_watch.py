@@ -33,8 +33,8 @@ class ParentWatch:
 
 
 @contextmanager
-def when_cut(hear: Callable[[], None]) -> Iterator[None]:
-    """The child's side: calls once when the parent is gone; never where nobody started it so."""
+def parent_watched(on_gone: Callable[[], None]) -> Iterator[None]:
+    """The child's side: calls `on_gone` once when the parent is gone; never without a lifeline."""
     given = os.environ.pop(_VARIABLE, None)
     if given is None:
         yield
@@ -43,7 +43,7 @@ def when_cut(hear: Callable[[], None]) -> Iterator[None]:
 
     def ended() -> None:
         loop.remove_reader(end)
-        hear()
+        on_gone()
 
     loop.add_reader(end, ended)
     try:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from mainspring import telemetry
-from mainspring.runtime.parent_watch import when_cut
+from mainspring.runtime.parent_watch import parent_watched
 from mainspring.runtime.worker.worker import Worker
 
 
 class Role(Protocol):
-    """What runs until it is told to stop."""
+    """What runs until it is asked to stop."""
 
     async def run(self) -> None: ...
 
@@ -27,7 +27,7 @@ async def run(worker: Worker | None, *others: Role | None) -> None:
     roles = [role for role in (worker, *others) if role is not None]
     seen: set[signal.Signals] = set()
 
-    def hear(number: signal.Signals) -> None:
+    def on_signal(number: signal.Signals) -> None:
         # Ctrl-C comes from the terminal as SIGINT and from a supervisor as SIGTERM: one request.
         if number in seen and worker is not None:
             worker.hurry()
@@ -38,7 +38,7 @@ async def run(worker: Worker | None, *others: Role | None) -> None:
         telemetry.event("supervisor_gone")
         _stop(roles)
 
-    with _signals_to(hear), when_cut(orphaned):
+    with _signals_to(on_signal), parent_watched(orphaned):
         await _all_ended(roles)
 
 
@@ -58,10 +58,10 @@ def _stop(roles: Sequence[Role]) -> None:
 
 
 @contextmanager
-def _signals_to(hear: Callable[[signal.Signals], None]) -> Iterator[None]:
+def _signals_to(handle: Callable[[signal.Signals], None]) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, hear, number)
+        loop.add_signal_handler(number, handle, number)
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from mainspring.store.due_schedules import DueSchedule
 
 
 @contextmanager
-def unsealed(job: ClaimedJob, handler: Handler, keys: KeyRing) -> Iterator[None]:
+def decrypted(job: ClaimedJob, handler: Handler, keys: KeyRing) -> Iterator[None]:
     """The job has its real payload, and a redactor that knows what must not be seen of it.
 
     Raises UnreadableSecret where no key will ever fit, AttemptFailed where another worker's may.
@@ -57,7 +57,7 @@ class ScheduleSecrets:
             return due
         return replace(due, spec=replace(due.spec, payload=opened.payload))
 
-    async def sealed(self, due: DueSchedule, payload: Any, definition: str | None = None) -> Any:
+    async def encrypted(self, due: DueSchedule, payload: Any, definition: str | None = None) -> Any:
         """A payload as it is stored with a job, of another definition if given."""
         if not self._keys or not payload:
             return payload

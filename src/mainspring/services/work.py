@@ -27,6 +27,7 @@ from mainspring.domain.housekeeping import ensure_leasable
 from mainspring.domain.jobs.model import Progress
 from mainspring.domain.jobs.options import ensure_queue, holds_nul
 from mainspring.domain.jobs.outcomes import End, Outcome, Requeue, Trials, clean, of_failure
+from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import secrets_in
 from mainspring.domain.secrets.redaction import Redactor
 from mainspring.domain.types import (
@@ -35,13 +36,14 @@ from mainspring.domain.types import (
     JobState,
     Payload,
     TenantId,
-    WaitsFor,
     WorkerId,
 )
+from mainspring.services.claiming import ClaimOrders
+from mainspring.services.http_claims import HttpClaim
 from mainspring.services.secrets import Owner, key_ring
 from mainspring.store import attempts, flows, waits, workers
 from mainspring.store import work as store
-from mainspring.store.attempts import ClaimedRow, Ending, Report, Return, Successes
+from mainspring.store.attempts import ClaimedRow, Ending, Return, Successes
 from mainspring.store.work import Lease, LeasedJob, Stop
 from mainspring.store.workers import WorkerFacts
 
@@ -71,6 +73,7 @@ class Work:
 
     database: Database
     caller: Caller
+    orders: ClaimOrders
 
     async def register(
         self, name: str, queues: Sequence[str], *, concurrency: int, lease: timedelta
@@ -91,11 +94,11 @@ class Work:
             return await store.to_stop(connection, worker_id)
 
     async def leave(self, worker_id: WorkerId) -> None:
-        """Give back what is held, at once."""
+        """Give back what is claimed, at once."""
         async with self._connected() as connection:
             await self._queues(connection, worker_id)
-            held = await attempts.held_by(connection, worker_id, set())
-            queues = await attempts.hand_back(connection, held) if held else set()
+            claimed = await attempts.held_by(connection, worker_id, set())
+            queues = await attempts.hand_back(connection, claimed) if claimed else set()
             await workers.remove(connection, worker_id)
             await workers.wake(connection, queues)
 
@@ -109,54 +112,27 @@ class Work:
             async with self._connected() as connection:
                 queues = await self._queues(connection, worker_id)
                 await waits.release_known(connection, definitions, [])
-                rows = await self._claim(connection, worker_id, queues, limit=limit)
-                items = await self._items(connection, worker_id, rows, definitions=definitions)
+                order = self.orders.of(queues, self.caller.tenant_id)
+                claim = HttpClaim(connection, order, worker_id, definitions=frozenset(definitions))
+                rows = await claim.rows(queues, limit=limit, tenant_id=self.caller.tenant_id)
+                items = await self._items(connection, worker_id, rows)
             left = until - time.monotonic()
             if items or left <= 0:
                 return items
             await asyncio.sleep(min(pause, left))
             pause = min(pause * 1.5, _LONGEST_LOOK)
 
-    async def _claim(
-        self,
-        connection: AsyncConnection[Any],
-        worker_id: WorkerId,
-        queues: Sequence[str],
-        *,
-        limit: int,
-    ) -> list[ClaimedRow]:
-        found = await attempts.discover(connection, queues)
-        lanes = [
-            (each.lane, 0)
-            for each in sorted(found, key=lambda each: each.lane)
-            if self.caller.tenant_id in (None, each.lane.tenant_id)
-        ]
-        if not lanes:
-            return []
-        shares = [max(1, limit // len(lanes))] * len(lanes)
-        rows = await attempts.claim(connection, worker_id, lanes, limit=limit, shares=shares)
-        return [ClaimedRow(*row) for row in rows]
-
     async def _items(
         self,
         connection: AsyncConnection[Any],
         worker_id: WorkerId,
         rows: Sequence[ClaimedRow],
-        *,
-        definitions: Sequence[str],
     ) -> list[WorkItem]:
-        """What the worker can run; the rest waits for someone who can."""
-        strange = [
-            Report(row.job_id, row.fence) for row in rows if row.definition not in definitions
-        ]
-        if strange:
-            await attempts.hand_back(connection, strange, WaitsFor.HANDLER)
-        known = [row for row in rows if row.definition in definitions]
-        if not known:
+        if not rows:
             return []
-        spans = await store.timeouts(connection, ((row.definition, row.version) for row in known))
+        spans = await store.timeouts(connection, ((row.definition, row.version) for row in rows))
         items = []
-        for row in known:
+        for row in rows:
             try:
                 items.append(self._item(row, spans[row.definition, row.version]))
             except UnreadableSecret as error:
@@ -194,8 +170,8 @@ class Work:
                 "message": progress.message,
                 "data": progress.data,
             }
-            told = self._redactor(job).value(facts)
-            await attempts.report_progress(connection, [(lease.report, _encoded(told))])
+            shown = self._redactor(job).value(facts)
+            await attempts.report_progress(connection, [(lease.report, _encoded(shown))])
 
     async def checkpoint(self, lease: Lease, checkpoint: Any) -> None:
         async with self._connected() as connection:
@@ -274,7 +250,8 @@ class Work:
         if finished.parents:
             await flows.settle(connection, finished.parents)
         if job.limit_name is not None:
-            await store.free_place(connection, job)
+            key = LimitKey(job.limit_name, job.limit_key or "", job.tenant_id)
+            await store.announce_free_place(connection, key)
 
     # Parts
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+import orjson
 from psycopg import AsyncConnection, Connection
 
 from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.statements import load
-from mainspring.domain.claiming.lanes import Lane, Waiting
+from mainspring.domain.claiming.lanes import Lane, ReadyLane
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
 
 _STATEMENTS = load("attempts")
@@ -37,6 +38,23 @@ class ClaimedRow(NamedTuple):
     limit_name: str | None
     limit_key: str | None
     version: int
+
+    @property
+    def id(self) -> JobId:
+        return self.job_id
+
+    @property
+    def report(self) -> "Report":
+        return Report(self.job_id, self.fence)
+
+    @property
+    def is_rated(self) -> bool:
+        """Whether it has to take a token before it begins."""
+        return bool(self.extras and orjson.loads(self.extras).get("is_rated"))
+
+    @property
+    def lane(self) -> Lane:
+        return Lane(self.priority, self.tenant_id, self.queue)
 
 
 class Report(NamedTuple):
@@ -112,11 +130,11 @@ class Return:
     delay: timedelta
 
 
-async def discover(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[Waiting]:
+async def discover(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[ReadyLane]:
     """The lanes with ready jobs."""
     cursor = await connection.execute(_DISCOVER, {"queues": list(queues)})
     return [
-        Waiting(Lane(priority, tenant_id, queue), first, weight)
+        ReadyLane(Lane(priority, tenant_id, queue), first, weight)
         for priority, tenant_id, queue, first, weight in await cursor.fetchall()
     ]
 

@@ -8,7 +8,7 @@ from psycopg import AsyncConnection
 from mainspring.db.arrays import TextArray
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
-from mainspring.domain.limits import Limit, LimitState, Rate, Room
+from mainspring.domain.limits import Limit, LimitKey, LimitState, Rate
 from mainspring.store.attempts import Report
 
 _STATEMENTS = load("limits")
@@ -17,23 +17,25 @@ _MOST_GRANTED = 4000
 
 
 class Granted(NamedTuple):
-    """What a grant came to; without the lock it came to nothing. `unfinished` are the rooms that
-    may have more to let go, `shared` the limits whose places serve several rooms, `full` those of
-    them that have none left; `next_in` is seconds, `roomy` the places of each key of limits that
-    heed nothing else."""
+    """What a grant came to; without the lock it came to nothing. `unfinished` are the keys that may
+    have more to let go, `shared` the limits whose places serve several keys, `full` those of them
+    that have none left; `next_in` is seconds, `key_places` the places of each key of limits that
+    count nothing else."""
 
     is_ours: bool
     jobs: int
     queues: list[str]
-    unfinished: list[Room]
+    unfinished: list[LimitKey]
     shared: list[str]
     full: list[str]
     next_in: float | None
-    roomy: dict[str, int]
+    key_places: dict[str, int]
 
 
-async def waiting_rooms(connection: AsyncConnection[Any], *, after: Room, limit: int) -> list[Room]:
-    """The rooms behind the given one in which jobs wait, in order."""
+async def waiting_keys(
+    connection: AsyncConnection[Any], *, after: LimitKey, limit: int
+) -> list[LimitKey]:
+    """The keys behind the given one for which jobs wait, in order."""
     params = {
         "limit_name": after.limit,
         "key": after.key,
@@ -41,16 +43,16 @@ async def waiting_rooms(connection: AsyncConnection[Any], *, after: Room, limit:
         "limit": limit,
     }
     cursor = await connection.execute(_STATEMENTS["waiting_rooms"].sql, params)
-    return [Room(*row) for row in await cursor.fetchall()]
+    return [LimitKey(*row) for row in await cursor.fetchall()]
 
 
-async def rooms_of_limit(
-    connection: AsyncConnection[Any], name: str, *, after: Room, limit: int
-) -> list[Room]:
-    """The rooms of one limit behind the given one in which jobs wait, in order."""
+async def waiting_keys_of(
+    connection: AsyncConnection[Any], name: str, *, after: LimitKey, limit: int
+) -> list[LimitKey]:
+    """The keys of one limit behind the given one for which jobs wait, in order."""
     params = {"limit_name": name, "key": after.key, "tenant_id": after.tenant_id, "limit": limit}
     cursor = await connection.execute(_STATEMENTS["rooms_of_limit"].sql, params)
-    return [Room(*row) for row in await cursor.fetchall()]
+    return [LimitKey(*row) for row in await cursor.fetchall()]
 
 
 async def take_back(connection: AsyncConnection[Any]) -> bool:
@@ -61,26 +63,26 @@ async def take_back(connection: AsyncConnection[Any]) -> bool:
     return bool(row[0])
 
 
-async def grant(connection: AsyncConnection[Any], rooms: Sequence[Room]) -> Granted:
-    """Let jobs of the rooms go, as far as there are places."""
+async def grant(connection: AsyncConnection[Any], keys: Sequence[LimitKey]) -> Granted:
+    """Let jobs of the keys go, as far as there are places."""
     params = {
-        "names": TextArray([room.limit.encode() for room in rooms]),
-        "keys": TextArray([room.key.encode() for room in rooms]),
-        "tenants": TextArray([room.tenant_id.encode() for room in rooms]),
+        "names": TextArray([key.limit.encode() for key in keys]),
+        "keys": TextArray([key.key.encode() for key in keys]),
+        "tenants": TextArray([key.tenant_id.encode() for key in keys]),
         "limit": _MOST_GRANTED,
     }
     cursor = await connection.execute(_STATEMENTS["grant"].sql, params)
     (row,) = await cursor.fetchall()
-    is_ours, jobs, queues, unfinished, shared, full, next_in, roomy, places = row
+    is_ours, jobs, queues, unfinished, shared, full, next_in, names, places = row
     return Granted(
         is_ours,
         jobs,
         queues,
-        [rooms[number - 1] for number in unfinished],
+        [keys[number - 1] for number in unfinished],
         shared,
         full,
         next_in,
-        dict(zip(roomy or (), places or (), strict=True)),
+        dict(zip(names or (), places or (), strict=True)),
     )
 
 

@@ -9,6 +9,7 @@ from psycopg import AsyncConnection
 
 from mainspring.db.statements import load
 from mainspring.domain.jobs.backoff import Backoff
+from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
@@ -65,7 +66,7 @@ async def queues_of(
 
 async def leased_job(connection: AsyncConnection[Any], lease: Lease) -> LeasedJob | None:
     params = {"worker_id": lease.worker_id, "job_id": lease.job_id, "fence": lease.fence}
-    row = await (await connection.execute(_STATEMENTS["held_job"].sql, params)).fetchone()
+    row = await (await connection.execute(_STATEMENTS["leased_job"].sql, params)).fetchone()
     if row is None:
         return None
     tenant_id, definition, payload, failures, max_attempts, limit_name, limit_key, ran = row[:8]
@@ -99,10 +100,20 @@ async def timeouts(
     return {(row[0], row[1]): timedelta(seconds=row[2]) for row in await cursor.fetchall()}
 
 
-async def free_place(connection: AsyncConnection[Any], job: LeasedJob) -> None:
-    params = {
-        "limit_name": job.limit_name,
-        "limit_key": job.limit_key,
-        "tenant_id": job.tenant_id,
-    }
-    await connection.execute(_STATEMENTS["free_place"].sql, params)
+async def announce_free_place(connection: AsyncConnection[Any], key: LimitKey) -> None:
+    params = {"limit_name": key.limit, "limit_key": key.key, "tenant_id": key.tenant_id}
+    await connection.execute(_STATEMENTS["announce_free_place"].sql, params)
+
+
+async def lock_worker(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:
+    """Until the transaction ends, no other takes a lock on this worker."""
+    await connection.execute(_STATEMENTS["lock_worker"].sql, {"worker_id": worker_id})
+
+
+async def runs_suspect(
+    connection: AsyncConnection[Any], worker_id: WorkerId, *, losses: int
+) -> bool:
+    """Whether the worker runs a job that has begun and has so many losses or more."""
+    params = {"worker_id": worker_id, "losses": losses}
+    cursor = await connection.execute(_STATEMENTS["runs_suspect"].sql, params)
+    return await cursor.fetchone() is not None

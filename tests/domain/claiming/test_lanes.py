@@ -2,7 +2,7 @@
 
 import pytest
 
-from mainspring.domain.claiming.lanes import Lane, LaneBook, Waiting, read_news
+from mainspring.domain.claiming.lanes import Lane, LaneBook, ReadyLane, parse_ready_lane
 
 A = Lane(100, "acme", "mail")
 B = Lane(100, "zeta", "mail")
@@ -11,14 +11,14 @@ URGENT = Lane(0, "zeta", "mail")
 
 def swept(*lanes: tuple[Lane, int], cost: float = 0.0) -> LaneBook:
     book = LaneBook()
-    book.swept([Waiting(*lane) for lane in lanes], now=100.0, cost=cost)
+    book.swept([ReadyLane(*lane) for lane in lanes], now=100.0, cost=cost)
     return book
 
 
 def test_lanes_come_by_priority_then_tenant_then_queue():
     book = swept((B, 1), (A, 1), (URGENT, 1))
 
-    assert [lane for lane, _ in book.in_order()] == [URGENT, A, B]
+    assert sorted(book.marks) == [URGENT, A, B]
 
 
 def test_a_sweep_marks_a_lane_just_before_its_first_job():
@@ -43,14 +43,14 @@ def test_a_lane_that_was_not_known_is_marked_too():
 def test_a_sweep_sets_a_mark_back_to_what_appeared_below_it():
     book = swept((A, 7))
     book.claimed(A, 50)
-    book.swept([Waiting(A, 20)], now=101.0, cost=0.0)
+    book.swept([ReadyLane(A, 20)], now=101.0, cost=0.0)
 
     assert book.marks == {A: 19}
 
 
 def test_lanes_that_ran_dry_are_kept_but_not_without_end():
     book = swept(*((Lane(number, "acme", "mail"), 1) for number in range(100)))
-    book.swept([Waiting(A, 1)], now=101.0, cost=0.0)
+    book.swept([ReadyLane(A, 1)], now=101.0, cost=0.0)
 
     assert len(book.marks) == 33
     assert Lane(99, "acme", "mail") in book.marks
@@ -84,10 +84,10 @@ def test_the_rest_before_a_sweep_is_never_negative():
 
 
 @pytest.mark.parametrize(("first", "mark"), [(20, 9), (10, 9), (5, 4)])
-def test_a_lane_that_is_told_of_is_looked_at_from_there_or_from_where_it_was(first, mark):
+def test_a_lane_that_is_announced_is_looked_at_from_there_or_from_where_it_was(first, mark):
     book = swept((A, 10))
-    book.told(Waiting(A, first))
-    book.told(Waiting(B, 30))
+    book.announced(ReadyLane(A, first))
+    book.announced(ReadyLane(B, 30))
 
     assert book.marks == {A: mark, B: 29}
 
@@ -97,7 +97,7 @@ def test_a_busy_worker_in_a_hurry_sweeps_at_once_and_once():
     book.hurry()
     assert book.is_sweep_due(100.1, is_busy=True)
 
-    book.swept([Waiting(A, 1)], now=100.1, cost=0.0)
+    book.swept([ReadyLane(A, 1)], now=100.1, cost=0.0)
     assert not book.is_sweep_due(100.2, is_busy=True)
 
 
@@ -109,7 +109,7 @@ def test_a_hurry_does_not_shorten_the_rest_after_a_slow_sweep():
 
 
 def test_news_of_a_lane_are_read():
-    assert read_news('["mail", 100, "acme", 7, 3]') == Waiting(A, 7, 3)
+    assert parse_ready_lane('["mail", 100, "acme", 7, 3]') == ReadyLane(A, 7, 3)
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_news_of_a_lane_are_read():
     ],
 )
 def test_what_is_no_news_is_passed_over(text):
-    assert read_news(text) is None
+    assert parse_ready_lane(text) is None

@@ -65,7 +65,7 @@ async def test_a_lone_limited_job_starts_at_once(app: Mainspring):
         return "done"
 
     async with working(app, poll_seconds=30) as worker:
-        await await_until(lambda: worker._maintenance.grants.loop.passes > 0)
+        await await_until(lambda: worker.parts.maintenance.grants.loop.passes > 0)
         handle = await work.aenqueue()
 
         assert await handle.aresult(5) == "done"
@@ -100,8 +100,8 @@ async def test_a_lowered_limit_holds_for_what_has_not_started(app: Mainspring):
         await await_until(lambda: meter.running["all"] == 4)
         async with (await app.database.async_pool()).connection() as connection:
             await connection.execute("update mainspring.definitions set concurrency = 2")
-        seen = worker._maintenance.grants.loop.passes
-        await await_until(lambda: worker._maintenance.grants.loop.passes > seen)
+        seen = worker.parts.maintenance.grants.loop.passes
+        await await_until(lambda: worker.parts.maintenance.grants.loop.passes > seen)
         meter.gate.set()
         await await_until(lambda: meter.running["all"] <= 2)
         meter.most.clear()

@@ -1,11 +1,11 @@
-"""The buffer: whatever is claimed when, jobs start by priority and then by turn."""
+"""The buffer: whatever is claimed when, jobs start by priority and then by virtual time."""
 
 from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.domain.claiming.fair_share import Turns
+from mainspring.domain.claiming.fair_share import FairShare
 from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.types import WorkerId
 from mainspring.runtime.worker.buffer import Buffer, by_lane
@@ -24,14 +24,14 @@ class Worker:
     """Claims and starts jobs as a worker does."""
 
     def __init__(self) -> None:
-        self.turns = Turns()
-        self.buffer = Buffer(self.turns)
+        self.shares = FairShare()
+        self.buffer = Buffer(self.shares)
         self._numbers = count(1)
 
     def claim(self, given_by: dict[Lane, int]) -> None:
         places = sum(given_by.values())
-        self.turns.plan(given_by, places, self.buffer.held())
-        self.turns.claimed(list(given_by.items()), given_by, places + 1)
+        self.shares.plan(given_by, places, self.buffer.counts())
+        self.shares.claimed(list(given_by.items()), given_by, places + 1)
         claimed = {}
         for lane, number in given_by.items():
             claimed[lane] = [job(next(self._numbers), lane) for _ in range(number)]
@@ -42,16 +42,16 @@ class Worker:
             self.buffer.jobs.popleft()
 
     def places(self) -> list[tuple[int, float]]:
-        """The priority and turn of what waits, in the order it would start."""
-        turns: dict[int, float] = {}
+        """The priority and virtual time of what waits, in the order it would start."""
+        starts: dict[int, float] = {}
         for lane, jobs in by_lane(self.buffer).items():
             ids = [each.id for each in jobs]
-            turns |= zip(ids, self.turns.last_turns(lane, len(jobs)), strict=True)
-        return [(each.priority, turns[each.id]) for each in self.buffer]
+            starts |= zip(ids, self.shares.virtual_starts(lane, len(jobs)), strict=True)
+        return [(each.priority, starts[each.id]) for each in self.buffer]
 
 
 @given(st.lists(st.tuples(CLAIMS, st.integers(0, 8)), min_size=1))
-def test_jobs_start_by_priority_and_then_by_turn(steps: list[tuple[dict[Lane, int], int]]):
+def test_jobs_start_by_priority_and_then_by_virtual_time(steps: list[tuple[dict[Lane, int], int]]):
     worker = Worker()
     for claimed, started in steps:
         worker.claim(claimed)
@@ -64,15 +64,17 @@ def test_jobs_start_by_priority_and_then_by_turn(steps: list[tuple[dict[Lane, in
 
 
 @given(st.lists(st.tuples(CLAIMS, st.booleans()), min_size=1))
-def test_whatever_held_is_in_order_once_it_is_released(steps: list[tuple[dict[Lane, int], bool]]):
+def test_whatever_was_paused_is_in_order_once_it_is_resumed(
+    steps: list[tuple[dict[Lane, int], bool]],
+):
     worker, claimed = Worker(), 0
-    for given_by, holds in steps:
-        if holds:
-            worker.buffer.hold()
+    for given_by, pauses in steps:
+        if pauses:
+            worker.buffer.pause()
         worker.claim(given_by)
         claimed += sum(given_by.values())
 
-    worker.buffer.release()
+    worker.buffer.resume()
 
     assert worker.places() == sorted(worker.places())
     assert len({each.id for each in worker.buffer}) == len(worker.buffer) == claimed

@@ -1,17 +1,20 @@
 """Reports: one alone leaves at once; while more jobs are at hand, the next wait for each other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
 
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.claiming.fair_share import FairShare
 from mainspring.domain.jobs.outcomes import End, Requeue
 from mainspring.domain.types import AttemptStatus, JobState, WorkerId
 from mainspring.runtime.worker import reporter
+from mainspring.runtime.worker.buffer import Buffer, by_lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from tests.support.waiting import await_until
@@ -24,18 +27,31 @@ async def own(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Reconnectin
     return ReconnectingConnection(database_url, name="reports")
 
 
+class Batches(WorkerEvents):
+    """How many reports each batch had."""
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+
+    def reports_sent(self, count: int) -> None:
+        self.sent.append(count)
+
+
 @asynccontextmanager
 async def reporting(
-    own: ReconnectingConnection, is_busy: Callable[[], bool], early: SpeculativeStarts | None = None
+    own: ReconnectingConnection, *, is_busy: bool, speculation: SpeculativeStarts | None = None
 ) -> AsyncIterator[tuple[Reporter, list[int]]]:
-    """A reporter at work, and how many reports each of its batches had."""
-    sent: list[int] = []
+    """A reporter at work, and how many reports each of its batches had; a busy worker has another
+    job in its buffer."""
+    batches, buffer = Batches(), Buffer(FairShare())
+    if is_busy:
+        buffer.put(by_lane([job(0)]))
     reporter = Reporter(
-        own, early=early or SpeculativeStarts(), on_sent=sent.append, is_busy=is_busy
+        own, buffer=buffer, speculation=speculation or SpeculativeStarts(), events=batches
     )
     task = asyncio.create_task(reporter.run())
     try:
-        yield reporter, sent
+        yield reporter, batches.sent
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -52,7 +68,7 @@ def succeed(reporter: Reporter, number: int) -> None:
 
 
 async def test_one_by_one_each_leaves_at_once(own):
-    async with reporting(own, is_busy=lambda: False) as (reporter, sent):
+    async with reporting(own, is_busy=False) as (reporter, sent):
         for number in range(3):
             succeed(reporter, number)
             await await_until(lambda: len(reporter) == 0, 5, "it is sent")
@@ -61,7 +77,7 @@ async def test_one_by_one_each_leaves_at_once(own):
 
 
 async def test_while_more_jobs_are_at_hand_only_the_first_leaves_at_once(own):
-    async with reporting(own, is_busy=lambda: True) as (reporter, sent):
+    async with reporting(own, is_busy=True) as (reporter, sent):
         succeed(reporter, 0)
         await await_until(lambda: sent == [1], 5, "the first is sent")
         succeed(reporter, 1)
@@ -73,9 +89,9 @@ async def test_while_more_jobs_are_at_hand_only_the_first_leaves_at_once(own):
 
 
 async def test_nothing_is_sent_of_a_job_whose_claim_came_to_nothing(own):
-    early = SpeculativeStarts()
-    async with reporting(own, lambda: False, early) as (reporter, sent):
-        early.begin([job(1), job(2), job(3)])
+    speculation = SpeculativeStarts()
+    async with reporting(own, is_busy=False, speculation=speculation) as (reporter, sent):
+        speculation.begin([job(1), job(2), job(3)])
         for number in range(4):
             succeed(reporter, number)
         reporter.end(job(4), End(JobState.FAILED, AttemptStatus.FAILED, "it broke", failed=1))
@@ -84,5 +100,5 @@ async def test_nothing_is_sent_of_a_job_whose_claim_came_to_nothing(own):
         assert (sent, reporter.job_ids()) == ([], {0, 1, 2, 3, 4, 5})
 
         reporter.drop({1, 3, 4, 5})
-        early.confirm()
+        speculation.confirm()
         await await_until(lambda: sent == [2], 5, "the others are sent")

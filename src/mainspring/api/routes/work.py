@@ -38,7 +38,7 @@ JobNumber = Annotated[IdIn, Path(description="The job's id.")]
 
 
 def _work(context: RequestContext) -> Work:
-    return Work(context.server.database, context.caller)
+    return Work(context.server.database, context.caller, context.server.claim_orders)
 
 
 def _lease(worker_id: int, job_id: int, fence: int) -> Lease:
@@ -69,7 +69,7 @@ async def leave(context: Worker, worker_id: WorkerNumber) -> Response:
 async def heartbeat(
     context: Worker, worker_id: WorkerNumber, given: Annotated[Heartbeat | None, Body()] = None
 ) -> Response:
-    """Keep the lease, and hear what is to be stopped."""
+    """Keep the lease; the answer says what is to be stopped."""
     lease = timedelta(seconds=(given or Heartbeat()).lease_seconds)
     stops = await _work(context).renew(WorkerId(worker_id), lease)
     return reply(KeptModel.model_construct(stop=[StopModel.of(stop) for stop in stops]))
@@ -98,8 +98,8 @@ async def progress(
     report: Annotated[ProgressReport, Body()],
 ) -> Response:
     """Say how far a job is."""
-    told = Progress(report.current, report.total, report.message, report.data)
-    await _work(context).progress(_lease(worker_id, job_id, report.fence), told)
+    reported = Progress(report.current, report.total, report.message, report.data)
+    await _work(context).progress(_lease(worker_id, job_id, report.fence), reported)
     return nothing()
 
 

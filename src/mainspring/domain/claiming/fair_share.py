@@ -1,32 +1,33 @@
-"""Whose turn it is: what each lane may give to a claim, and the order in which claimed jobs start.
+"""Fair share: what each lane may give to a claim, and the order in which claimed jobs start.
 
-Tenants of one queue and priority take turns. Each lane has a **turn**, the moment its next job is
-up, counted in jobs by weight: a job moves the turn of a lane of weight 1 on by one, that of a lane
-of weight 4 by a quarter. Whatever starts next is of the lane whose turn comes first.
+Tenants of one queue and priority are served by weight. Each lane has a **virtual time**, the moment
+its next job is up, counted in jobs by weight: a job moves the virtual time of a lane of weight 1 on
+by one, that of a lane of weight 4 by a quarter. Whatever starts next is of the lane whose virtual
+time is the earliest.
 
     weight 1   A─────────────A─────────────A─────────────A
-    weight 4   B──B──B──B──B──B──B──B──B──B──B──B──B──B──B      ──▶ turns
-               └ clock: the turn of the job that starts next
+    weight 4   B──B──B──B──B──B──B──B──B──B──B──B──B──B──B      ──▶ virtual time
+               └ clock: the virtual time of the job that starts next
 
 So of lanes that always have work each gets its share to within one job, and n jobs of a lane start
 before the others, whose weights are W in all, have started n·W/w more, and one more each: that is
-the bound on starving. It holds within a claim, from claim to claim, since turns are kept, and so
-with more lanes than a claim has places: those it left out are the first of the next.
+the bound on starving. It holds within a claim, from claim to claim, since virtual times are kept,
+and so with more lanes than a claim wants jobs: those it left out are the first of the next.
 
 A lane that had no work comes back at the clock: it has saved nothing up and owes nothing. What
 it does not use is borrowed by the others, who owe nothing for it either.
 
-Jobs claimed ahead wait in the buffer of the worker in the same order. The lane that holds many of
-them there has its turn far behind the clock, so a newcomer's jobs are claimed first and start
-between them, not after them.
+Jobs claimed ahead wait in the buffer of the worker in the same order. The lane that has many of
+them there has its virtual time far behind the clock, so a newcomer's jobs are claimed first and
+start between them, not after them.
 
-A claim is one statement that visits lanes in an order and takes what each may give, up to the
-places there are. Lanes of a more urgent priority are emptied before any other is visited. Where
-lanes share the places of a priority nobody knows beforehand how many jobs each has: if some give
-less than their share, another statement shares out what is left of the places. A lane alone in its
-priority may give all there is, in a single statement. Lanes that were found empty may have work
-again; each is asked for its share at the head of the others, who fill the places if there is none,
-and for one job at least as soon as it is its turn: a claim of a single place asks them all.
+A claim is one statement that visits lanes in an order and takes what each may give, up to the jobs
+that are wanted. Lanes of a more urgent priority are emptied before any other is visited. Where
+lanes share a priority nobody knows beforehand how many jobs each has: if some give less than their
+share, another statement shares out what is still wanted. A lane alone in its priority may give all
+there is, in a single statement. Lanes that were found empty may have work again; each is asked for
+its share at the head of the others, who give the rest if there is none, and for one job at least as
+soon as its virtual time has come: a claim of a single job asks them all.
 """
 
 import heapq
@@ -35,7 +36,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
 
-from mainspring.domain.claiming.lanes import Lane, Waiting
+from mainspring.domain.claiming.lanes import Lane, ReadyLane
 
 T = TypeVar("T")
 
@@ -44,147 +45,156 @@ Visit = tuple[Lane, int]
 
 
 @dataclass(slots=True)
-class Turns:
-    """The turns of the lanes one worker knows. `held` is what waits in its buffer, by lane."""
+class FairShare:
+    """The virtual times of the lanes one claimer knows. `buffered` is how many jobs of each lane it
+    has claimed that have not begun."""
 
-    live: set[Lane] = field(default_factory=set)
+    backlogged: set[Lane] = field(default_factory=set)
     """The lanes that had more when they were last looked at."""
-    turns: dict[Lane, float] = field(default_factory=dict)
+    virtual_times: dict[Lane, float] = field(default_factory=dict)
     weights: dict[Lane, int] = field(default_factory=dict)
 
-    def swept(self, found: Sequence[Waiting], held: Mapping[Lane, int]) -> None:
+    def swept(self, found: Sequence[ReadyLane], buffered: Mapping[Lane, int]) -> None:
         """These lanes have work, with these weights, and no others have."""
         self.weights |= {each.lane: each.weight for each in found}
         lanes = [each.lane for each in found]
-        self.live.intersection_update(lanes)
-        self._settle(lanes, held)
-        self.live.update(lanes)
+        self.backlogged.intersection_update(lanes)
+        self._catch_up(lanes, buffered)
+        self.backlogged.update(lanes)
 
-    def told(self, lane: Lane, weight: int, held: Mapping[Lane, int]) -> None:
+    def announced(self, lane: Lane, weight: int, buffered: Mapping[Lane, int]) -> None:
         """This lane has work."""
         self.weights[lane] = weight
-        self._settle([lane], held)
-        self.live.add(lane)
+        self._catch_up([lane], buffered)
+        self.backlogged.add(lane)
 
-    def forget(self, known: Collection[Lane], held: Mapping[Lane, int]) -> None:
-        """Keep nothing of lanes that are neither known nor held."""
-        for lane in [lane for lane in self.turns if lane not in known and lane not in held]:
-            del self.turns[lane]
+    def forget(self, known: Collection[Lane], buffered: Mapping[Lane, int]) -> None:
+        """Keep nothing of lanes that are neither known nor buffered."""
+        for lane in [
+            lane for lane in self.virtual_times if lane not in known and lane not in buffered
+        ]:
+            del self.virtual_times[lane]
             self.weights.pop(lane, None)
 
-    def plan(self, lanes: Iterable[Lane], places: int, held: Mapping[Lane, int]) -> list[Visit]:
+    def plan(self, lanes: Iterable[Lane], wanted: int, buffered: Mapping[Lane, int]) -> list[Visit]:
         """The visits of one statement, in order. It does not go on to another priority while
         lanes of this one may have more than their share."""
         ordered = sorted(lanes)
-        self._settle(ordered, held)
+        self._catch_up(ordered, buffered)
         visits: list[Visit] = []
         for _, level in groupby(ordered, key=_priority):
             together = list(level)
-            if len(together) > 1 and not self.live.isdisjoint(together):
-                return visits + self._shares(together, places)
-            visits += [(lane, places) for lane in together]
+            if len(together) > 1 and not self.backlogged.isdisjoint(together):
+                return visits + self._shares(together, wanted)
+            visits += [(lane, wanted) for lane in together]
         return visits
 
     def claimed(
-        self, visits: Sequence[Visit], given: Mapping[Lane, int], places: int
+        self, visits: Sequence[Visit], given: Mapping[Lane, int], wanted: int
     ) -> list[Lane]:
         """Note what the visits gave; the answer is the lanes that have nothing left."""
         last = max((n for n, (lane, _) in enumerate(visits) if given.get(lane)), default=-1)
-        # Once all places were taken nobody else was asked, and the last not for all it has.
-        asked = last if sum(given.values()) >= places else len(visits)
+        # Once all that was wanted was taken nobody else was asked, and the last not for all it has.
+        asked = last if sum(given.values()) >= wanted else len(visits)
         empty = []
         for number, (lane, share) in enumerate(visits):
             count = given.get(lane, 0)
-            self.turns[lane] = self.turns.get(lane, 0.0) + count * self._step(lane)
+            self.virtual_times[lane] = self.virtual_times.get(lane, 0.0) + count * self._step(lane)
             if count == share:
-                self.live.add(lane)
+                self.backlogged.add(lane)
             elif number < asked:
-                self.live.discard(lane)
+                self.backlogged.discard(lane)
                 empty.append(lane)
         return empty
 
     def returned(self, given: Mapping[Lane, int]) -> None:
         """These jobs were given back unstarted: their lanes have work, and owe nothing for it."""
         for lane, count in given.items():
-            self.turns[lane] = self.turns.get(lane, 0.0) - count * self._step(lane)
-            self.live.add(lane)
+            self.virtual_times[lane] = self.virtual_times.get(lane, 0.0) - count * self._step(lane)
+            self.backlogged.add(lane)
 
-    def in_turn(self, waiting: Mapping[Lane, Sequence[T]]) -> list[T]:
-        """All that waits in the order it starts: by priority, then by turn. What a lane holds
-        was the last it gave, and keeps its order."""
+    def in_order(self, waiting: Mapping[Lane, Sequence[T]]) -> list[T]:
+        """All that waits in the order it starts: by priority, then by virtual time. What a lane
+        has here was the last it gave, and keeps its order."""
         ordered: list[T] = []
         for _, level in groupby(sorted(waiting), key=_priority):
             jobs: list[T] = []
-            turns: list[float] = []
+            starts: list[float] = []
             for lane in level:
                 jobs += waiting[lane]
-                turns += self.last_turns(lane, len(waiting[lane]))
-            ordered += [jobs[place] for place in sorted(range(len(jobs)), key=turns.__getitem__)]
+                starts += self.virtual_starts(lane, len(waiting[lane]))
+            ordered += [jobs[number] for number in sorted(range(len(jobs)), key=starts.__getitem__)]
         return ordered
 
-    def last_turns(self, lane: Lane, count: int) -> list[float]:
-        """The turns of the last jobs that a lane gave."""
+    def virtual_starts(self, lane: Lane, count: int) -> list[float]:
+        """The virtual times at which the last jobs that a lane gave start."""
         step = self._step(lane)
-        first = self.turns.get(lane, 0.0) - count * step
+        first = self.virtual_times.get(lane, 0.0) - count * step
         return [first + number * step for number in range(count)]
 
-    def _shares(self, lanes: list[Lane], places: int) -> list[Visit]:
-        live = [lane for lane in lanes if lane in self.live]
-        shares = self._share_out(live, places)
-        if len(live) == len(lanes):
+    def _shares(self, lanes: list[Lane], wanted: int) -> list[Visit]:
+        backlogged = [lane for lane in lanes if lane in self.backlogged]
+        shares = self._share_out(backlogged, wanted)
+        if len(backlogged) == len(lanes):
             return shares
-        asked = dict(self._share_out(lanes, places))
-        clock = min(self.turns[lane] for lane in live)
-        due = {lane: 1 for lane in lanes if lane not in asked and self.turns[lane] <= clock}
-        return [visit for visit in (asked | due).items() if visit[0] not in self.live] + shares
+        asked = dict(self._share_out(lanes, wanted))
+        clock = min(self.virtual_times[lane] for lane in backlogged)
+        due = {lane: 1 for lane in lanes if lane not in asked and self.virtual_times[lane] <= clock}
+        return [
+            visit for visit in (asked | due).items() if visit[0] not in self.backlogged
+        ] + shares
 
-    def _share_out(self, lanes: Sequence[Lane], places: int) -> list[Visit]:
-        """The lanes that get any of the places, and how many, the first turn first."""
+    def _share_out(self, lanes: Sequence[Lane], wanted: int) -> list[Visit]:
+        """The lanes that give any of the jobs, and how many, the earliest virtual time first."""
         if len(lanes) == 1:
-            return [(lanes[0], places)]
-        ordered = sorted(lanes, key=self.turns.__getitem__)
+            return [(lanes[0], wanted)]
+        ordered = sorted(lanes, key=self.virtual_times.__getitem__)
         weights = [self.weights.get(lane, 1) for lane in ordered]
-        turns = [self.turns[lane] for lane in ordered]
-        rounds = _whole_rounds(turns, weights, places)
+        times = [self.virtual_times[lane] for lane in ordered]
+        rounds = _whole_rounds(times, weights, wanted)
         steps = [1 / weight for weight in weights]
         shares = [rounds * weight for weight in weights]
-        # Whole rounds move all turns on alike, so they need not be gone through.
-        coming = [(turn, number) for number, turn in enumerate(turns)]
-        for _ in range(places - sum(shares)):
-            turn, number = coming[0]
+        # Whole rounds move all virtual times on alike, so they need not be gone through.
+        coming = [(time, number) for number, time in enumerate(times)]
+        for _ in range(wanted - sum(shares)):
+            time, number = coming[0]
             shares[number] += 1
-            heapq.heapreplace(coming, (turn + steps[number], number))
+            heapq.heapreplace(coming, (time + steps[number], number))
         return [visit for visit in zip(ordered, shares, strict=True) if visit[1]]
 
-    def _settle(self, lanes: Sequence[Lane], held: Mapping[Lane, int]) -> None:
+    def _catch_up(self, lanes: Sequence[Lane], buffered: Mapping[Lane, int]) -> None:
         """Bring lanes that stood idle up to the clock."""
-        idle = [lane for lane in lanes if lane not in self.live and not held.get(lane)]
-        clocks = {priority: self._clock(priority, held) for priority in set(map(_priority, idle))}
+        idle = [lane for lane in lanes if lane not in self.backlogged and not buffered.get(lane)]
+        clocks = {
+            priority: self._clock(priority, buffered) for priority in set(map(_priority, idle))
+        }
         for lane in idle:
-            self.turns[lane] = max(self.turns.get(lane, 0.0), clocks[lane.priority])
+            self.virtual_times[lane] = max(self.virtual_times.get(lane, 0.0), clocks[lane.priority])
         for lane in lanes:
-            self.turns.setdefault(lane, 0.0)
+            self.virtual_times.setdefault(lane, 0.0)
 
-    def _clock(self, priority: int, held: Mapping[Lane, int]) -> float:
-        known = [(lane, turn) for lane, turn in self.turns.items() if lane.priority == priority]
-        coming = [
-            turn - held.get(lane, 0) * self._step(lane)
-            for lane, turn in known
-            if lane in self.live or held.get(lane)
+    def _clock(self, priority: int, buffered: Mapping[Lane, int]) -> float:
+        known = [
+            (lane, time) for lane, time in self.virtual_times.items() if lane.priority == priority
         ]
-        return min(coming) if coming else max((turn for _, turn in known), default=0.0)
+        coming = [
+            time - buffered.get(lane, 0) * self._step(lane)
+            for lane, time in known
+            if lane in self.backlogged or buffered.get(lane)
+        ]
+        return min(coming) if coming else max((time for _, time in known), default=0.0)
 
     def _step(self, lane: Lane) -> float:
         return 1 / self.weights.get(lane, 1)
 
 
-def _whole_rounds(turns: Sequence[float], weights: Sequence[int], places: int) -> int:
-    """How often each lane gets as many of the places as its weight, whatever the rest is."""
+def _whole_rounds(times: Sequence[float], weights: Sequence[int], wanted: int) -> int:
+    """How often each lane gives as many jobs as its weight, whatever the rest is."""
     total = sum(weights)
-    moved = sum(turn * weight for turn, weight in zip(turns, weights, strict=True))
-    # Where all turns would be if jobs could be divided.
-    level = (places + moved) / total
-    return max(0, int(level - turns[-1]) - 1)
+    moved = sum(time * weight for time, weight in zip(times, weights, strict=True))
+    # Where all virtual times would be if jobs could be divided.
+    level = (wanted + moved) / total
+    return max(0, int(level - times[-1]) - 1)
 
 
 def _priority(lane: Lane) -> int:

@@ -18,13 +18,13 @@ out slow waits forty times its own duration before the next, so that sweeping co
 fortieth of the time at most.
 
 A second is long for a tenant without a lane here: so whoever enqueues to a lane that looks empty
-while all workers are busy sends them the lane and its mark. Which lanes give how much to a
-claim is in `domain.claiming.fair_share`.
+while all workers are busy notifies them of the lane and its mark. Which lanes give how much to a
+claim is in `fair_share.py`.
 """
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ class Lane(NamedTuple):
     queue: str
 
 
-class Waiting(NamedTuple):
+class ReadyLane(NamedTuple):
     """A lane with ready jobs: the id of its first, and the weight of its tenant."""
 
     lane: Lane
@@ -71,7 +71,7 @@ class LaneBook:
         """Seconds until a worker that ran dry may sweep."""
         return max(0.0, self.swept_at + self.sweep_cost * _COST_FACTOR - now)
 
-    def swept(self, lanes: Iterable[Waiting], *, now: float, cost: float) -> None:
+    def swept(self, lanes: Iterable[ReadyLane], *, now: float, cost: float) -> None:
         """Remember a sweep: each lane found is marked before its first job. Lanes that ran
         dry are kept for a while, since work tends to come where it came before."""
         found = {lane: first - 1 for lane, first, _ in lanes}
@@ -79,9 +79,9 @@ class LaneBook:
         self.marks = dict(dry[-_DRY_LANES:]) | found
         self.swept_at, self.sweep_cost, self.is_hurried = now, cost, False
 
-    def told(self, news: Waiting) -> None:
+    def announced(self, ready: ReadyLane) -> None:
         """Look at this lane from this job on, or from where we were if that is before it."""
-        self.marks[news.lane] = min(news.first - 1, self.marks.get(news.lane, news.first - 1))
+        self.marks[ready.lane] = min(ready.first - 1, self.marks.get(ready.lane, ready.first - 1))
 
     def hurry(self) -> None:
         """Let a busy worker sweep before its next claim, unless the last sweep was dear."""
@@ -92,25 +92,22 @@ class LaneBook:
         if job_id > self.marks.get(lane, 0):
             self.marks[lane] = job_id
 
-    def in_order(self) -> Sequence[tuple[Lane, int]]:
-        return sorted(self.marks.items())
 
+def parse_ready_lane(text: str) -> ReadyLane | None:
+    """A lane as an enqueue announces it: queue, priority, tenant, first job and weight, as JSON.
 
-def read_news(text: str) -> Waiting | None:
-    """A lane as an enqueue tells of it: queue, priority, tenant, first job and weight, as JSON.
-
-    None if it is anything else, for everyone may send messages.
+    None if it is anything else, for everyone may send notifications.
     """
     try:
         queue, priority, tenant_id, first, weight = json.loads(text)
     except (ValueError, TypeError, RecursionError):
         return None
-    news = Waiting(Lane(priority, tenant_id, queue), first, weight)
-    return news if _is_sound(news) else None
+    ready = ReadyLane(Lane(priority, tenant_id, queue), first, weight)
+    return ready if _is_valid(ready) else None
 
 
-def _is_sound(news: Waiting) -> bool:
-    (priority, tenant_id, queue), first, weight = news
+def _is_valid(ready: ReadyLane) -> bool:
+    (priority, tenant_id, queue), first, weight = ready
     ranges = ((priority, 0, 1000), (first, 1, 2**63 - 1), (weight, 1, 1000))
     return all(type(number) is int and low <= number <= high for number, low, high in ranges) and (
         all(isinstance(name, str) and _NAME.fullmatch(name) for name in (tenant_id, queue))

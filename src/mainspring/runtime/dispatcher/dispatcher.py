@@ -31,7 +31,7 @@ _OPTIONS = " ".join(
 
 
 class Dispatcher:
-    """Two loops on one connection; whoever runs it also tells it what it hears."""
+    """Two loops on one connection; whoever runs it wakes its loop when an event was emitted."""
 
     def __init__(self, url: str, *, settings: Settings) -> None:
         self._settings = settings
@@ -48,10 +48,6 @@ class Dispatcher:
 
     def duties(self) -> tuple[Coroutine[Any, Any, None], ...]:
         return self.loop.run(), self.pruning.run()
-
-    def hear(self, message: str) -> None:
-        if message.startswith("e:"):
-            self.loop.wake()
 
     async def close(self) -> None:
         await self._connection.close()

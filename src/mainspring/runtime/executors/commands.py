@@ -1,7 +1,7 @@
 """Commands: a program, its arguments, a session of its own. Never a shell.
 
-spawn ─▶ read what it prints ─▶ it ends ─▶ whoever is left of it is killed ─▶ its exit code
-   └ told to stop: SIGTERM to all of it ─ grace ─▶ SIGKILL to all of it
+spawn ─▶ read its output ─▶ it ends ─▶ whoever is left of it is killed ─▶ its exit code
+   └ asked to stop: SIGTERM to all of it ─ grace ─▶ SIGKILL to all of it
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Coroutine
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mainspring.domain.commands import Command, read_command
 from mainspring.domain.definitions import Definition
@@ -22,18 +22,12 @@ from mainspring.domain.jobs.outcomes import AttemptFailed, Fail
 from mainspring.runtime.executors import orphans
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.lease import is_gone, process_identity
-from mainspring.runtime.worker.output import Printed
+from mainspring.runtime.worker.output import AttemptOutput
+from mainspring.runtime.worker.reporter import Reporter
 
 _CHUNK = 64 * 1024
 _MOST_CHUNKS = 64
 _LAST_WORDS_SECONDS = 1.0
-
-
-class Facilities(Protocol):
-    """What the worker offers."""
-
-    def end_printed(self, job: ClaimedJob) -> None:
-        """Have what was printed stored before anything else is reported of the job."""
 
 
 class CommandExecutor:
@@ -41,13 +35,13 @@ class CommandExecutor:
 
     def __init__(
         self,
-        facilities: Facilities,
+        reporter: Reporter,
         *,
         directories: Collection[Path],
         variables: Collection[str],
         grace_seconds: float,
     ) -> None:
-        self._facilities = facilities
+        self._reporter = reporter
         self._directories = [directory.resolve() for directory in directories]
         self._variables = frozenset(variables)
         self._grace = grace_seconds
@@ -67,17 +61,17 @@ class CommandExecutor:
             arguments = command.template.arguments(job.payload())
         except InvalidPayload as error:
             return Fail(str(error))
-        printed = job.printed = Printed(job.redactor)
+        output = job.output = AttemptOutput(job.redactor)
         process = self._spawn(job, command, arguments)
         self._pids.add(process.pid)
-        printed.began(process.pid)
+        output.started(process.pid)
         try:
-            code = await self._attend(process, printed)
+            code = await self._attend(process, output)
         finally:
             self._pids.discard(process.pid)
             self._end_rest(job, process)
-            printed.close()
-            self._facilities.end_printed(job)
+            output.close()
+            self._reporter.add_output(job)
         return _answer(command, code)
 
     def _command(self, definition: Definition) -> Command:
@@ -130,11 +124,11 @@ class CommandExecutor:
             orphans.WORKER: self._identity,
         }
 
-    async def _attend(self, process: "subprocess.Popen[bytes]", printed: Printed) -> int:
+    async def _attend(self, process: "subprocess.Popen[bytes]", output: AttemptOutput) -> int:
         """Read until it ends; asked to stop, see to it that it does."""
         readers = [
-            _Reader(process.stdout, printed.print),
-            _Reader(process.stderr, printed.complain),
+            _Reader(process.stdout, output.add_stdout),
+            _Reader(process.stderr, output.add_stderr),
         ]
         try:
             code = await _ended(process)
@@ -143,7 +137,7 @@ class CommandExecutor:
             raise
         finally:
             orphans.end_group(process.pid, signal.SIGKILL)
-            printed.ended(process.wait())
+            output.exited(process.wait())
             if not all(reader.finish() for reader in readers):
                 # Who left the session may hold the pipes open for ever.
                 await _at_any_rate(_all_ended(readers))
@@ -178,7 +172,7 @@ class CommandExecutor:
 
 
 async def _at_any_rate(duty: Coroutine[Any, Any, Any]) -> None:
-    """Do it even while being told to stop, but not for ever."""
+    """Do it even while being asked to stop, but not for ever."""
     task = asyncio.ensure_future(asyncio.wait_for(duty, 2 * _LAST_WORDS_SECONDS))
     while not task.done():
         try:
@@ -190,7 +184,7 @@ async def _at_any_rate(duty: Coroutine[Any, Any, Any]) -> None:
 
 
 async def _ended(process: "subprocess.Popen[bytes]") -> int:
-    """The exit code, without a thread where the system tells of the end by a descriptor."""
+    """The exit code, without a thread where the system signals the end by a descriptor."""
     if not hasattr(os, "pidfd_open"):
         return await asyncio.to_thread(process.wait)
     loop = asyncio.get_running_loop()
@@ -209,9 +203,9 @@ class _Reader:
     """Hands on what comes through a pipe until its end, as text whatever it is. No task: a small
     command is over sooner than one is made."""
 
-    def __init__(self, pipe: Any, tell: Callable[[str], None]) -> None:
+    def __init__(self, pipe: Any, on_text: Callable[[str], None]) -> None:
         self.ended = asyncio.Event()
-        self._tell = tell
+        self._on_text = on_text
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._descriptor = pipe.fileno()
         self._loop = asyncio.get_running_loop()
@@ -237,7 +231,7 @@ class _Reader:
         except BlockingIOError:
             return False
         if text := self._decoder.decode(data, final=not data):
-            self._tell(text)
+            self._on_text(text)
         if not data:
             self.close()
         return True

@@ -6,7 +6,7 @@ begin ─▶ call as the role ─▶ success: true   the report of success joins
 """
 
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import psycopg
 
@@ -14,7 +14,7 @@ from mainspring.domain.definitions import Definition
 from mainspring.domain.jobs.outcomes import AttemptFailed
 from mainspring.domain.sql_functions import read_answer
 from mainspring.runtime.worker.claimed_job import ClaimedJob
-from mainspring.runtime.worker.output import Printed
+from mainspring.runtime.worker.output import AttemptOutput, store_output
 from mainspring.runtime.worker.transactions import AsyncSource, JobTransaction
 from mainspring.store import sql_functions
 
@@ -22,48 +22,39 @@ from mainspring.store import sql_functions
 _SERVER_GRACE = timedelta(seconds=5)
 
 
-class Facilities(Protocol):
-    """What the worker offers."""
-
-    @property
-    def async_source(self) -> AsyncSource: ...
-
-    async def store_printed(self, job: ClaimedJob) -> None: ...
-
-
 class FunctionExecutor:
     """Runs the jobs of definitions of the kind `sql`."""
 
-    def __init__(self, facilities: Facilities) -> None:
-        self._facilities = facilities
+    def __init__(self, source: AsyncSource) -> None:
+        self._source = source
 
     async def run(self, job: ClaimedJob, definition: Definition) -> dict[str, Any]:
-        printed = job.printed = Printed(job.redactor)
+        output = job.output = AttemptOutput(job.redactor)
         job.transaction = transaction = JobTransaction(
-            job.report, job.worker_id, async_source=self._facilities.async_source
+            job.report, job.worker_id, async_source=self._source
         )
         try:
             answer = await self._call(job, definition, transaction)
         except psycopg.Error as error:
             raise AttemptFailed(_sentence(error)) from None
         finally:
-            printed.close()
-            await self._facilities.store_printed(job)
+            output.close()
+            await store_output(job, self._source)
         try:
             # An error shows the answer, and may show a part of it only.
             return read_answer(job.redactor.value(answer) if job.redactor else answer)
         except AttemptFailed as error:
-            printed.complain(f"{error}\n")
+            output.add_stderr(f"{error}\n")
             await transaction.akeep()
             raise
 
     async def _call(
         self, job: ClaimedJob, definition: Definition, transaction: JobTransaction
     ) -> object:
-        printed = job.printed
+        output = job.output
 
         def note(notice: psycopg.errors.Diagnostic) -> None:
-            printed.print(f"{notice.severity}: {notice.message_primary}\n")
+            output.add_stdout(f"{notice.severity}: {notice.message_primary}\n")
 
         async with transaction as connection:
             connection.add_notice_handler(note)

@@ -2,7 +2,7 @@
 
 A command gets a session of its own, so that all of it can be signaled at once. What leaves that
 session still has the environment it began with, which names the attempt, and comes to this process
-when its parent ends, because this process asked for orphans. Only Linux tells all of that;
+when its parent ends, because this process asked for orphans. Only Linux offers all of that;
 elsewhere the session is what can be ended.
 """
 
@@ -38,11 +38,11 @@ def end_group(pid: int, number: signal.Signals) -> bool:
 
 
 def children() -> set[int]:
-    """The children of this process, adopted ones included; none where nobody tells."""
+    """The children of this process, adopted ones included; none where the system does not say."""
     me = os.getpid()
     try:
-        with open(f"/proc/{me}/task/{me}/children", "rb") as told:  # noqa: PTH123 - for each command
-            return set(map(int, told.read().split()))
+        with open(f"/proc/{me}/task/{me}/children", "rb") as listed:  # noqa: PTH123 - for each command
+            return set(map(int, listed.read().split()))
     except OSError:
         return set()
 

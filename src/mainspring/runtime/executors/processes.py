@@ -255,12 +255,12 @@ def _call_handler(call: ChildCall, job: ClaimedJob, pipe: Pipe) -> Any:
     function = getattr(target, "function", target)
     if not call.wants_context:
         return function(**job.payload())
-    facilities = _ChildFacilities(call.url, pipe)
-    context = Context(job, facilities, ExecutionMode.PROCESS, is_stopped=_stop_requested.is_set)
+    environment = _ChildEnvironment(call.url, pipe)
+    context = Context(job, environment, ExecutionMode.PROCESS, is_stopped=_stop_requested.is_set)
     return function(**job.payload(), ctx=context)
 
 
-class _ChildFacilities:
+class _ChildEnvironment:
     """What a context can do in a child."""
 
     def __init__(self, url: str, pipe: Pipe) -> None:
@@ -268,10 +268,10 @@ class _ChildFacilities:
 
     @property
     def async_source(self) -> AsyncSource:
-        raise InputError("a handler in a process is a plain function; use the plain methods")
+        raise InputError("a handler in a process is no async function; use the blocking methods")
 
     @property
-    def sync_source(self) -> "_ChildFacilities":
+    def sync_source(self) -> "_ChildEnvironment":
         return self
 
     @property

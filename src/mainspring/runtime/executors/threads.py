@@ -1,4 +1,4 @@
-"""Plain functions in threads, with a way to interrupt one."""
+"""Blocking functions in threads, with a way to interrupt one."""
 
 import asyncio
 import contextvars
@@ -13,7 +13,7 @@ from mainspring.runtime.worker.context import JobCanceled
 
 
 class ThreadExecutor:
-    """Runs plain functions; as many threads as jobs run at a time, made when needed."""
+    """Runs blocking functions; as many threads as jobs run at a time, made when needed."""
 
     def __init__(self, concurrency: int) -> None:
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="mainspring-job")

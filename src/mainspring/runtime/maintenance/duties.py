@@ -1,18 +1,18 @@
 """What keeps the queue going besides running jobs; every worker does it, whoever is first.
 
-    due       jobs whose instant has come: at the instant
-    tidy      deadlines, requested cancels, jobs that waited for a handler: every few seconds
-    recovery  jobs of dead workers: every second
-    grants    jobs that wait for a limit: when a place is free, and every second
-    settling  jobs that wait for others: when one of those ends, and every few seconds
-    history   partitions ahead, retention: every quarter of an hour
+    due           jobs whose instant has come: at the instant
+    tidy          deadlines, requested cancels, jobs that waited for a handler: every few seconds
+    recovery      jobs of dead workers: every second
+    grants        jobs that wait for a limit: when a place is free, and every second
+    dependencies  jobs that wait for others: when one of those ends, and every few seconds
+    history       partitions ahead, retention: every quarter of an hour
 
 A pass that finds nothing costs an index probe or two, and an idle worker makes about four a
 second in all.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -21,13 +21,14 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.notifications import Notification, NotificationKind
 from mainspring.runtime.executors import orphans
 from mainspring.runtime.loop import Loop
-from mainspring.runtime.maintenance.dependencies import Settling
+from mainspring.runtime.maintenance.dependencies import DependencyResolver
 from mainspring.runtime.maintenance.housekeeping import remove_in_batches
 from mainspring.runtime.maintenance.limit_grants import Grants
+from mainspring.runtime.worker.claimer import Claimer
 from mainspring.runtime.worker.lease import host_name, is_gone
-from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.store import (
     approvals,
     attempts,
@@ -49,52 +50,53 @@ _BATCH = 1000
 
 
 class Maintenance:
-    """Six loops on one connection."""
+    """Six loops on one connection, for a worker whose claimer is woken when jobs become ready."""
 
     def __init__(
         self,
         connection: ReconnectingConnection,
-        source: AsyncSource,
+        claimer: Claimer,
         *,
         definitions: Sequence[str],
         kinds: Sequence[str],
         max_losses: int,
-        hears_all: Callable[[], bool],
-        has_plenty: Callable[[], bool],
-        on_ready: Callable[[], None],
+        use_pooler: bool,
     ) -> None:
         self._connection = connection
         self._definitions = definitions
         self._kinds = kinds
         self._max_losses = max_losses
-        self._hears_all = hears_all
-        self._on_ready = on_ready
+        self._claimer, self._use_pooler = claimer, use_pooler
         self.due = Loop("due", self._pass_due)
         self.tidy = Loop("tidy", self._pass_tidy)
         self.recovery = Loop("recovery", self._pass_recovery)
         self.history = Loop("history", self._pass_history)
-        self.grants = Grants(connection, source, has_plenty=has_plenty, on_ready=on_ready)
-        self.settling = Settling(connection, on_ready=on_ready)
+        self.grants = Grants(
+            connection, has_backlog=lambda: claimer.has_backlog, on_ready=claimer.wake
+        )
+        self.dependencies = DependencyResolver(connection, on_ready=claimer.wake)
 
     @property
     def loops(self) -> tuple[Loop, ...]:
         own = (self.due, self.tidy, self.recovery, self.history)
-        return (*own, self.grants.loop, self.settling.loop)
+        return (*own, self.grants.loop, self.dependencies.loop)
 
-    def hear(self, kind: str, subject: str = "") -> None:
-        """A message of the kind came: there is something due, limited or ended."""
-        match kind:
-            case "d":
+    def on_notification(self, notification: Notification) -> None:
+        match notification:
+            case (NotificationKind.JOB_DUE, _):
                 self.due.wake()
-            case "l":
-                self.grants.hear(subject)
-            case "p":
-                self.settling.look()
+            case (NotificationKind.LIMIT_FREED, ""):
+                self.grants.limits_changed()
+            case (NotificationKind.LIMIT_FREED, key):
+                self.grants.limit_freed(key)
+            case (NotificationKind.PARENT_ENDED, _):
+                self.dependencies.sweep_soon()
 
-    def look_around(self) -> None:
-        """Messages may have been missed."""
-        for kind in ("d", "l", "p"):
-            self.hear(kind)
+    def check_all(self) -> None:
+        """Notifications may have been missed."""
+        self.due.wake()
+        self.grants.limits_changed()
+        self.dependencies.sweep_soon()
 
     async def _pass_due(self) -> float:
         return await self._connection.try_once(self._promote)
@@ -134,8 +136,9 @@ class Maintenance:
         await self._announce(connection, promoted)
         if len(promoted) == _BATCH:
             return 0.0
-        # Enqueues tell idle workers of jobs due soon; a busy one asked not to be told.
-        rest = _IDLE_REST if self._hears_all() else _BUSY_REST
+        # Enqueues notify idle workers of jobs due soon; a busy one asked not to be.
+        is_notified = self._claimer.wants_wake and not self._use_pooler
+        rest = _IDLE_REST if is_notified else _BUSY_REST
         next_due = await waits.next_due(connection)
         return rest if next_due is None else min(rest, max(next_due, 0.0))
 
@@ -147,25 +150,25 @@ class Maintenance:
         ended += await approvals.expire(connection)
         await tallies.fold(connection)
         if ended:
-            self.grants.look()
-            self.settling.look()
+            self.grants.scan_soon()
+            self.dependencies.sweep_soon()
 
     async def _announce(
         self, connection: AsyncConnection[Any], released: Sequence[waits.Released]
     ) -> None:
         if queues := {each.queue for each in released if not each.is_limited}:
             await workers.wake(connection, queues)
-            self._on_ready()
+            self._claimer.wake()
         if any(each.is_limited for each in released):
-            self.grants.look()
+            self.grants.scan_soon()
 
     async def recover(self, connection: AsyncConnection[Any]) -> None:
         if await recover(connection, max_losses=self._max_losses):
-            self.look_around()
+            self.check_all()
 
 
 async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
-    """Take back what dead workers held, the ones known dead on this host at once."""
+    """Take back what dead workers had claimed, the ones known dead on this host at once."""
     watched = await workers.watch(connection, host_name())
     gone = [w for w in watched if not w.is_expired and is_gone(w.process_identity)]
     if gone:
@@ -178,14 +181,14 @@ async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
         lost = await attempts.recover(
             connection, max_losses=max_losses, jitter=timedelta(seconds=1), limit=_BATCH
         )
-        _tell_lost(lost)
+        _log_lost(lost)
         if len(lost) < _BATCH:
             break
     await workers.note_recovered(connection)
     return True
 
 
-def _tell_lost(lost: Sequence[attempts.LostJob]) -> None:
+def _log_lost(lost: Sequence[attempts.LostJob]) -> None:
     if not lost:
         return
     parked = [job.job_id for job in lost if job.is_parked]

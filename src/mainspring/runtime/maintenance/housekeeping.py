@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from psycopg import AsyncConnection
 
@@ -30,22 +30,15 @@ T = TypeVar("T")
 _BATCH = 1000
 
 
-class Facilities(Protocol):
-    """What the worker offers."""
-
-    @property
-    def async_source(self) -> AsyncSource: ...
-
-
-def handlers(facilities: Facilities, settings: Settings) -> dict[str, Handler]:
+def handlers(source: AsyncSource, settings: Settings) -> dict[str, Handler]:
     """By key."""
-    housekeeper = Housekeeper(facilities, settings.prunable_columns)
+    housekeeper = Housekeeper(source, settings.prunable_columns)
     functions: tuple[tuple[Definition, Callable[..., Awaitable[Any]]], ...] = (
         (PRUNE_HISTORY, housekeeper.prune_history),
         (PRUNE_KEYS, housekeeper.prune_keys),
         (PRUNE_TABLE, housekeeper.prune_table),
         (VACUUM_CHECK, housekeeper.check_vacuum),
-        (BULK, Operator(facilities.async_source).run),
+        (BULK, Operator(source).run),
     )
     return {
         definition.key: Handler(definition, function, ExecutionMode.ASYNC, wants_context=True)
@@ -57,7 +50,7 @@ async def remove_in_batches(
     remove: Callable[[], Awaitable[int]], note: Callable[[int], object] = lambda _: None
 ) -> int:
     """Remove until there is nothing left; each batch is a transaction of its own, and between them
-    others get their turn. `note` hears how many were removed so far."""
+    others are served. `note` is called with how many were removed so far."""
     removed = 0
     while count := await remove():
         removed += count
@@ -68,8 +61,8 @@ async def remove_in_batches(
 class Housekeeper:
     """Each method is the handler of a definition."""
 
-    def __init__(self, facilities: Facilities, allowed: Collection[str]) -> None:
-        self._facilities, self._allowed = facilities, allowed
+    def __init__(self, source: AsyncSource, allowed: Collection[str]) -> None:
+        self._source, self._allowed = source, allowed
 
     async def prune_history(self, ctx: Context) -> dict[str, int]:
         partitions = await self._do(history.drop_partitions)
@@ -121,5 +114,5 @@ class Housekeeper:
         return found
 
     async def _do(self, action: Callable[[AsyncConnection[Any]], Awaitable[T]]) -> T:
-        async with self._facilities.async_source.connection() as connection:
+        async with self._source.connection() as connection:
             return await action(connection)

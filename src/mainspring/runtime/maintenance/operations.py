@@ -35,10 +35,10 @@ class Operator:
         if sweep.total is None:
             sweep = replace(sweep, total=await self._count(ctx, operation))
         while sweep.busy or sweep.room < len(operation.rooms):
-            _tell(ctx, sweep)
+            _report_progress(ctx, sweep)
             sweep = await self._advance(ctx, operation, sweep)
         sweep = sweep.ended()
-        _tell(ctx, sweep)
+        _report_progress(ctx, sweep)
         return sweep.result(operation.action)
 
     async def _count(self, ctx: Context, operation: Operation) -> int:
@@ -79,13 +79,13 @@ async def _batch(
 async def _wait(
     connection: AsyncConnection[Any], operation: Operation, sweep: Sweep, *, up_to: int
 ) -> Sweep:
-    """The first of those that someone else held. Who holds nothing else can wait for it."""
+    """The first of those that someone else had locked. Who has locked nothing else can wait."""
     job_ids = [job_id for job_id in sweep.busy[:1] if job_id <= up_to]
     change = await store.change_jobs(connection, operation, job_ids, is_patient=True)
     return sweep.without_first().noted(change)
 
 
-def _tell(ctx: Context, sweep: Sweep) -> None:
+def _report_progress(ctx: Context, sweep: Sweep) -> None:
     skipped = sum(sweep.skipped.values())
     ctx.progress(
         sweep.done,

@@ -72,7 +72,7 @@ class Checker:
             last = firing[-1]
             verdict = await self._judge(due, Launch(due.spec, last.at, last.trigger, last.missed))
         payloads = _payloads(due.spec, firing) if isinstance(verdict, Run) else {}
-        payloads = {at: await self._secrets.sealed(due, each) for at, each in payloads.items()}
+        payloads = {at: await self._secrets.encrypted(due, each) for at, each in payloads.items()}
         facts = plan_facts(plan, verdict, payloads)
         async with self._pool.connection() as connection:
             whose = {"schedule_id": due.schedule_id, "turn": due.turn, "waits": True}
@@ -120,7 +120,7 @@ class Checker:
             ensure_text("job_type", verdict.definition or due.spec.definition)
         except InputError as error:
             return Failed(str(error))
-        payload = await self._secrets.sealed(due, payload, verdict.definition)
+        payload = await self._secrets.encrypted(due, payload, verdict.definition)
         return Run(payload, verdict.definition, verdict.gauge_is_high)
 
     async def _ask(self, due: DueSchedule, launch: Launch) -> Verdict:

@@ -27,6 +27,7 @@ from mainspring.db.connect import with_options
 from mainspring.db.listen import listen
 from mainspring.db.pool import AsyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.notifications import NotificationKind, parse_notification
 from mainspring.runtime.dispatcher.dispatcher import Dispatcher
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance.duties import recover
@@ -126,7 +127,9 @@ class Scheduler:
                 self._spawn(duty)
             self._spawn(self._warm_up())
             if not self._settings.use_pooler:
-                self._spawn(listen(self._url, on_message=self._hear, on_connect=self._look_around))
+                self._spawn(
+                    listen(self._url, on_message=self._on_notification, on_connect=self._check_all)
+                )
             telemetry.event("scheduler_started", leads=self.leads)
             self.started.set()
             await self._stopping.wait()
@@ -162,13 +165,15 @@ class Scheduler:
             self._failure = error
             self.stop()
 
-    def _hear(self, message: str) -> None:
-        if message.startswith("s:"):
-            self.loop.wake()
-        self.dispatcher.hear(message)
+    def _on_notification(self, payload: str) -> None:
+        match parse_notification(payload):
+            case (NotificationKind.SCHEDULE_CHANGED, _):
+                self.loop.wake()
+            case (NotificationKind.EVENT_EMITTED, _):
+                self.dispatcher.loop.wake()
 
-    def _look_around(self) -> None:
-        """Messages may have been missed."""
+    def _check_all(self) -> None:
+        """Notifications may have been missed."""
         self.loop.wake()
         self.dispatcher.loop.wake()
 

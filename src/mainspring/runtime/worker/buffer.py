@@ -1,9 +1,9 @@
 """The buffer: jobs a worker has claimed and not yet begun, in the order they start.
 
 Runners take from `jobs`. When a tenant who has nothing here is about to be claimed for, the buffer
-**holds**: all but the first few jobs step aside until that claim is through, then everything is
-put in order by turns. A worker that runs small jobs would otherwise start a thousand others in
-the meantime; one that runs slow ones does not even notice.
+**pauses**: all but the first few jobs step aside until that claim is through, then everything is
+put in the order of fair share. A worker that runs small jobs would otherwise start a thousand
+others in the meantime; one that runs slow ones does not even notice.
 """
 
 from collections import Counter, defaultdict, deque
@@ -11,22 +11,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from operator import attrgetter
 
-from mainspring.domain.claiming.fair_share import Turns
+from mainspring.domain.claiming.fair_share import FairShare
 from mainspring.domain.claiming.lanes import Lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 
-STARTED_WHILE_HOLDING = 50
+STARTED_WHILE_PAUSED = 50
 
 Claimed = Mapping[Lane, list[ClaimedJob]]
 
 
 class Buffer:
-    """Claimed jobs, by turns."""
+    """Claimed jobs, in the order of fair share."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, shares: FairShare) -> None:
         self.jobs: deque[ClaimedJob] = deque()
-        self.is_holding = False
-        self._turns = turns
+        self.is_paused = False
+        self._shares = shares
         self._aside: list[ClaimedJob] = []
         self._lane: Lane | None = None  # Of all the jobs, as long as they have one in common.
 
@@ -36,7 +36,7 @@ class Buffer:
     def __iter__(self) -> Iterator[ClaimedJob]:
         return chain(self.jobs, self._aside)
 
-    def held(self) -> Mapping[Lane, int]:
+    def counts(self) -> Mapping[Lane, int]:
         """How many jobs of each lane wait here."""
         if not self:
             return {}
@@ -49,9 +49,9 @@ class Buffer:
         (lane, jobs), *others = claimed.items()
         if not others and (not self or lane == self._lane):
             # The only lane there is: nothing to put in order, and nothing to pay for it.
-            (self._aside if self.is_holding else self.jobs).extend(jobs)
+            (self._aside if self.is_paused else self.jobs).extend(jobs)
             self._lane = lane
-        elif self.is_holding:
+        elif self.is_paused:
             self._aside.extend(chain.from_iterable(claimed.values()))
             self._lane = None
         elif self and self._lane is not None:
@@ -59,17 +59,17 @@ class Buffer:
         else:
             self._merge(claimed)
 
-    def hold(self) -> None:
-        """Let the first few start and keep the others until `release`."""
-        self.is_holding = True
-        self._aside.extend(islice(self.jobs, STARTED_WHILE_HOLDING, None))
-        while len(self.jobs) > STARTED_WHILE_HOLDING:
+    def pause(self) -> None:
+        """Let the first few start and keep the others until `resume`."""
+        self.is_paused = True
+        self._aside.extend(islice(self.jobs, STARTED_WHILE_PAUSED, None))
+        while len(self.jobs) > STARTED_WHILE_PAUSED:
             self.jobs.pop()
 
-    def release(self) -> None:
+    def resume(self) -> None:
         """Put everything in order again."""
-        if self.is_holding:
-            self.is_holding = False
+        if self.is_paused:
+            self.is_paused = False
             aside, self._aside = self._aside, []
             self._arrange(aside)
 
@@ -98,8 +98,8 @@ class Buffer:
         after all of these, so only the others are looked at."""
         added: list[ClaimedJob] = []
         for lane, jobs in claimed.items():
-            for job, turn in zip(jobs, self._turns.last_turns(lane, len(jobs)), strict=True):
-                job.turn = turn
+            for job, start in zip(jobs, self._shares.virtual_starts(lane, len(jobs)), strict=True):
+                job.virtual_start = start
             added += jobs
         added = _in_order(added)
         later = deque[ClaimedJob]()
@@ -122,11 +122,11 @@ def by_lane(jobs: Iterable[ClaimedJob]) -> dict[Lane, list[ClaimedJob]]:
 
 def _in_order(jobs: Iterable[ClaimedJob]) -> list[ClaimedJob]:
     # Twice by one number is faster than once by two.
-    return sorted(sorted(jobs, key=_turn), key=_priority)
+    return sorted(sorted(jobs, key=_virtual_start), key=_priority)
 
 
 _key: Callable[[ClaimedJob], tuple[int, str, str]] = attrgetter("priority", "tenant_id", "queue")
 _job_id = attrgetter("id")
-_order = attrgetter("priority", "turn")
+_order = attrgetter("priority", "virtual_start")
 _priority = attrgetter("priority")
-_turn = attrgetter("turn")
+_virtual_start = attrgetter("virtual_start")

@@ -9,14 +9,14 @@ import orjson
 
 from mainspring import telemetry
 from mainspring.domain.jobs.outcomes import StopReason
-from mainspring.domain.limits import Room
+from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.redaction import NO_SECRETS
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
 
 
 class ClaimedJob:
-    """Made for every job, so it is a plain object with slots and does nothing early."""
+    """Made for every job, so it has slots and does nothing before it has to."""
 
     __slots__ = (
         "attempt",
@@ -31,13 +31,13 @@ class ClaimedJob:
         "handler",
         "id",
         "interrupt",
-        "is_early",
+        "is_speculative",
         "limit_key",
         "limit_name",
         "losses",
         "max_attempts",
+        "output",
         "payload_text",
-        "printed",
         "priority",
         "progress",
         "queue",
@@ -47,8 +47,8 @@ class ClaimedJob:
         "task",
         "tenant_id",
         "transaction",
-        "turn",
         "version",
+        "virtual_start",
         "worker_id",
     )
 
@@ -88,7 +88,7 @@ class ClaimedJob:
         ) = row
         self.worker_id = worker_id
         self.claimed_at = claimed_at
-        self.is_early = False  # Whether its claim may still come to nothing.
+        self.is_speculative = False  # Whether its claim may still come to nothing.
         self.began_at = 0.0
         self.expires_at = 0.0
         self.forced_at = 0.0
@@ -98,10 +98,10 @@ class ClaimedJob:
         self.interrupt: Callable[[], None] | None = None
         self.progress: bytes | None = None
         self.handler: Any = None
-        self.printed: Any = None
+        self.output: Any = None
         self.transaction: Any = None
         self.redactor = NO_SECRETS
-        self.turn = 0.0  # Known only of jobs that wait beside those of other tenants.
+        self.virtual_start = 0.0  # Known only of jobs that wait beside those of other tenants.
 
     @property
     def report(self) -> Report:
@@ -115,10 +115,10 @@ class ClaimedJob:
         """A field that few jobs have; None for those that have not."""
         return orjson.loads(self.extras).get(name) if self.extras else None
 
-    def room(self) -> Room | None:
-        """Where it holds a place of a limit; None if nothing limits it."""
+    def limit_place(self) -> LimitKey | None:
+        """Where it has a place of a limit; None if nothing limits it."""
         name = self.limit_name
-        return None if name is None else Room(name, self.limit_key or "", self.tenant_id)
+        return None if name is None else LimitKey(name, self.limit_key or "", self.tenant_id)
 
     def shown(self, text: str) -> str:
         """An error or a reason as people may see it."""
@@ -130,7 +130,7 @@ class ClaimedJob:
         waited = int((began - self.claimed_at) * 1e6)
         return max(waited, 0), int((time.monotonic() - began) * 1e6)
 
-    def tell(self, event: str, **facts: Any) -> None:
+    def log_event(self, event: str, **facts: Any) -> None:
         telemetry.event(
             event,
             job_id=self.id,

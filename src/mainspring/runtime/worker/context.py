@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 from psycopg import AsyncConnection
@@ -17,13 +17,14 @@ from mainspring.domain.jobs.options import holds_nul
 from mainspring.domain.schedules.slots import SlotTrigger
 from mainspring.domain.types import ExecutionMode, JobId, TenantId
 from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.environment import ExecutionEnvironment
 from mainspring.runtime.worker.results import redacted
-from mainspring.runtime.worker.transactions import AsyncSource, JobTransaction, SyncSource
+from mainspring.runtime.worker.transactions import JobTransaction
 from mainspring.store import attempts, flows
 
 
 class JobCanceled(Exception):
-    """Raised inside a handler that was told to stop; let it through."""
+    """Raised inside a handler that was asked to stop; let it through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,43 +38,20 @@ class SlotInfo:
     missed: int
 
 
-class Enqueuer(Protocol):
-    """The front door as a context needs it."""
-
-    def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> Any: ...
-
-    async def aenqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> Any: ...
-
-
-class Facilities(Protocol):
-    """What the worker offers to contexts."""
-
-    @property
-    def async_source(self) -> AsyncSource: ...
-
-    @property
-    def sync_source(self) -> SyncSource: ...
-
-    @property
-    def enqueuer(self) -> Enqueuer: ...
-
-    def note_progress(self, job: ClaimedJob, progress: bytes) -> None: ...
-
-
 class Context:
     """One attempt as its handler sees it."""
 
-    __slots__ = ("_facilities", "_is_stopped", "_job", "_log", "_mode")
+    __slots__ = ("_environment", "_is_stopped", "_job", "_log", "_mode")
 
     def __init__(
         self,
         job: ClaimedJob,
-        facilities: Facilities,
+        environment: ExecutionEnvironment,
         mode: ExecutionMode,
         *,
         is_stopped: Callable[[], bool] | None = None,
     ) -> None:
-        self._job, self._facilities, self._mode = job, facilities, mode
+        self._job, self._environment, self._mode = job, environment, mode
         self._is_stopped = is_stopped
         self._log: Any = None
 
@@ -143,13 +121,13 @@ class Context:
 
     @property
     def is_canceled(self) -> bool:
-        """Whether the handler was told to stop: canceled, timed out, or the worker leaves."""
+        """Whether the handler was asked to stop: canceled, timed out, or the worker leaves."""
         return self._job.stop is not None or (self._is_stopped is not None and self._is_stopped())
 
     def raise_if_canceled(self) -> None:
-        """Call it now and then in a long plain function."""
+        """Call it now and then in a long blocking function."""
         if self.is_canceled:
-            raise JobCanceled(self._job.stop_note or "the job was told to stop")
+            raise JobCanceled(self._job.stop_note or "the job was asked to stop")
 
     def progress(
         self,
@@ -161,7 +139,7 @@ class Context:
     ) -> None:
         """Say how far the job is. Costs nothing: the newest is stored about twice a second."""
         encoded = _encode("progress", asdict(Progress(current, total, message, data)))
-        self._facilities.note_progress(self._job, redacted(encoded, self._job.redactor))
+        self._environment.note_progress(self._job, redacted(encoded, self._job.redactor))
 
     async def acheckpoint(
         self, data: Any, *, connection: AsyncConnection[Any] | None = None
@@ -170,8 +148,8 @@ class Context:
         the transaction of a psycopg connection of yours."""
         encoded = _encode("checkpoint", data).decode()
         async with self._lent(connection) as lent:
-            is_held = await attempts.save_checkpoint(lent, self._job.report, encoded)
-        if not is_held:
+            has_lease = await attempts.save_checkpoint(lent, self._job.report, encoded)
+        if not has_lease:
             raise LeaseLost(self._job.id)
 
     def _lent(
@@ -179,28 +157,28 @@ class Context:
     ) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
         if connection is not None:
             return nullcontext(connection)
-        return self._facilities.async_source.connection()
+        return self._environment.async_source.connection()
 
     def checkpoint(self, data: Any) -> None:
-        """The same for plain functions."""
+        """The same for blocking functions."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.acheckpoint(...)`")
         encoded = _encode("checkpoint", data).decode()
-        with self._facilities.sync_source.connection() as connection:
-            is_held = attempts.save_checkpoint_sync(connection, self._job.report, encoded)
-        if not is_held:
+        with self._environment.sync_source.connection() as connection:
+            has_lease = attempts.save_checkpoint_sync(connection, self._job.report, encoded)
+        if not has_lease:
             raise LeaseLost(self._job.id)
 
     async def aparents(self) -> list[Parent]:
         """The jobs that this one came after, with what they gave."""
-        async with self._facilities.async_source.connection() as connection:
+        async with self._environment.async_source.connection() as connection:
             return await flows.parents_of(connection, self._job.id)
 
     def parents(self) -> list[Parent]:
-        """The same for plain functions."""
+        """The same for blocking functions."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.aparents()`")
-        with self._facilities.sync_source.connection() as connection:
+        with self._environment.sync_source.connection() as connection:
             return flows.parents_of_sync(connection, self._job.id)
 
     def transaction(self) -> JobTransaction:
@@ -210,21 +188,21 @@ class Context:
             self._job.transaction = JobTransaction(
                 self._job.report,
                 self._job.worker_id,
-                async_source=self._facilities.async_source if is_async else None,
-                sync_source=None if is_async else self._facilities.sync_source,
+                async_source=self._environment.async_source if is_async else None,
+                sync_source=None if is_async else self._environment.sync_source,
             )
         transaction: JobTransaction = self._job.transaction
         return transaction
 
     async def aenqueue(self, job: Any, /, **payload: Any) -> Any:
         """Enqueue a follow-up; inside `transaction()` it commits with the job's success."""
-        return await self._facilities.enqueuer.aenqueue_followup(job, payload, **self._options())
+        return await self._environment.enqueuer.aenqueue_followup(job, payload, **self._options())
 
     def enqueue(self, job: Any, /, **payload: Any) -> Any:
-        """The same for plain functions."""
+        """The same for blocking functions."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.aenqueue(...)`")
-        return self._facilities.enqueuer.enqueue_followup(job, payload, **self._options())
+        return self._environment.enqueuer.enqueue_followup(job, payload, **self._options())
 
     def _options(self) -> dict[str, Any]:
         transaction = self._job.transaction

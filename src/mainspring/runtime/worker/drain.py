@@ -10,7 +10,6 @@ import asyncio
 import functools
 import os
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,9 +20,8 @@ from typing import Any, Self, TypeVar, assert_never
 
 from psycopg import AsyncConnection
 
-from mainspring.db.pool import AsyncPool, SyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
-from mainspring.domain.claiming.lanes import Lane, LaneBook
+from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import JobNotFound, JobUnsuccessful
 from mainspring.domain.jobs.model import Job
@@ -38,19 +36,23 @@ from mainspring.domain.types import (
 )
 from mainspring.runtime.executors.processes import ProcessExecutor
 from mainspring.runtime.maintenance import housekeeping
-from mainspring.runtime.maintenance.dependencies import settle_all
+from mainspring.runtime.maintenance.dependencies import resolve_all
 from mainspring.runtime.maintenance.limit_grants import grant_all
+from mainspring.runtime.worker.buffer import Buffer, by_lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
-from mainspring.runtime.worker.context import Enqueuer
+from mainspring.runtime.worker.environment import Enqueuer, WorkerEnvironment
+from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.lease import host_name, process_identity
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.runners import Runners
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.runtime.worker.stored_handlers import StoredHandlers, executors
+from mainspring.runtime.worker.unknown_definitions import UnknownDefinitions
 from mainspring.runtime.worker.watchdog import Watchdog
+from mainspring.services.claiming import ClaimOrder
 from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
-from mainspring.store import approvals, attempts, jobs, limits, outputs, waits, workers
+from mainspring.store import approvals, attempts, jobs, limits, waits, workers
 from mainspring.store.workers import WorkerFacts
 
 T = TypeVar("T")
@@ -93,36 +95,45 @@ class Drain:
         enqueuer: Enqueuer,
         version: str,
     ) -> None:
-        lending: dict[str, Any] = {"size": _POOL_SIZE, "use_pooler": settings.use_pooler}
-        self.enqueuer = enqueuer
-        self.async_source = AsyncPool(url, **lending)
-        self.sync_source = SyncPool(url, **lending)
+        self._environment = WorkerEnvironment.open(
+            url, enqueuer, size=_POOL_SIZE, use_pooler=settings.use_pooler
+        )
         self._worker_id = WorkerId(0)
         self._version = version
         self._watch = _Watch()
-        known = {**handlers, **housekeeping.handlers(self, settings)}
+        known = {**handlers, **housekeeping.handlers(self._environment.async_source, settings)}
         self._handlers = {key: _watched(each, self._watch) for key, each in known.items()}
-        self._buffer: deque[ClaimedJob] = deque()
+        self._order = ClaimOrder()
+        self._buffer = Buffer(self._order.shares)
         self._connection = ReconnectingConnection(
             url, name="mainspring drain", use_pooler=settings.use_pooler, pins_plans=True
         )
-        early = SpeculativeStarts()
-        self._reporter = Reporter(self._connection, early=early, on_sent=lambda _: None)
+        speculation, events = SpeculativeStarts(), WorkerEvents()
+        self._reporter = Reporter(
+            self._connection, buffer=self._buffer, speculation=speculation, events=events
+        )
         self._processes = ProcessExecutor(1, url)
-        self._stored = StoredHandlers(executors(self, settings))
+        self._stored = StoredHandlers(
+            executors(self._environment.async_source, self._reporter, settings)
+        )
         self._runners = Runners(
             self._handlers,
             self._stored,
+            unknown=UnknownDefinitions(
+                self._connection,
+                self._stored,
+                reporter=self._reporter,
+                fails_unknown=False,
+                events=events,
+            ),
             buffer=self._buffer,
             reporter=self._reporter,
-            facilities=self,
+            environment=self._environment,
             concurrency=1,
             processes=self._processes,
             keys=key_ring(settings),
-            take_token=self._take_token,
-            early=early,
-            on_unknown=lambda _: None,
-            on_room=lambda: None,
+            speculation=speculation,
+            events=events,
         )
         self._watchdog = Watchdog(
             self._runners, self._connection, grace_seconds=settings.cancel_grace_seconds
@@ -159,8 +170,7 @@ class Drain:
         self._processes.close()
         await self._do(lambda c: workers.remove(c, self._worker_id))
         await self._connection.close()
-        await self.async_source.close()
-        self.sync_source.close()
+        await self._environment.close()
 
     async def run_next(
         self, queue: str | None = None, *, with_scheduled: bool = False
@@ -170,8 +180,7 @@ class Drain:
         `with_scheduled` then takes the one whose time comes first, as if it had come.
         """
         while True:
-            lanes = await self._do(lambda c: _lanes(c, queue))
-            if lanes and (job := await self._claim(lanes)) is not None:
+            if (job := await self._claim_next(queue)) is not None:
                 return await self._run(job)
             if await self.end_waits():
                 continue
@@ -191,7 +200,7 @@ class Drain:
         if found is None or found.state is not JobState.QUEUED or found.waits_for is not None:
             return None
         lane = Lane(found.priority, found.tenant_id, found.queue)
-        job = await self._claim([(lane, job_id - 1)])
+        job = await self._claim_from(lane, job_id)
         if job is None or job.id == job_id:
             return await self._run(job) if job else None
         await self._do(lambda c: attempts.hand_back(c, [job.report]))
@@ -211,30 +220,30 @@ class Drain:
             await waits.expire(connection)
             await waits.settle_cancels(connection)
             await approvals.expire(connection)
-            settled = await settle_all(connection)
-            return bool(ready) or settled > 0 or await grant_all(connection) > 0
+            resolved = await resolve_all(connection)
+            return bool(ready) or resolved > 0 or await grant_all(connection) > 0
 
         return await self._do(end)
 
-    def note_progress(self, job: ClaimedJob, progress: bytes) -> None:
-        job.progress = progress
-
-    async def store_printed(self, job: ClaimedJob) -> None:
-        if (output := job.printed.take(job.report)) is not None:
-            await self._do(lambda c: outputs.store(c, [output]))
-
-    def end_printed(self, job: ClaimedJob) -> None:
-        self._reporter.printed(job)
-
-    async def _take_token(self, job: ClaimedJob) -> bool:
-        return await self._do(lambda c: limits.take_token(c, job.report)) == 0
-
     async def _do(self, action: Callable[[AsyncConnection[Any]], Awaitable[T]]) -> T:
-        # Once: a test wants to hear that its database is gone, not to wait for it.
+        # Once: a test is to fail when its database is gone, not to wait for it.
         return await self._connection.try_once(action)
 
-    async def _claim(self, lanes: Sequence[tuple[Lane, int]]) -> ClaimedJob | None:
-        rows = await self._do(lambda c: attempts.claim(c, self._worker_id, lanes, limit=1))
+    async def _claim_next(self, queue: str | None) -> ClaimedJob | None:
+        async def claim(connection: AsyncConnection[Any]) -> Sequence[tuple[Any, ...]]:
+            queues = [queue] if queue else await waits.ready_queues(connection)
+            return await self._order.claim_unbuffered(connection, self._worker_id, queues, limit=1)
+
+        return self._claimed(await self._do(claim))
+
+    async def _claim_from(self, lane: Lane, job_id: JobId) -> ClaimedJob | None:
+        """The first job of the lane from this one on."""
+        marks = [(lane, job_id - 1)]
+        return self._claimed(
+            await self._do(lambda c: attempts.claim(c, self._worker_id, marks, limit=1))
+        )
+
+    def _claimed(self, rows: Sequence[tuple[Any, ...]]) -> ClaimedJob | None:
         return ClaimedJob(rows[0], self._worker_id, time.monotonic()) if rows else None
 
     async def _run(self, job: ClaimedJob) -> Ran:
@@ -244,7 +253,7 @@ class Drain:
             await self._do(lambda c: attempts.hand_back(c, [job.report], WaitsFor.HANDLER))
             return Ran(await self._read(job), Outcome.UNHANDLED)
         self._watch.reset()
-        self._buffer.append(job)
+        self._buffer.put(by_lane([job]))
         self._runners.start()
         await self._reported()
         ended = await self._read(job)
@@ -252,18 +261,18 @@ class Drain:
         return Ran(ended, outcome, self._error(job, ended, outcome))
 
     async def _reported(self) -> None:
-        async def settle() -> None:
-            await asyncio.sleep(0)  # The runner is started by the loop's next turn.
+        async def drain() -> None:
+            await asyncio.sleep(0)  # The runner is started by the loop's next iteration.
             await self._runners.drained()
             await self._reporter.drained()
 
-        settled = asyncio.create_task(settle())
-        await asyncio.wait({settled, *self._duties}, return_when=asyncio.FIRST_COMPLETED)
+        drained = asyncio.create_task(drain())
+        await asyncio.wait({drained, *self._duties}, return_when=asyncio.FIRST_COMPLETED)
         for duty in self._duties:
             if duty.done():
-                settled.cancel()
+                drained.cancel()
                 await duty
-        await settled
+        await drained
 
     async def _read(self, job: ClaimedJob) -> Job:
         found: Job | None = await self._do(lambda c: jobs.get(c, job.tenant_id, job.id))
@@ -317,7 +326,7 @@ def _watched(handler: Handler, watch: _Watch) -> Handler:
             return watch.answered(await function(*args, **kwargs))
 
     @functools.wraps(function)
-    def call_plain(*args: Any, **kwargs: Any) -> Any:
+    def call_sync(*args: Any, **kwargs: Any) -> Any:
         with watch.noting():
             return watch.answered(function(*args, **kwargs))
 
@@ -325,18 +334,11 @@ def _watched(handler: Handler, watch: _Watch) -> Handler:
         case ExecutionMode.ASYNC:
             return replace(handler, function=call_async)
         case ExecutionMode.THREAD:
-            return replace(handler, function=call_plain)
+            return replace(handler, function=call_sync)
         case ExecutionMode.PROCESS | ExecutionMode.STORED:
             return handler
         case _:
             assert_never(handler.mode)
-
-
-async def _lanes(connection: AsyncConnection[Any], queue: str | None) -> Sequence[tuple[Lane, int]]:
-    queues = [queue] if queue else await waits.ready_queues(connection)
-    book = LaneBook()
-    book.swept(await attempts.discover(connection, queues), now=0.0, cost=0.0)
-    return book.in_order()
 
 
 def _outcome(job: ClaimedJob, ended: Job) -> Outcome:

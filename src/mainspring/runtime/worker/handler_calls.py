@@ -1,35 +1,35 @@
-"""Calls of handlers: what has to be waited for, checked or unsealed first, and where each runs.
+"""Calls of handlers: what has to be waited for, checked or decrypted first, and where each runs.
 
-A job that lost its worker before is called only after its attempt has been noted, so that it is the
-one to blame if this worker goes, too; and where it did so more than once, one such job at a time.
+The claim policy (`services/claiming.py`) says what a claimed job needs to begin: a token of its
+rate, and probation if it lost its worker before.
 """
 
 import asyncio
 import math
 import time
-from collections.abc import Callable
 from typing import Any, Final, assert_never
 
+from mainspring.domain.claiming import probation
 from mainspring.domain.definitions import Handler
-from mainspring.domain.errors import InvalidPayload, LeaseLost
+from mainspring.domain.errors import InvalidPayload
 from mainspring.domain.jobs.outcomes import Fail, Succeed, of_answer
 from mainspring.domain.secrets.paths import SEAL
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.executors.processes import Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
-from mainspring.runtime.secrets import unsealed
+from mainspring.runtime.secrets import decrypted
 from mainspring.runtime.worker.claimed_job import ClaimedJob
-from mainspring.runtime.worker.context import Context, Facilities
+from mainspring.runtime.worker.context import Context
+from mainspring.runtime.worker.environment import ExecutionEnvironment
+from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.queue_argument import QueueArgument
 from mainspring.runtime.worker.results import encode_result
 from mainspring.runtime.worker.speculation import SpeculativeStarts
+from mainspring.services import claiming
 from mainspring.services.secrets import KeyRing
-from mainspring.store import attempts
 
 PUT_BACK: Final = object()
-"""The answer for a job that has to wait for its rate, and is not held any more."""
-
-_MANY_LOSSES = 2
+"""The answer for a job that has to wait for its rate; the worker has no lease on it any more."""
 
 
 class Calls:
@@ -37,47 +37,54 @@ class Calls:
 
     def __init__(
         self,
-        facilities: Facilities,
+        environment: ExecutionEnvironment,
         *,
         threads: ThreadExecutor,
         processes: ProcessExecutor,
         keys: KeyRing,
-        take_token: Callable[[ClaimedJob], Any],
-        early: SpeculativeStarts,
+        speculation: SpeculativeStarts,
+        events: WorkerEvents,
     ) -> None:
-        self._facilities = facilities
+        self._environment = environment
         self._threads, self._processes = threads, processes
         self._keys = keys
-        self._take_token = take_token
-        self._early = early
+        self._speculation = speculation
+        self._events = events
         self._one_suspect = asyncio.Lock()
 
     async def call(self, job: ClaimedJob, handler: Handler) -> Any:
         """What the handler answers, or PUT_BACK; raises what it raises."""
-        if job.is_early and (handler.sees_its_job or job.losses or job.rare("is_rated")):
-            await self._early.settled()
+        if job.is_speculative and (handler.sees_its_job or job.losses or job.rare("is_rated")):
+            await self._speculation.resolved()
         if job.rare("is_rated") and not await self._take_token(job):
             return PUT_BACK
         if not handler.secret_paths and SEAL not in job.payload_text:
-            return await self._call_known(job, handler)
-        with unsealed(job, handler, self._keys):
-            return await self._call_known(job, handler)
+            return await self._call_on_probation(job, handler)
+        with decrypted(job, handler, self._keys):
+            return await self._call_on_probation(job, handler)
 
-    async def _call_known(self, job: ClaimedJob, handler: Handler) -> Any:
-        if not job.losses:
+    async def _take_token(self, job: ClaimedJob) -> bool:
+        async with self._environment.async_source.connection() as connection:
+            is_taken = await claiming.take_token(connection, job.report)
+        if (place := job.limit_place()) is not None:
+            # Of what a rate lets go only jobs that have not begun have a place.
+            self._events.places_freed([place])
+        return is_taken
+
+    async def _call_on_probation(self, job: ClaimedJob, handler: Handler) -> Any:
+        if not probation.is_on_probation(job.losses):
             return await self._execute(job, handler)
-        if job.losses < _MANY_LOSSES:
-            return await self._probe_and_execute(job, handler)
+        if not probation.is_suspect(job.losses):
+            return await self._record_and_execute(job, handler)
         job.expires_at = math.inf  # Waiting for the suspect before it is not running.
         async with self._one_suspect:
             self._restart_clock(job)
-            return await self._probe_and_execute(job, handler)
+            return await self._record_and_execute(job, handler)
 
-    async def _probe_and_execute(self, job: ClaimedJob, handler: Handler) -> Any:
+    async def _record_and_execute(self, job: ClaimedJob, handler: Handler) -> Any:
         # Only now, so that a suspect that still waits is not blamed for the one that runs.
-        async with self._facilities.async_source.connection() as connection:
-            if not await attempts.probe(connection, job.report):
-                raise LeaseLost(job.id)
+        async with self._environment.async_source.connection() as connection:
+            await claiming.record_start(connection, job.report)
         return await self._execute(job, handler)
 
     async def _execute(self, job: ClaimedJob, handler: Handler) -> Any:
@@ -90,14 +97,14 @@ class Calls:
             case ExecutionMode.ASYNC:
                 return await handler.function(**self._arguments(job, handler))
             case ExecutionMode.THREAD:
-                return await self._threads.run(job, lambda: self._call_plain(job, handler))
+                return await self._threads.run(job, lambda: self._call_sync(job, handler))
             case ExecutionMode.PROCESS:
                 job.expires_at = math.inf  # Waiting for a free process is not running.
                 return await self._processes.run(
                     job,
                     handler.function,
                     wants_context=handler.wants_context,
-                    on_progress=self._facilities.note_progress,
+                    on_progress=self._environment.note_progress,
                     on_begin=self._restart_clock,
                 )
             case ExecutionMode.STORED:
@@ -108,12 +115,12 @@ class Calls:
     def _arguments(self, job: ClaimedJob, handler: Handler) -> dict[str, Any]:
         arguments = job.payload()
         if handler.wants_context:
-            arguments["ctx"] = Context(job, self._facilities, handler.mode)
+            arguments["ctx"] = Context(job, self._environment, handler.mode)
         return arguments
 
-    def _call_plain(self, job: ClaimedJob, handler: Handler) -> Any:
+    def _call_sync(self, job: ClaimedJob, handler: Handler) -> Any:
         if handler.is_plain_worker:
-            context = Context(job, self._facilities, handler.mode)
+            context = Context(job, self._environment, handler.mode)
             answer = handler.function(job.payload(), str(job.id), QueueArgument(context))
         else:
             answer = handler.function(**self._arguments(job, handler))

@@ -4,7 +4,7 @@
                    └ no row: it ran out (a pause, a dead network) ─▶ lost; a new one, a new id
 
 The thread has its own connection and nothing else to do, so a handler that blocks the event
-loop does not cost the lease. A lease that ran out stays lost: everything held under it belongs
+loop does not cost the lease. A lease that ran out stays lost: everything claimed under it belongs
 to whoever recovers it, and the worker starts over under a new id.
 """
 

@@ -1,4 +1,4 @@
-"""What a running attempt prints, on its way to where people see it."""
+"""The output of a running attempt, on its way to where people see it."""
 
 from mainspring.domain.jobs.outcomes import clean
 from mainspring.domain.jobs.tails import Tail
@@ -10,7 +10,7 @@ from mainspring.store.attempts import Report
 from mainspring.store.outputs import Output
 
 
-class Printed:
+class AttemptOutput:
     """The tails of an attempt; stored about twice a second while they grow, and at its end.
 
     What is stored is redacted as a whole each time: a secret may come in pieces.
@@ -25,22 +25,22 @@ class Printed:
         self._redactor = redactor
         self._is_new = self._is_over = False
 
-    def print(self, text: str) -> None:
+    def add_stdout(self, text: str) -> None:
         self.stdout.add(text)
         self._is_new = True
 
-    def complain(self, text: str) -> None:
+    def add_stderr(self, text: str) -> None:
         self.stderr.add(text)
         self._is_new = True
 
-    def began(self, pid: int) -> None:
+    def started(self, pid: int) -> None:
         self.pid, self._is_new = pid, True
 
-    def ended(self, exit_code: int) -> None:
+    def exited(self, exit_code: int) -> None:
         self.exit_code, self._is_new = exit_code, True
 
     def close(self) -> None:
-        """Nothing more will be printed; what was held back is no secret any more."""
+        """Nothing more will come; what was kept back is no secret any more."""
         self._is_over = True
         self._is_new = self._is_new or not (self.stdout.is_empty and self.stderr.is_empty)
 
@@ -65,8 +65,8 @@ class Printed:
         return self._redactor.tail(text, start, is_whole=self._is_over)
 
 
-async def store_printed(job: ClaimedJob, source: AsyncSource) -> None:
+async def store_output(job: ClaimedJob, source: AsyncSource) -> None:
     """Store what has come since the last time."""
-    if (output := job.printed.take(job.report)) is not None:
+    if (output := job.output.take(job.report)) is not None:
         async with source.connection() as connection:
             await outputs.store(connection, [output])

@@ -1,4 +1,4 @@
-"""The third argument of a plain `worker(job_data, job_id, queue)` function."""
+"""The third argument of a `worker(job_data, job_id, queue)` function."""
 
 from typing import Any
 

@@ -19,9 +19,11 @@ from psycopg import AsyncConnection
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.jobs.outcomes import End, Requeue, clean
-from mainspring.domain.limits import Room
+from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import AttemptStatus, JobId, JobState, WorkerId
+from mainspring.runtime.worker.buffer import Buffer
 from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.store import attempts, outputs, workers
 from mainspring.store.attempts import Ending, Finished, Report, Return, Successes
@@ -39,21 +41,17 @@ class Reporter:
         self,
         connection: ReconnectingConnection,
         *,
-        on_sent: Callable[[int], None],
-        early: SpeculativeStarts,
-        is_busy: Callable[[], bool] = lambda: False,
-        on_returned: Callable[[], None] = lambda: None,
-        on_freed: Callable[[list[Room]], None] = lambda _: None,
-        on_parents: Callable[[set[JobId]], None] = lambda _: None,
+        buffer: Buffer,
+        speculation: SpeculativeStarts,
+        events: WorkerEvents,
     ) -> None:
         self.worker_id = WorkerId(0)
         self.in_flight = 0
         self._connection = connection
-        self._on_sent, self._is_busy = on_sent, is_busy
-        self._early = early
-        self._on_returned = on_returned
-        self._on_freed, self._on_parents = on_freed, on_parents
-        self._rooms: list[Room] = []
+        self._buffer = buffer
+        self._speculation = speculation
+        self._events = events
+        self._freed_places: list[LimitKey] = []
         self._parents: set[JobId] = set()
         self._successes = Successes()
         self._endings: list[Ending] = []
@@ -79,18 +77,18 @@ class Reporter:
         reports.runs.append(int(ran * 1e6))
         reports.results.append(result)
         if job.limit_name is not None:
-            self._note_room(job)
+            self._note_place(job)
         self._has_reports.set()
 
-    def printed(self, job: ClaimedJob) -> None:
-        """What it printed is stored before whatever is reported of it next."""
-        if (output := job.printed.take(job.report)) is not None:
+    def add_output(self, job: ClaimedJob) -> None:
+        """Its output is stored before whatever is reported of it next."""
+        if (output := job.output.take(job.report)) is not None:
             self._outputs.append(output)
             self._has_reports.set()
 
     def end(self, job: ClaimedJob, outcome: End) -> None:
         waited, ran = job.timings()
-        self._note_room(job)
+        self._note_place(job)
         self._endings.append(
             Ending(
                 job.id,
@@ -107,14 +105,14 @@ class Reporter:
 
     def committed(self, job: ClaimedJob, *, is_parent: bool) -> None:
         """A job's own transaction has reported its success."""
-        self._note_room(job)
+        self._note_place(job)
         if is_parent:
             self._parents.add(job.id)
-        self._tell()
+        self._announce_committed()
 
     def requeue(self, job: ClaimedJob, outcome: Requeue) -> None:
         waited, ran = job.timings()
-        self._note_room(job)
+        self._note_place(job)
         if not outcome.delay:
             self._ready_queues.add(job.queue)
         self._returns.append(
@@ -141,8 +139,8 @@ class Reporter:
         while True:
             await self._has_reports.wait()
             self._idle.clear()
-            if (early := sent_at + _APART_SECONDS - time.monotonic()) > 0 and self._is_busy():
-                await asyncio.sleep(early)
+            if (pause := sent_at + _APART_SECONDS - time.monotonic()) > 0 and self._buffer:
+                await asyncio.sleep(pause)
             sent_at = time.monotonic()
             self._has_reports.clear()
             await self._flush()
@@ -172,7 +170,7 @@ class Reporter:
         self._outputs = [out for out in self._outputs if out.report.job_id not in job_ids]
 
     async def _flush(self) -> None:
-        await self._early.settled()
+        await self._speculation.resolved()
         successes, self._successes = self._successes, Successes()
         endings, self._endings = self._endings, []
         returns, self._returns = self._returns, []
@@ -180,7 +178,7 @@ class Reporter:
         self._in_flight_ids = {*successes.job_ids, *(e.job_id for e in endings)}
         self._in_flight_ids |= {r.job_id for r in returns}
         worker_id = self.worker_id
-        await self._store_printed()
+        await self._store_outputs()
         for batch in _slices(successes):
             await self._send_successes(worker_id, batch)
         if endings:
@@ -188,33 +186,33 @@ class Reporter:
         if returns:
             await self._send(worker_id, returns, attempts.finish_requeued)
             await self._announce_ready()
-            self._on_returned()
+            self._events.notifications_missed()
         sent, self.in_flight, self._in_flight_ids = self.in_flight, 0, set()
-        self._on_sent(sent)
-        self._tell()
+        self._events.reports_sent(sent)
+        self._announce_committed()
 
-    async def _store_printed(self) -> None:
-        printed, self._outputs = self._outputs, []
-        if not printed:
+    async def _store_outputs(self) -> None:
+        found, self._outputs = self._outputs, []
+        if not found:
             return
         try:
-            await self._connection.run(lambda connection: outputs.store(connection, printed))
+            await self._connection.run(lambda connection: outputs.store(connection, found))
         except psycopg.DataError as error:
             # It was cleaned, so this should not happen; how jobs ended matters more.
-            telemetry.event("loop_failed", loop="printed", error=str(error))
+            telemetry.event("loop_failed", loop="outputs", error=str(error))
 
-    def _note_room(self, job: ClaimedJob) -> None:
-        if (room := job.room()) is not None:
-            self._rooms.append(room)
+    def _note_place(self, job: ClaimedJob) -> None:
+        if (place := job.limit_place()) is not None:
+            self._freed_places.append(place)
 
-    def _tell(self) -> None:
+    def _announce_committed(self) -> None:
         """What is committed may let others go."""
-        if self._rooms:
-            rooms, self._rooms = self._rooms, []
-            self._on_freed(rooms)
+        if self._freed_places:
+            places, self._freed_places = self._freed_places, []
+            self._events.places_freed(places)
         if self._parents:
             parents, self._parents = self._parents, set()
-            self._on_parents(parents)
+            self._events.parents_ended(parents)
 
     async def _announce_ready(self) -> None:
         if self._ready_queues:
@@ -290,15 +288,15 @@ class Reporter:
             reports = [(report, status) for report, (status, _) in late.items()]
             return await attempts.record_late_reports(connection, reports)
 
-        recorded, unsettled = await self._connection.run(record)
+        recorded, unresolved = await self._connection.run(record)
         if recorded:
             telemetry.event("late_report_refused", reports=recorded)
-        self._late = {report: late[report] for report in late if report in unsettled} | self._late
+        self._late = {report: late[report] for report in late if report in unresolved} | self._late
 
     def _keep_late(self, reports: Sequence[tuple[Report, AttemptStatus]]) -> None:
-        room = max(_LARGEST_BATCH - len(self._late), 0)
+        most = max(_LARGEST_BATCH - len(self._late), 0)
         now = time.monotonic()
-        self._late |= {report: (status, now) for report, status in reports[:room]}
+        self._late |= {report: (status, now) for report, status in reports[:most]}
 
 
 def _slices(reports: Successes, size: int = _LARGEST_BATCH) -> list[Successes]:

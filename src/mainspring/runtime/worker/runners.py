@@ -3,7 +3,7 @@
 A task per job would cost more than a small job itself. So a runner is a task that runs one
 job after another in itself. While it is suspended in a handler the event loop gets to a
 starter, which adds a runner if jobs wait: jobs that never suspend are done by one runner in a
-row, jobs that wait for something get as many runners as there are places.
+row, jobs that wait for something get as many runners as the concurrency allows.
 
     buffer ─▶ runner ── await handler ──▶ report ─▶ next job
                  └ suspended? the starter adds another, twice as many each time
@@ -16,8 +16,7 @@ import asyncio
 import contextvars
 import random
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, assert_never
 
 from mainspring import telemetry
@@ -41,14 +40,17 @@ from mainspring.domain.secrets.paths import SEAL
 from mainspring.domain.types import AttemptStatus, ExecutionMode, JobState
 from mainspring.runtime.executors.processes import Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
+from mainspring.runtime.worker.buffer import Buffer
 from mainspring.runtime.worker.claimed_job import ClaimedJob
-from mainspring.runtime.worker.context import Facilities
+from mainspring.runtime.worker.environment import ExecutionEnvironment
+from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.failures import describe
 from mainspring.runtime.worker.handler_calls import PUT_BACK, Calls
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.results import UnstorableResult, encode_result
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.runtime.worker.stored_handlers import StoredHandlers
+from mainspring.runtime.worker.unknown_definitions import UnknownDefinitions
 from mainspring.services.secrets import KeyRing
 
 _SLICE = 0.002
@@ -62,16 +64,15 @@ class Runners:
         handlers: Mapping[str, Handler],
         stored: StoredHandlers,
         *,
-        buffer: deque[ClaimedJob],
+        unknown: UnknownDefinitions,
+        buffer: Buffer,
         reporter: Reporter,
-        facilities: Facilities,
+        environment: ExecutionEnvironment,
         concurrency: int,
         processes: ProcessExecutor,
         keys: KeyRing,
-        take_token: Callable[[ClaimedJob], Any],
-        early: SpeculativeStarts,
-        on_unknown: Callable[[ClaimedJob], None],
-        on_room: Callable[[], None],
+        speculation: SpeculativeStarts,
+        events: WorkerEvents,
     ) -> None:
         self.running: dict[int, ClaimedJob] = {}
         self.concurrency = concurrency
@@ -79,18 +80,18 @@ class Runners:
         self._zombies: set[ClaimedJob] = set()
         self._handlers = handlers
         self._stored = stored
-        self._buffer = buffer
+        self._unknown = unknown
+        self._buffer = buffer.jobs
         self._reporter = reporter
         self._calls = Calls(
-            facilities,
+            environment,
             threads=self.threads,
             processes=processes,
             keys=keys,
-            take_token=take_token,
-            early=early,
+            speculation=speculation,
+            events=events,
         )
-        self._on_unknown = on_unknown
-        self._on_room = on_room
+        self._events = events
         self._tasks: set[asyncio.Task[None]] = set()
         self._yielding = 0
         self._is_starter_scheduled = False
@@ -103,7 +104,7 @@ class Runners:
             self._is_starter_scheduled = True
             asyncio.get_running_loop().call_soon(self._start_more)
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         """How many more jobs could run right now."""
         return self.concurrency - len(self.running) - self.threads.abandoned - len(self._zombies)
 
@@ -115,7 +116,7 @@ class Runners:
         self._is_starter_scheduled = False
         if not self._buffer or self._yielding:
             return
-        wanted = min(len(self._buffer), self.room(), max(1, len(self._tasks)))
+        wanted = min(len(self._buffer), self.capacity(), max(1, len(self._tasks)))
         for _ in range(wanted):
             task = asyncio.create_task(self._run_jobs(), context=contextvars.Context())
             self._tasks.add(task)
@@ -141,7 +142,7 @@ class Runners:
             job = buffer.popleft()
             handler = handlers.get(job.definition) or self._stored.get(job)
             if handler is None:
-                self._on_unknown(job)
+                self._unknown.add(job)
                 continue
             job.handler = handler
             job.task = task
@@ -151,8 +152,8 @@ class Runners:
             if buffer and not self._is_starter_scheduled:
                 self.start()
             try:
-                is_plain = job.extras is None and SEAL not in job.payload_text
-                if handler.is_simple and is_plain and not job.losses:
+                needs_nothing = job.extras is None and SEAL not in job.payload_text
+                if handler.is_simple and needs_nothing and not job.losses:
                     # The hot path: no context, no executor, nothing to clean up.
                     answer = await handler.function(**job.payload())
                 else:
@@ -173,7 +174,7 @@ class Runners:
                 slice_ends = time.monotonic() + _SLICE
             if contextvars.copy_context() != fresh:
                 break
-        self._on_room()
+        self._events.capacity_freed()
 
     def stop_job(self, job: ClaimedJob, reason: StopReason, note: str) -> None:
         """Ask a running handler to stop: an async one is canceled, others see the flag."""
@@ -211,7 +212,7 @@ class Runners:
         reason = job.stop or StopReason.CANCEL
         if (outcome := of_stop(reason, job.stop_note, trials, random=random.random)) is not None:
             self._report(job, outcome)
-        job.tell("handler_abandoned")
+        job.log_event("handler_abandoned")
         self._let_be(job)
 
     def disown(self, job: ClaimedJob) -> None:
@@ -226,7 +227,7 @@ class Runners:
         _cancel_task(job)
 
     async def _yield(self) -> None:
-        self._on_room()
+        self._events.capacity_freed()
         self._yielding += 1
         try:
             await asyncio.sleep(0)
@@ -292,11 +293,11 @@ class Runners:
                 self._reporter.succeed(job, time.monotonic() - job.began_at, None)
             case End():
                 name = "job_dead" if outcome.state is JobState.DEAD_LETTER else "job_ended"
-                job.tell(name, state=outcome.state, error=outcome.error)
+                job.log_event(name, state=outcome.state, error=outcome.error)
                 self._reporter.end(job, outcome)
             case Requeue():
                 if outcome.failed:
-                    job.tell("attempt_failed", error=outcome.error, retry_in=outcome.delay)
+                    job.log_event("attempt_failed", error=outcome.error, retry_in=outcome.delay)
                 self._reporter.requeue(job, outcome)
             case _:
                 assert_never(outcome)

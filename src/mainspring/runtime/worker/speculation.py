@@ -1,4 +1,4 @@
-"""Early starts: what an idle worker claims begins while its claim is being committed.
+"""Speculative starts: what an idle worker claims begins while its claim is being committed.
 
 The disk, or a standby, is most of what a lone job waits for. So its handler begins as soon as the
 claim is written, and until the commit is confirmed nothing leaves the worker that builds on it:
@@ -22,50 +22,50 @@ _FEW = 10
 class SpeculativeStarts:
     """The jobs of one worker whose claim may still come to nothing; those of one claim at most.
 
-    Only what is `known` here begins early: others are to be asked for first.
+    Only what is `known` here begins so: the definitions of others are to be looked up first.
     """
 
     def __init__(self, known: Container[str] = ()) -> None:
         self._known = known
         self._jobs: dict[Report, ClaimedJob] = {}
-        self._is_settled = asyncio.Event()
-        self._is_settled.set()
+        self._is_resolved = asyncio.Event()
+        self._is_resolved.set()
 
-    def suit(self, jobs: Sequence[ClaimedJob]) -> bool:
-        """Whether these may begin early."""
+    def allows(self, jobs: Sequence[ClaimedJob]) -> bool:
+        """Whether these may begin before their claim is committed."""
         return len(jobs) <= _FEW and all(job.definition in self._known for job in jobs)
 
     def begin(self, jobs: Iterable[ClaimedJob]) -> None:
         for job in jobs:
-            job.is_early = True
+            job.is_speculative = True
             self._jobs[job.report] = job
         if self._jobs:
-            self._is_settled.clear()
+            self._is_resolved.clear()
 
     def confirm(self) -> None:
         """The claim is committed."""
         for job in self._jobs.values():
-            job.is_early = False
+            job.is_speculative = False
         self._jobs.clear()
-        self._is_settled.set()
+        self._is_resolved.set()
 
-    async def settled(self) -> None:
+    async def resolved(self) -> None:
         """Wait until every claim is committed or known to have come to nothing."""
-        if not self._is_settled.is_set():
-            await self._is_settled.wait()
+        if not self._is_resolved.is_set():
+            await self._is_resolved.wait()
 
     def job_ids(self) -> set[int]:
         return {report.job_id for report in self._jobs}
 
     def keep(self, found: Iterable[Report]) -> set[Report]:
-        """Of the claims that the database knows of, those of early starts: they are held."""
+        """Those of the claims found in the database that have begun: they count."""
         kept = self._jobs.keys() & set(found)
         for report in kept:
-            self._jobs.pop(report).is_early = False
+            self._jobs.pop(report).is_speculative = False
         return kept
 
     def take_lost(self) -> list[ClaimedJob]:
-        """Those that are not held after all, which have to be disowned at once."""
+        """Those whose claim came to nothing, which have to be disowned at once."""
         lost = list(self._jobs.values())
         self.confirm()
         return lost

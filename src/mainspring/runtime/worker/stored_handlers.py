@@ -1,4 +1,4 @@
-"""Handlers of definitions that need no code, loaded when a job of theirs is first met."""
+"""Handlers of definitions that need no code, loaded when a job of theirs is first claimed."""
 
 from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import replace
@@ -11,19 +11,16 @@ from mainspring.domain.definitions import Definition, Handler
 from mainspring.domain.errors import InvalidDefinition
 from mainspring.domain.jobs.outcomes import Fail
 from mainspring.domain.types import ExecutionMode, Kind
-from mainspring.runtime.executors import commands, functions
 from mainspring.runtime.executors.commands import CommandExecutor
 from mainspring.runtime.executors.functions import FunctionExecutor
 from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.reporter import Reporter
+from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.settings import Settings
 from mainspring.store import definitions
 from mainspring.store.definitions import Version
 
 _MOST_KNOWN = 10_000
-
-
-class Facilities(commands.Facilities, functions.Facilities, Protocol):
-    """What the worker offers to all of them."""
 
 
 class Executor(Protocol):
@@ -32,12 +29,12 @@ class Executor(Protocol):
     def __call__(self, job: ClaimedJob, /, *, definition: Definition) -> Awaitable[Any]: ...
 
 
-def executors(facilities: Facilities, settings: Settings) -> dict[Kind, Executor]:
+def executors(source: AsyncSource, reporter: Reporter, settings: Settings) -> dict[Kind, Executor]:
     """Of the kinds that need no code; commands only where their programs are allowed."""
-    chosen: dict[Kind, Executor] = {Kind.SQL: FunctionExecutor(facilities).run}
+    chosen: dict[Kind, Executor] = {Kind.SQL: FunctionExecutor(source).run}
     if settings.command_paths:
         chosen[Kind.COMMAND] = CommandExecutor(
-            facilities,
+            reporter,
             directories=settings.command_paths,
             variables=settings.command_variables,
             grace_seconds=settings.cancel_grace_seconds,
@@ -56,8 +53,8 @@ class StoredHandlers:
     def get(self, job: ClaimedJob) -> Handler | None:
         return self._known.get((job.definition, job.version))
 
-    def has_met(self, job: ClaimedJob) -> bool:
-        """Whether its definition has been looked for, found or not."""
+    def has_looked_up(self, job: ClaimedJob) -> bool:
+        """Whether its definition has been looked up, found or not."""
         return (job.definition, job.version) in self._known
 
     async def load(self, connection: AsyncConnection[Any], versions: Collection[Version]) -> None:
@@ -73,7 +70,7 @@ class StoredHandlers:
         function = partial(self._executors[definition.kind], definition=definition)
         try:
             return Handler(definition, function, ExecutionMode.STORED)
-        except InvalidDefinition as error:  # Written by plain SQL.
+        except InvalidDefinition as error:  # Written by an SQL client.
             bare = replace(definition, arg_schema=None)
             return Handler(bare, partial(_fail, reason=str(error)), ExecutionMode.STORED)
 

@@ -30,7 +30,7 @@ class SyncSource(Protocol):
 
 
 class JobTransaction:
-    """Works in `async with` for async handlers and in `with` for plain ones."""
+    """Works in `async with` for async handlers and in `with` for blocking ones."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class JobTransaction:
 
     async def __aenter__(self) -> AsyncConnection[Any]:
         if self._async_source is None:
-            raise InputError("in a plain function write `with ctx.transaction()`, without async")
+            raise InputError("in a blocking function write `with ctx.transaction()`, without async")
         if not self.is_open:
             self._lent = self._async_source.connection()
             self.connection = await self._lent.__aenter__()

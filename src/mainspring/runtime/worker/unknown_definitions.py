@@ -1,52 +1,64 @@
 """Jobs of definitions that a worker has no handler for: looked up once, then run or given up."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import time
 from functools import partial
 
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.jobs.outcomes import End
+from mainspring.domain.types import AttemptStatus, JobState
 from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.stored_handlers import StoredHandlers
 from mainspring.store.attempts import Report
 
 
 class UnknownDefinitions:
-    """Holds claimed jobs while their definitions are loaded."""
+    """Keeps claimed jobs while their definitions are loaded. Those that cannot be run here fail if
+    `fails_unknown`, and else wait in `missing` to be handed back."""
 
     def __init__(
         self,
         connection: ReconnectingConnection,
         stored: StoredHandlers,
         *,
-        on_known: Callable[[Sequence[ClaimedJob]], None],
-        on_unknown: Callable[[ClaimedJob], None],
+        reporter: Reporter,
+        fails_unknown: bool,
+        events: WorkerEvents,
     ) -> None:
+        self.loading: list[ClaimedJob] = []
+        self.missing: list[Report] = []
         self._connection, self._stored = connection, stored
-        self._on_known, self._on_unknown = on_known, on_unknown
-        self.waiting: list[ClaimedJob] = []
+        self._reporter, self._fails_unknown = reporter, fails_unknown
+        self._events = events
         self._arrival = asyncio.Event()
 
     def add(self, job: ClaimedJob) -> None:
-        if self._stored.has_met(job):
-            self._on_unknown(job)
+        if self._stored.has_looked_up(job):
+            self._give_up(job)
             return
-        self.waiting.append(job)
+        self.loading.append(job)
         self._arrival.set()
 
     async def run(self) -> None:
         while True:
             await self._arrival.wait()
             self._arrival.clear()
-            versions = {(job.definition, job.version) for job in self.waiting}
+            versions = {(job.definition, job.version) for job in self.loading}
             await self._connection.run(partial(self._stored.load, versions=versions))
             self._sort()
 
+    def take_missing(self) -> list[Report]:
+        taken, self.missing = self.missing, []
+        return taken
+
     def take_all(self) -> list[Report]:
-        taken, self.waiting = self.waiting, []
-        return [job.report for job in taken]
+        taken, self.loading = self.loading, []
+        return self.take_missing() + [job.report for job in taken]
 
     def _sort(self) -> None:
-        arrived, self.waiting = self.waiting, []
+        arrived, self.loading = self.loading, []
         known = []
         for job in arrived:
             if self._stored.get(job) is not None:
@@ -54,4 +66,13 @@ class UnknownDefinitions:
             else:
                 self.add(job)  # Given up, or looked up next if it came meanwhile.
         if known:
-            self._on_known(known)
+            self._events.definitions_loaded(known)
+
+    def _give_up(self, job: ClaimedJob) -> None:
+        if self._fails_unknown:
+            job.began_at = time.monotonic()
+            note = f"no handler for {job.definition!r} in this worker (unknown_handler = fail)"
+            self._reporter.end(job, End(JobState.FAILED, AttemptStatus.FAILED, note, failed=1))
+        else:
+            self.missing.append(job.report)
+        self._events.capacity_freed()

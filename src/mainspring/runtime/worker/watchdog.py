@@ -55,7 +55,7 @@ class Watchdog:
         if now >= self._next_progress:
             self._next_progress = now + _PROGRESS_EVERY
             await self._store_progress(jobs)
-            await self._store_printed(jobs)
+            await self._store_output(jobs)
         return _TICK
 
     def _watch(self, job: ClaimedJob, now: float) -> None:
@@ -89,8 +89,8 @@ class Watchdog:
         if reports:
             await self._connection.try_once(lambda c: attempts.report_progress(c, reports))
 
-    async def _store_printed(self, jobs: list[ClaimedJob]) -> None:
-        printing = [job for job in jobs if job.printed is not None]
-        found = [output for job in printing if (output := job.printed.take(job.report))]
+    async def _store_output(self, jobs: list[ClaimedJob]) -> None:
+        writing = [job for job in jobs if job.output is not None]
+        found = [output for job in writing if (output := job.output.take(job.report))]
         if found:
             await self._connection.try_once(lambda c: outputs.store(c, found))

@@ -4,7 +4,7 @@
 select queues from mainspring.workers
  where worker_id = %(worker_id)s::bigint and process_identity = %(identity)s and expires_at > now();
 
--- name: held_job
+-- name: leased_job
 -- scope: system
 -- What is needed to carry out a report on a job that a worker runs; no row if it does not any more.
 select job.tenant_id, job.definition, job.payload::text, job.failures, job.max_attempts,
@@ -37,7 +37,20 @@ select key, version, extract(epoch from timeout)::float
   from unnest(%(keys)s::text[], %(versions)s::integer[]) as asked (key, version)
   join mainspring.definition_versions using (key, version);
 
--- name: free_place
+-- name: lock_worker
 -- scope: system
--- Tells that a place of a limit is free.
+-- Makes claims of one worker over the API that have a suspect among them wait for each other.
+select worker_id from mainspring.workers where worker_id = %(worker_id)s::bigint for update;
+
+-- name: runs_suspect
+-- scope: system
+-- A row if a worker runs a job that has begun and has lost as many workers as makes a suspect.
+select job_id from mainspring.jobs
+ where state = 'running' and worker_id = %(worker_id)s::bigint
+   and losses >= %(losses)s::integer and probed_at is not null
+ limit 1;
+
+-- name: announce_free_place
+-- scope: system
+-- Notifies those who grant that a place of a limit key is free.
 select mainspring.wake_limits(%(limit_name)s, %(limit_key)s, %(tenant_id)s);

@@ -1,0 +1,202 @@
+"""The parts of a worker, and who learns what from whom.
+
+    claimer ─▶ buffer ─▶ runners ─▶ reporter ─▶ database
+       ▲         ▲          └─▶ unknown definitions ─▶ buffer
+       │         └ order of starts: fair share
+       └ maintenance: something is ready
+
+A part is given the parts that it uses, and these are made before it: `Parts` reads from top to
+bottom. What a part has to say to one that is made after it goes through `Listeners`, a table of
+events.
+"""
+
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.definitions import Handler
+from mainspring.domain.limits import LimitKey
+from mainspring.domain.types import JobId, WorkerId
+from mainspring.runtime.executors.processes import ProcessExecutor, default_size
+from mainspring.runtime.maintenance import housekeeping
+from mainspring.runtime.maintenance.duties import Maintenance
+from mainspring.runtime.worker.buffer import Buffer
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.claimer import Claimer
+from mainspring.runtime.worker.environment import Enqueuer, WorkerEnvironment
+from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.reporter import Reporter
+from mainspring.runtime.worker.runners import Runners
+from mainspring.runtime.worker.speculation import SpeculativeStarts
+from mainspring.runtime.worker.stored_handlers import StoredHandlers, executors
+from mainspring.runtime.worker.unknown_definitions import UnknownDefinitions
+from mainspring.runtime.worker.watchdog import Watchdog
+from mainspring.services.claiming import ClaimOrder
+from mainspring.services.secrets import key_ring
+from mainspring.settings import Settings
+
+_POOL_SIZE = 20
+
+OnReconnect = Callable[[AsyncConnection[Any]], Awaitable[None]]
+
+
+class Listeners(WorkerEvents):
+    """The table of events: who learns of what."""
+
+    claimer: Claimer
+    maintenance: Maintenance
+
+    def capacity_freed(self) -> None:
+        self.claimer.capacity_freed()
+
+    def reports_sent(self, count: int) -> None:
+        self.claimer.finished(count)
+
+    def definitions_loaded(self, jobs: Sequence[ClaimedJob]) -> None:
+        self.claimer.add(jobs)
+
+    def notifications_missed(self) -> None:
+        self.maintenance.due.wake()
+        self.maintenance.grants.scan_soon()
+
+    def places_freed(self, keys: Collection[LimitKey]) -> None:
+        self.maintenance.grants.freed(keys)
+
+    def parents_ended(self, job_ids: Collection[JobId]) -> None:
+        self.maintenance.dependencies.parents_ended(job_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Those that a worker keeps for itself; handlers have pools."""
+
+    claims: ReconnectingConnection
+    finishes: ReconnectingConnection
+    maintenance: ReconnectingConnection
+
+    async def close(self) -> None:
+        for connection in (self.claims, self.finishes, self.maintenance):
+            await connection.close()
+
+
+class Parts:
+    """What a worker consists of. `on_claims_lost` is called on a new connection for claims, since
+    the answer to a claim may be lost."""
+
+    def __init__(
+        self,
+        url: str,
+        handlers: Mapping[str, Handler],
+        *,
+        queues: tuple[str, ...],
+        settings: Settings,
+        enqueuer: Enqueuer,
+        on_claims_lost: OnReconnect,
+    ) -> None:
+        self._settings = settings
+        self._events, order = Listeners(), ClaimOrder()
+        self.connections = _connect(url, settings, on_claims_lost)
+        self.environment = WorkerEnvironment.open(
+            url, enqueuer, size=_POOL_SIZE, use_pooler=settings.use_pooler
+        )
+        known = {**handlers, **housekeeping.handlers(self.environment.async_source, settings)}
+        self.speculation = SpeculativeStarts(known)
+        self.buffer = Buffer(order.shares)
+        self.reporter = Reporter(
+            self.connections.finishes,
+            buffer=self.buffer,
+            speculation=self.speculation,
+            events=self._events,
+        )
+        self.stored = StoredHandlers(
+            executors(self.environment.async_source, self.reporter, settings)
+        )
+        self.unknown = UnknownDefinitions(
+            self.connections.maintenance,
+            self.stored,
+            reporter=self.reporter,
+            fails_unknown=settings.unknown_handler == "fail",
+            events=self._events,
+        )
+        self.processes = ProcessExecutor(default_size(), url)
+        self.runners = self._make_runners(known)
+        self.claimer = self._make_claimer(order, queues)
+        self.maintenance = Maintenance(
+            self.connections.maintenance,
+            self.claimer,
+            definitions=tuple(known),
+            kinds=self.stored.kinds,
+            max_losses=settings.max_losses,
+            use_pooler=settings.use_pooler,
+        )
+        self.watchdog = Watchdog(
+            self.runners,
+            self.connections.maintenance,
+            grace_seconds=settings.cancel_grace_seconds,
+        )
+        self._events.claimer, self._events.maintenance = self.claimer, self.maintenance
+
+    def start_over(self, worker_id: WorkerId) -> None:
+        """Go on under a new lease."""
+        self.reporter.worker_id = self.watchdog.worker_id = worker_id
+        self.claimer.start_over(worker_id)
+
+    def loops(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """All that has to run."""
+        yield self.reporter.run()
+        yield self.claimer.run()
+        yield self.watchdog.loop.run()
+        yield self.unknown.run()
+        for loop in self.maintenance.loops:
+            yield loop.run()
+
+    def _make_runners(self, known: Mapping[str, Handler]) -> Runners:
+        return Runners(
+            known,
+            self.stored,
+            unknown=self.unknown,
+            buffer=self.buffer,
+            reporter=self.reporter,
+            environment=self.environment,
+            concurrency=self._settings.concurrency,
+            processes=self.processes,
+            keys=key_ring(self._settings),
+            speculation=self.speculation,
+            events=self._events,
+        )
+
+    def _make_claimer(self, order: ClaimOrder, queues: tuple[str, ...]) -> Claimer:
+        return Claimer(
+            self.connections.claims,
+            order,
+            buffer=self.buffer,
+            runners=self.runners,
+            reporter=self.reporter,
+            unknown=self.unknown,
+            speculation=self.speculation,
+            events=self._events,
+            queues=queues,
+            poll_seconds=self._settings.poll_seconds,
+            prefetch=self._settings.prefetch,
+        )
+
+
+def _connect(url: str, settings: Settings, on_claims_lost: OnReconnect) -> Connections:
+    connect = partial(ReconnectingConnection, url, use_pooler=settings.use_pooler, pins_plans=True)
+    return Connections(
+        claims=connect(name="mainspring claim", on_reconnect=on_claims_lost),
+        finishes=connect(name="mainspring finish"),
+        maintenance=connect(name="mainspring maintenance"),
+    )
