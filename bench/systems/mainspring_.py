@@ -48,7 +48,7 @@ class Client:
         noop.enqueue(n)
 
     def enqueue_bulk(self, numbers: Sequence[int]) -> None:
-        app.enqueue_many_sync(noop, [{"n": n} for n in numbers])
+        app.enqueue_many(noop, [{"n": n} for n in numbers])
 
 
 class Driver:

@@ -28,7 +28,7 @@ from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services import housekeeping, idempotency, tenants, tokens
-from mainspring.services.enqueueing import Submissions
+from mainspring.services.enqueueing import Enqueuer
 from mainspring.services.summaries import SummaryBook
 from mainspring.settings import Settings
 from mainspring.store import tokens as token_store
@@ -46,7 +46,7 @@ class Reception:
     def __init__(self, database: Database, hub: Hub) -> None:
         self.database = database
         self.hub = hub
-        self.submissions = Submissions()
+        self.enqueuer = Enqueuer(database.settings)
         self.summaries = SummaryBook()
         self.provider = Provider(database.settings) if database.settings.oidc_issuer else None
         self._known: dict[bytes, tuple[float, Caller]] = {}

@@ -112,11 +112,11 @@ async def test_follow_ups_share_the_correlation(app: Mainspring):
         second_id = await handle.aresult(5)
         await await_until(lambda: is_over(app, second_id + 1))
 
-    assert (await app.ajob(second_id + 1)).result == str(handle.id)
+    assert (await app.jobs.aget(second_id + 1)).result == str(handle.id)
 
 
 async def is_over(app: Mainspring, job_id: int) -> bool:
-    return any(job.id == job_id and job.is_final for job in await app.ajobs())
+    return any(job.id == job_id and job.is_final for job in await app.jobs.alist())
 
 
 @pytest.mark.parametrize("raises", [False, True])
@@ -161,7 +161,7 @@ async def test_a_plain_worker_gets_data_id_and_queue(app: Mainspring):
         await await_until(lambda: is_over(app, follow_up))
 
     assert seen == [{"path": "a.txt"}, str(handle.id), False]
-    assert (await app.ajob(follow_up)).result == "done"
+    assert (await app.jobs.aget(follow_up)).result == "done"
 
 
 async def test_context_variables_do_not_leak_into_the_next_job(app: Mainspring):
@@ -185,7 +185,7 @@ async def test_context_variables_and_transactions_together_do_not_stop_the_worke
             LEAK.set(f"job {number}")
 
     async with working(app, concurrency=1, prefetch=0, poll_seconds=60):
-        await app.enqueue_many(leak, [{"number": number} for number in range(50)])
+        await app.aenqueue_many(leak, [{"number": number} for number in range(50)])
         await await_until(lambda: reading.are_all(connection, "succeeded"))
 
 

@@ -30,6 +30,7 @@ from mainspring.api.routes.parameters import (
     once,
 )
 from mainspring.db.database import Database
+from mainspring.db.plans import arun
 from mainspring.domain.errors import InvalidTrigger
 from mainspring.domain.triggers import TriggerState
 from mainspring.domain.types import EventId
@@ -75,7 +76,7 @@ async def emit(
     desk: Writer, event: Annotated[NewEvent, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Say that something happened."""
-    call = events.plan_emit(
+    plan = events.emit(
         event.name,
         event.context,
         tenant_id=desk.tenant_id,
@@ -84,8 +85,7 @@ async def emit(
     )
 
     async def make(database: Database) -> Response:
-        ((event_id,),) = await database.arun(call)
-        return reply(EmittedModel.model_construct(id=event_id), 201)
+        return reply(EmittedModel.model_construct(id=await arun(plan, database)), 201)
 
     return await once(desk, idempotency_key, make)
 

@@ -29,6 +29,7 @@ from mainspring.api.models.jobs import (
 from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import nothing, page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number
+from mainspring.db.plans import arun
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import JobNotFound
 from mainspring.domain.errors.access import Forbidden
@@ -36,8 +37,6 @@ from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId, JobSource, JobState
 from mainspring.services import approvals, jobs
-from mainspring.services.secrets import seal_edit
-from mainspring.store import jobs as store
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
 
@@ -118,9 +117,10 @@ async def enqueue(
     options = EnqueueOptions(
         **_tuples(facts), tenant_id=desk.tenant_id, idempotency_key=idempotency_key
     )
-    job_id, is_new = await desk.reception.submissions.submit(
+    plan = desk.reception.enqueuer.enqueue_as(
         desk.database, definition, payload, options=options, digest=desk.digest
     )
+    job_id, is_new = await arun(plan, desk.database)
     made = EnqueuedModel.model_construct(id=job_id, is_new=is_new)
     return reply(made, 201 if is_new else 200, {"Location": f"{desk.request.url.path}/{job_id}"})
 
@@ -132,9 +132,10 @@ async def enqueue_many(desk: Writer, jobs: Annotated[NewJobs, Body()]) -> Respon
     definition, payloads = facts.pop("definition"), facts.pop("payloads")
     dedupe_keys = facts.pop("dedupe_keys", None)
     options = EnqueueOptions(**_tuples(facts), tenant_id=desk.tenant_id)
-    ids = await desk.reception.submissions.submit_many(
-        desk.database, definition, payloads, options=options, dedupe_keys=dedupe_keys
+    plan = desk.reception.enqueuer.enqueue_many(
+        definition, payloads, options, dedupe_keys=dedupe_keys
     )
+    ids = await arun(plan, desk.database)
     return reply(EnqueuedManyModel.model_construct(ids=ids), 201)
 
 
@@ -171,9 +172,8 @@ async def cancel(
     """Cancel a job that waits at once; ask a running one to stop."""
     reason = (why and why.reason) or f"canceled by {desk.caller.actor}"
     async with own(desk):
-        call = store.cancel(desk.tenant_id, JobId(job_id), reason)
-        ((state,),) = await desk.database.arun(call)
-    return reply(StateModel.model_construct(id=job_id, state=JobState(state)))
+        state = await arun(jobs.cancel(JobId(job_id), reason, desk.tenant_id), desk.database)
+    return reply(StateModel.model_construct(id=job_id, state=state))
 
 
 @router.post("/{job_id:int}/retry", response_model=StateModel)
@@ -181,12 +181,10 @@ async def retry(
     desk: Writer, job_id: Number, edit: Annotated[Edit | None, Body()] = None
 ) -> Response:
     """Put a failed, dead-lettered or canceled job back, with another payload if given."""
-    number, payload = JobId(job_id), edit and edit.payload
-    limit = desk.settings.max_payload_bytes
+    number, payload = JobId(job_id), None if edit is None else edit.payload
     async with own(desk):
-        if payload is not None:
-            payload = await seal_edit(desk.database, payload, number, tenant_id=desk.tenant_id)
-        await desk.database.arun(jobs.plan_retry(number, payload, desk.tenant_id, limit=limit))
+        plan = jobs.retry(number, payload, desk.tenant_id, settings=desk.settings)
+        await arun(plan, desk.database)
         job = await jobs.get(desk.database, number, desk.tenant_id)
     return reply(StateModel.model_construct(id=job_id, state=job.state))
 
@@ -195,7 +193,7 @@ async def retry(
 async def delete(desk: Writer, job_id: Number) -> Response:
     """Remove a job that is not running, with its attempts."""
     async with own(desk):
-        await desk.database.arun(store.delete(desk.tenant_id, JobId(job_id)))
+        await arun(jobs.delete(JobId(job_id), desk.tenant_id), desk.database)
     return nothing()
 
 

@@ -1,4 +1,4 @@
-"""Calls of handlers: what has to be waited for, checked or unsealed first, and where each runs.
+"""Calls of handlers: what has to be waited for, checked or decrypted first, and where each runs.
 
 A job that lost its worker before is called only after its attempt has been noted, so that it is the
 one to blame if this worker goes, too; and where it did so more than once, one such job at a time.
@@ -13,11 +13,11 @@ from typing import Any, Final, assert_never
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import InvalidPayload, LeaseLost
 from mainspring.domain.jobs.outcomes import Fail, Succeed, of_answer
-from mainspring.domain.secrets.paths import SEAL
+from mainspring.domain.secrets.paths import ENCRYPTION_MARK
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.executors.processes import Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
-from mainspring.runtime.secrets import unsealed
+from mainspring.runtime.secrets import decrypted
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.context import Context, Facilities
 from mainspring.runtime.worker.queue_argument import QueueArgument
@@ -58,9 +58,9 @@ class Calls:
             await self._early.settled()
         if job.rare("is_rated") and not await self._take_token(job):
             return PUT_BACK
-        if not handler.secret_paths and SEAL not in job.payload_text:
+        if not handler.secret_paths and ENCRYPTION_MARK not in job.payload_text:
             return await self._call_known(job, handler)
-        with unsealed(job, handler, self._keys):
+        with decrypted(job, handler, self._keys):
             return await self._call_known(job, handler)
 
     async def _call_known(self, job: ClaimedJob, handler: Handler) -> Any:
