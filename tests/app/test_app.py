@@ -125,7 +125,9 @@ async def test_the_first_line_of_the_docstring_describes_the_job(app, greet, con
 
 
 def test_two_functions_cannot_share_a_key(app, greet):
-    with pytest.raises(InvalidDefinition, match=r"the key 'greet' is taken by tests\.app\.test_app\."):
+    with pytest.raises(
+        InvalidDefinition, match=r"the key 'greet' is taken by tests\.app\.test_app\."
+    ):
         app.job(key="greet")(lambda: None)
 
 

@@ -62,6 +62,13 @@ class EnqueuedFlow(NamedTuple):
     job_ids: dict[FlowStep, JobId]
 
 
+class Bearer(NamedTuple):
+    """Who enqueues through the API: the session of a token, and the token's digest."""
+
+    session: Acting
+    digest: bytes
+
+
 class Enqueuer:
     """The one way in. Handlers are those of the caller's own code, whose definitions are stored
     before they are first used."""
@@ -79,41 +86,41 @@ class Enqueuer:
         options: EnqueueOptions = DEFAULT_OPTIONS,
         *,
         connection: object = None,
+        bearer: Bearer | None = None,
     ) -> Plan[Enqueued]:
-        text = yield from self._prepare(key, payload, options)
-        rows: list[tuple[Any, ...]] = []
-        if connection is None and options is DEFAULT_OPTIONS:
+        """One job: in the transaction of the caller's connection, or for the bearer of a token."""
+        encoded = encode_payload(payload, self._settings.max_payload_bytes)
+        rules = self._known_rules(key) or (yield from self._find_rules(key))
+        if rules.schema is not None or rules.secret_paths:
+            encoded = self._fitted(Prepared(payload, encoded), rules, key, options=options)
+        text, rows = encoded.decode(), []
+        if bearer is not None:
+            rows = yield from _send(_Entering(key, text, options, bearer))
+        elif connection is None and options is DEFAULT_OPTIONS:
             # Gives no row where there is more to decide than this statement can.
             rows = yield from _send(Statement(store.enqueue_plainly(key, text)))
         if not rows:
             rows = yield from _send(Statement(store.enqueue(key, text, options), connection))
         return Enqueued(rows[0][0], rows[0][1])
 
-    def enqueue_as(
-        self, session: Acting, key: str, payload: object, *, options: EnqueueOptions, digest: bytes
-    ) -> Plan[Enqueued]:
-        """The same for the bearer of the token with this digest."""
-        text = yield from self._prepare(key, payload, options)
-        call = store.enqueue_as(digest, key, text, options=options)
-        ((job_id, is_new),) = yield from _send(_Entering(call, session))
-        return Enqueued(job_id, is_new)
+    def _known_rules(self, key: str) -> PayloadRules | None:
+        return self._schemas.known(key) if self.declared.are_registered else None
 
-    def _prepare(self, key: str, payload: object, options: EnqueueOptions) -> Plan[str]:
-        text = encode_payload(payload, self._settings.max_payload_bytes)
-        rules = yield from self._rules(key)
-        rules.ensure(payload)
-        if rules.secret_paths:
-            is_repeatable = options.dedupe_by is not None or options.idempotency_key is not None
-            owner, prepared = Owner(options.tenant_id, key), Prepared(payload, text)
-            text = encrypted(
-                prepared, rules, owner, settings=self._settings, is_repeatable=is_repeatable
-            ).text
-        return text.decode()
+    def _find_rules(self, key: str) -> Plan[PayloadRules]:
+        yield from self.declared.register()
+        return (yield from self._schemas.find(key))
 
-    def _rules(self, key: str) -> Plan[PayloadRules]:
-        if not self.declared.are_registered:
-            yield from self.declared.register()
-        return self._schemas.known(key) or (yield from self._schemas.find(key))
+    def _fitted(
+        self, prepared: Prepared, rules: PayloadRules, key: str, *, options: EnqueueOptions
+    ) -> bytes:
+        rules.ensure(prepared.value)
+        return encrypted(
+            prepared,
+            rules,
+            Owner(options.tenant_id, key),
+            settings=self._settings,
+            is_repeatable=options.dedupe_by is not None or options.idempotency_key is not None,
+        ).text
 
     def enqueue_many(
         self,
@@ -127,23 +134,15 @@ class Enqueuer:
         """One job a payload, in one transaction; one whose dedupe key is taken is left out."""
         _ensure_for_many(options, len(payloads), dedupe_keys)
         texts = encode_payloads(payloads, self._settings.max_payload_bytes)
-        rules = yield from self._rules(key)
+        rules = yield from self._find_rules(key)
         if rules.schema is not None or rules.secret_paths:
-            owner = Owner(options.tenant_id, key)
-            texts = self._held_to(rules, payloads, texts, owner=owner)
+            pairs = [Prepared(*pair) for pair in zip(payloads, texts, strict=True)]
+            texts = [self._fitted(pair, rules, key, options=options) for pair in pairs]
         if connection is None and dedupe_keys is None and len(texts) >= _WORTH_A_COPY:
             ids: list[JobId] = yield from _send(_Copy(key, texts, options))
             return ids
         calls = _bulk_calls(key, texts, options, dedupe_keys=dedupe_keys)
         return [JobId(row[0]) for row in (yield from _send(Statements(calls, connection)))]
-
-    def _held_to(
-        self, rules: PayloadRules, payloads: Sequence[Any], texts: list[bytes], *, owner: Owner
-    ) -> list[bytes]:
-        for payload in payloads:
-            rules.ensure(payload)
-        pairs = (Prepared(*pair) for pair in zip(payloads, texts, strict=True))
-        return [encrypted(pair, rules, owner, settings=self._settings).text for pair in pairs]
 
     def enqueue_flow(
         self,
@@ -165,7 +164,7 @@ class Enqueuer:
             yield from definitions.find_all(elsewhere)
         rules = {}
         for key in keys:
-            rules[key] = yield from self._rules(key)
+            rules[key] = yield from self._find_rules(key)
         payloads = []
         for step, each in zip(ordered, prepared, strict=True):
             rules[step.definition].ensure(step.payload)
@@ -193,16 +192,20 @@ def _send(step: Step) -> Plan[Any]:
 
 
 class _Entering(NamedTuple):
-    """A statement that authenticates the caller by itself, which saves a round trip."""
+    """A statement that authenticates the bearer by itself, which saves a round trip."""
 
-    call: Call
-    session: Acting
+    key: str
+    payload: str
+    options: EnqueueOptions
+    bearer: Bearer
 
     def run(self, database: Database) -> Any:
         raise NotImplementedError("requests are served by async code")
 
     async def arun(self, _: Database) -> list[tuple[Any, ...]]:
-        return await self.session.arun_entering(self.call)
+        session, digest = self.bearer
+        call = store.enqueue_as(digest, self.key, self.payload, options=self.options)
+        return await session.arun_entering(call)
 
 
 class _Copy(NamedTuple):

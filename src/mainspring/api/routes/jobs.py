@@ -37,6 +37,7 @@ from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId, JobSource, JobState
 from mainspring.services import approvals, jobs
+from mainspring.services.enqueueing import Bearer
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
 
@@ -117,9 +118,8 @@ async def enqueue(
     options = EnqueueOptions(
         **_tuples(facts), tenant_id=desk.tenant_id, idempotency_key=idempotency_key
     )
-    plan = desk.reception.enqueuer.enqueue_as(
-        desk.database, definition, payload, options=options, digest=desk.digest
-    )
+    bearer = Bearer(desk.database, desk.digest)
+    plan = desk.reception.enqueuer.enqueue(definition, payload, options, bearer=bearer)
     job_id, is_new = await arun(plan, desk.database)
     made = EnqueuedModel.model_construct(id=job_id, is_new=is_new)
     return reply(made, 201 if is_new else 200, {"Location": f"{desk.request.url.path}/{job_id}"})

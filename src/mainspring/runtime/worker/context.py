@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import orjson
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, Connection
 
 from mainspring import telemetry
 from mainspring.domain.errors import InputError, InvalidPayload, LeaseLost
@@ -181,13 +181,14 @@ class Context:
             return nullcontext(connection)
         return self._facilities.async_source.connection()
 
-    def checkpoint(self, data: Any) -> None:
+    def checkpoint(self, data: Any, *, connection: Connection[Any] | None = None) -> None:
         """The same for plain functions."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.acheckpoint(...)`")
         encoded = _encode("checkpoint", data).decode()
-        with self._facilities.sync_source.connection() as connection:
-            is_held = attempts.save_checkpoint_sync(connection, self._job.report, encoded)
+        source = self._facilities.sync_source
+        with source.connection() if connection is None else nullcontext(connection) as lent:
+            is_held = attempts.save_checkpoint_sync(lent, self._job.report, encoded)
         if not is_held:
             raise LeaseLost(self._job.id)
 
