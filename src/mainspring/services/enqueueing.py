@@ -11,7 +11,8 @@ Sending has two fast paths beside the SQL function `enqueue`: a plain insert for
 options, and COPY for many.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -34,7 +35,7 @@ from mainspring.services.payloads import (
     Prepared,
     encode_payload,
     encode_payloads,
-    encrypted,
+    encrypt,
 )
 from mainspring.services.schemas import SchemaCache
 from mainspring.services.secrets import Owner
@@ -92,7 +93,7 @@ class Enqueuer:
         encoded = encode_payload(payload, self._settings.max_payload_bytes)
         rules = self._known_rules(key) or (yield from self._find_rules(key))
         if rules.schema is not None or rules.secret_paths:
-            encoded = self._fitted(Prepared(payload, encoded), rules, key, options=options)
+            encoded = self._fitted(key, payload, encoded, rules=rules, options=options).text
         text, rows = encoded.decode(), []
         if bearer is not None:
             rows = yield from _send(_Entering(key, text, options, bearer))
@@ -111,16 +112,23 @@ class Enqueuer:
         return (yield from self._schemas.find(key))
 
     def _fitted(
-        self, prepared: Prepared, rules: PayloadRules, key: str, *, options: EnqueueOptions
-    ) -> bytes:
-        rules.ensure(prepared.value)
-        return encrypted(
-            prepared,
+        self,
+        key: str,
+        payload: Any,
+        encoded: bytes,
+        *,
+        rules: PayloadRules,
+        options: EnqueueOptions,
+    ) -> Prepared:
+        """The payload held to its rules, and encrypted."""
+        rules.ensure(payload)
+        return encrypt(
+            Prepared(payload, encoded),
             rules,
             Owner(options.tenant_id, key),
             settings=self._settings,
             is_repeatable=options.dedupe_by is not None or options.idempotency_key is not None,
-        ).text
+        )
 
     def enqueue_many(
         self,
@@ -136,8 +144,10 @@ class Enqueuer:
         texts = encode_payloads(payloads, self._settings.max_payload_bytes)
         rules = yield from self._find_rules(key)
         if rules.schema is not None or rules.secret_paths:
-            pairs = [Prepared(*pair) for pair in zip(payloads, texts, strict=True)]
-            texts = [self._fitted(pair, rules, key, options=options) for pair in pairs]
+            texts = [
+                self._fitted(key, payload, text, rules=rules, options=options).text
+                for payload, text in zip(payloads, texts, strict=True)
+            ]
         if connection is None and dedupe_keys is None and len(texts) >= _WORTH_A_COPY:
             ids: list[JobId] = yield from _send(_Copy(key, texts, options))
             return ids
@@ -156,27 +166,35 @@ class Enqueuer:
         ensure_text("name", name)
         ordered = in_order(steps)
         limit = self._settings.max_payload_bytes
-        prepared = [Prepared(step.payload, encode_payload(step.payload, limit)) for step in ordered]
-        keys = list(dict.fromkeys(step.definition for step in ordered))
+        texts = [encode_payload(step.payload, limit) for step in ordered]
+        rules = yield from self._rules_of_flow(
+            {step.definition: None for step in ordered}, connection
+        )
+        options = replace(DEFAULT_OPTIONS, tenant_id=tenant_id)
+        payloads = [
+            self._fitted(
+                step.definition, step.payload, text, rules=rules[step.definition], options=options
+            ).value
+            for step, text in zip(ordered, texts, strict=True)
+        ]
+        facts = orjson.dumps(as_facts(ordered, payloads)).decode()
+        sent = Statement(flow_store.enqueue(tenant_id, name, facts), connection)
+        rows = (yield sent) if connection is None else (yield from _send(sent))
+        flow_id, job_ids = rows[0]
+        return EnqueuedFlow(flow_id, dict(zip(ordered, map(JobId, job_ids), strict=True)))
+
+    def _rules_of_flow(
+        self, keys: Iterable[str], connection: object
+    ) -> Plan[dict[str, PayloadRules]]:
         # Before the sending, since nothing can be asked in a transaction that has failed; on the
         # caller's connection there may be definitions that only its transaction sees.
-        if connection is None and (elsewhere := [key for key in keys if key not in self._handlers]):
+        elsewhere = [key for key in keys if key not in self._handlers]
+        if elsewhere and connection is None:
             yield from definitions.find_all(elsewhere)
         rules = {}
         for key in keys:
             rules[key] = yield from self._find_rules(key)
-        payloads = []
-        for step, each in zip(ordered, prepared, strict=True):
-            rules[step.definition].ensure(step.payload)
-            owner = Owner(tenant_id, step.definition)
-            stored = encrypted(each, rules[step.definition], owner, settings=self._settings)
-            payloads.append(stored.value)
-        facts = orjson.dumps(as_facts(ordered, payloads)).decode()
-        call = flow_store.enqueue(tenant_id, name, facts)
-        sent = Statement(call, connection)
-        rows = (yield sent) if connection is None else (yield from _send(sent))
-        flow_id, job_ids = rows[0]
-        return EnqueuedFlow(flow_id, dict(zip(ordered, map(JobId, job_ids), strict=True)))
+        return rules
 
 
 # Sending

@@ -54,14 +54,13 @@ def prepare(
     `is_repeatable` encrypts equal payloads equally, so that they can be compared. `is_checked` is
     false where only the worker holds the payload to the rules of its definition.
     """
-    text = encode_payload(payload, settings.max_payload_bytes)
+    prepared = Prepared(payload, encode_payload(payload, settings.max_payload_bytes))
     if is_checked:
         rules.ensure(payload)
-    prepared = Prepared(payload, text)
-    return encrypted(prepared, rules, owner, settings=settings, is_repeatable=is_repeatable)
+    return encrypt(prepared, rules, owner, settings=settings, is_repeatable=is_repeatable)
 
 
-def encrypted(
+def encrypt(
     prepared: Prepared,
     rules: PayloadRules,
     owner: Owner,
