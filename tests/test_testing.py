@@ -1,4 +1,4 @@
-"""The testing door: drain, inline mode and assertions."""
+"""Testing: drain, inline mode and assertions."""
 
 import asyncio
 from collections.abc import Iterator

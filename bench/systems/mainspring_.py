@@ -1,4 +1,4 @@
-"""Mainspring by its public Python door; its worker and scheduler are the commands of a user."""
+"""Mainspring by its Python interface; worker and scheduler are the commands of a user."""
 
 import asyncio
 import statistics

@@ -363,6 +363,6 @@ async def _open(app: "Mainspring") -> "Drain":
 
 
 def _apart(app: "Mainspring", work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run async work from plain code; in a thread, since this one may run an event loop."""
+    """Run async work from blocking code; in a thread, since this one may run an event loop."""
     with ThreadPoolExecutor(1, thread_name_prefix="mainspring-test") as thread:
         return thread.submit(lambda: app.blocking(work())).result()

@@ -1,4 +1,4 @@
-"""The Python door: the code as people write it, on a real database."""
+"""The Python interface: the code as people write it, on a real database."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Schedules at the Python door: declared on jobs, synced at start, run beside other code."""
+"""Schedules in Python: declared on jobs, synced at start, run beside other code."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Definitions through the Python door."""
+"""Definitions in Python."""
 
 from datetime import timedelta
 from pathlib import Path

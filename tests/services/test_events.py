@@ -1,4 +1,4 @@
-"""Events through the Python door: emitted, dispatched here and now, looked at and replayed."""
+"""Events in Python: emitted, dispatched, read and replayed."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Flows at the Python door: jobs that wait for each other, enqueued together.
+"""Flows: jobs that wait for each other, enqueued together.
 
 flow = app.flow("nightly")
 pages = [flow.add(fetch, url=url) for url in urls]
