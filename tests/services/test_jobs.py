@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import psutil
 import pytest
 
-from mainspring import AttemptStatus, Fail, JobState
+from mainspring import AttemptStatus, Fail, JobState, Mainspring
 from mainspring.app.jobs import Jobs
 from mainspring.domain.errors import (
     DuplicateJob,
@@ -250,3 +250,48 @@ async def test_a_retry_does_not_take_a_dedupe_key_from_another_job(app):
     with pytest.raises(DuplicateJob, match=f"job {second.id} already holds"):
         await app.jobs.aretry(first.id)
     assert (await first.ajob()).state is JobState.CANCELED
+
+
+# From blocking code
+
+
+def test_a_job_can_be_read_canceled_retried_and_deleted_from_blocking_code(database_url):
+    with Mainspring(database_url) as app:
+
+        @app.job
+        def send(a: int) -> None: ...
+
+        handle = send.enqueue(a=1)
+        assert app.jobs.cancel(handle.id, "changed my mind") is JobState.CANCELED
+        assert app.jobs.get(handle.id).last_error == "changed my mind"
+        app.jobs.retry(handle.id, {"a": 2})
+        assert [job.payload for job in app.jobs.list(queue="default")] == [{"a": 2}]
+        assert app.jobs.attempts(handle.id) == []
+        app.jobs.delete(handle.id)
+        assert app.jobs.list() == []
+
+
+@pytest.mark.parametrize("action", [Jobs.cancel, Jobs.delete])
+def test_what_is_done_to_a_job_in_a_transaction_is_rolled_back_with_it(
+    database_url, connection, action: Callable[..., object]
+):
+    with Mainspring(database_url) as app:
+
+        @app.job
+        def send() -> None: ...
+
+        handle = send.enqueue()
+        with connection.transaction(force_rollback=True):
+            action(app.jobs, handle.id, connection=connection)
+        assert handle.job().state is JobState.QUEUED
+
+
+async def test_a_retry_in_a_transaction_is_rolled_back_with_it(app, aconnection):
+    handle = await app.aenqueue("send", {})
+    await app.jobs.acancel(handle.id)
+
+    async with aconnection.transaction(force_rollback=True):
+        await app.jobs.aretry(handle.id, {"a": 2}, connection=aconnection)
+
+    job = await handle.ajob()
+    assert (job.state, job.payload) == (JobState.CANCELED, {})

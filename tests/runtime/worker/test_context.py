@@ -94,6 +94,27 @@ async def test_a_checkpoint_is_committed_with_the_work_it_is_about_or_not_at_all
     assert connection.execute("select number from pages").fetchall() == [(1,)]
 
 
+async def test_a_plain_function_commits_its_checkpoint_with_its_work_or_not_at_all(
+    app: Mainspring, connection: psycopg.Connection
+):
+    connection.execute("create table pages (number integer)")
+
+    @app.job(backoff=apps.AT_ONCE)
+    def turn(ctx: Context) -> Any:
+        if ctx.attempt == 3:
+            return ctx.saved
+        with psycopg.connect(app.database.url) as own:
+            own.execute("insert into pages values (%s)", (ctx.attempt,))
+            ctx.checkpoint({"page": ctx.attempt}, connection=own)
+            if ctx.attempt == 1:
+                own.commit()
+            raise ValueError
+
+    async with working(app):
+        assert await (await turn.aenqueue()).aresult(5) == {"page": 1}
+    assert connection.execute("select number from pages").fetchall() == [(1,)]
+
+
 async def test_follow_ups_share_the_correlation(app: Mainspring):
     @app.job
     async def last(ctx: Context) -> str | None:
