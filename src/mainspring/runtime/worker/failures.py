@@ -6,7 +6,7 @@ from pathlib import Path
 from mainspring.domain.jobs.outcomes import AttemptFailed
 from mainspring.runtime.executors.processes import ChildFailed
 
-_OUR_CODE = str(Path(__file__).parent)
+_OUR_CODE = str(Path(__file__).parents[1])
 
 
 def describe(error: BaseException) -> str:
