@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.warm import ROOT
 
 SAMPLE = """
-from mainspring.testing import assert_enqueued, drain
+from mainspring.testing import adrain, assert_enqueued
 
 async def test_one(mainspring_app):
     @mainspring_app.job
@@ -17,10 +17,10 @@ async def test_one(mainspring_app):
 
     await greet.aenqueue(name="Ada")
     assert_enqueued(mainspring_app, greet, name="Ada")
-    assert (await drain(mainspring_app)).succeeded == 1
+    assert (await adrain(mainspring_app)).succeeded == 1
 
 async def test_the_next_starts_afresh(mainspring_app):
-    assert await mainspring_app.ajobs() == []
+    assert await mainspring_app.jobs.alist() == []
 """
 
 

@@ -1,4 +1,4 @@
-"""The testing door: drain, inline mode and assertions."""
+"""Testing: drain, inline mode and assertions."""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ import pytest
 from mainspring import Cancel, Context, Fail, JobState, Mainspring, Snooze
 from mainspring.domain.errors import JobUnsuccessful
 from mainspring.testing import (
+    adrain,
     assert_enqueued,
     bind,
     drain,
-    drain_sync,
     inline,
     refute_enqueued,
 )
@@ -47,7 +47,7 @@ async def test_drain_runs_what_is_ready_in_the_order_of_claiming(app, seen):
     for number, priority in [(1, 200), (2, 100), (3, 100), (4, 0)]:
         await app.aenqueue("see", {"number": number}, priority=priority)
 
-    summary = await drain(app)
+    summary = await adrain(app)
 
     assert seen == [4, 2, 3, 1]
     assert (summary.succeeded, summary.total) == (4, 4)
@@ -59,27 +59,27 @@ async def test_drain_serves_tenants_by_weight(app, seen):
         for _ in range(12):
             await app.aenqueue("see", {"number": weight}, tenant_id=tenant_id)
 
-    await drain(app)
+    await adrain(app)
 
     assert 8 <= seen[:12].count(3) <= 10
 
 
 async def test_drain_stores_the_result_and_leaves_no_worker_behind(app, seen, connection):
     handle = await app.aenqueue("see", {"number": 7})
-    await drain(app)
+    await adrain(app)
 
     assert await handle.aresult(timeout=0) == 7
     assert connection.execute("select count(*) from mainspring.worker_status").fetchone() == (0,)
 
 
-def test_drain_sync_runs_plain_functions_and_what_they_enqueue(app, seen):
+def test_drain_runs_plain_functions_and_what_they_enqueue(app, seen):
     @app.job
     def parent(number: int, ctx: Context) -> None:
         ctx.enqueue("see", number=number + 1)
 
     parent.enqueue(1)
 
-    assert drain_sync(app).succeeded == 2
+    assert drain(app).succeeded == 2
     assert seen == [2]
 
 
@@ -87,7 +87,7 @@ async def test_drain_of_one_queue_leaves_the_others(app, seen):
     await app.aenqueue("see", {"number": 1}, queue="a")
     await app.aenqueue("see", {"number": 2}, queue="b")
 
-    assert (await drain(app, queue="b")).succeeded == 1
+    assert (await adrain(app, queue="b")).succeeded == 1
     assert seen == [2]
 
 
@@ -99,7 +99,7 @@ async def test_drain_raises_what_the_handler_raised_after_it_was_reported(app):
     handle = await divide.aenqueue(by=0)
 
     with pytest.raises(ZeroDivisionError):
-        await drain(app)
+        await adrain(app)
     job = await handle.ajob()
     assert (job.state, job.failures) == (JobState.QUEUED, 1)
     assert "ZeroDivisionError" in (job.last_error or "")
@@ -112,7 +112,7 @@ async def test_drain_collects_errors_and_does_not_wait_for_the_backoff(app, seen
 
     fail.enqueue()
     await app.aenqueue("see", {"number": 1})
-    summary = await drain(app, with_errors="collect")
+    summary = await adrain(app, with_errors="collect")
 
     assert (summary.retried, summary.succeeded) == (1, 1)
     assert [str(error) for error in summary.errors] == ["no"]
@@ -124,7 +124,7 @@ async def test_with_scheduled_retries_until_the_attempts_are_used_up(app):
         raise ValueError("no")
 
     await fail.aenqueue()
-    summary = await drain(app, with_scheduled=True, with_errors="collect")
+    summary = await adrain(app, with_scheduled=True, with_errors="collect")
 
     assert (summary.retried, summary.dead_letter) == (2, 1)
 
@@ -133,8 +133,8 @@ async def test_a_job_that_waits_for_its_time_runs_only_with_scheduled(app, seen)
     for number, hours in [(1, 48), (2, 24)]:
         await app.aenqueue("see", {"number": number}, delay=timedelta(hours=hours))
 
-    assert (await drain(app)).total == 0
-    assert (await drain(app, with_scheduled=True)).succeeded == 2
+    assert (await adrain(app)).total == 0
+    assert (await adrain(app, with_scheduled=True)).succeeded == 2
     assert seen == [2, 1]
 
 
@@ -152,7 +152,7 @@ async def test_an_answer_is_counted_and_raises_nothing(app, answer, outcome):
         return answer
 
     await reply.aenqueue()
-    summary = await drain(app)
+    summary = await adrain(app)
 
     assert (getattr(summary, outcome), summary.total) == (1, 1)
 
@@ -165,7 +165,7 @@ async def test_a_result_that_cannot_be_stored_is_raised(app):
     await answer.aenqueue()
 
     with pytest.raises(JobUnsuccessful, match="is failed: the handler returned a object"):
-        await drain(app)
+        await adrain(app)
 
 
 @pytest.mark.parametrize("is_async", [True, False])
@@ -181,14 +181,14 @@ async def test_a_timeout_is_raised_as_what_it_is(app, is_async):
     await app.job(key="hang", timeout=timedelta(milliseconds=50))(function).aenqueue()
 
     with pytest.raises(JobUnsuccessful, match=r"ran longer than its 0\.05 s"):
-        await drain(app)
+        await adrain(app)
 
 
 async def test_a_job_without_a_handler_here_is_counted_and_waits(app, connection):
     connection.execute("insert into mainspring.definitions (key) values ('elsewhere')")
     handle = await app.aenqueue("elsewhere", {})
 
-    assert (await drain(app)).unhandled == 1
+    assert (await adrain(app)).unhandled == 1
     assert (await handle.ajob()).waits_for == "handler"
 
 
@@ -202,7 +202,7 @@ async def test_drain_commits_a_transaction_together_with_the_success(app, connec
 
     handle = await write.aenqueue()
 
-    assert (await drain(app)).succeeded == 1
+    assert (await adrain(app)).succeeded == 1
     assert connection.execute("select job_id from effects").fetchall() == [(handle.id,)]
 
 
@@ -214,7 +214,7 @@ async def test_a_chain_without_end_is_noticed(app):
     await again.aenqueue()
 
     with pytest.raises(AssertionError, match="5 executions and there is still more"):
-        await drain(app, at_most=5)
+        await adrain(app, at_most=5)
 
 
 # Inline
@@ -260,14 +260,14 @@ def test_inline_raises_what_the_handler_raised(app):
 
 async def test_inline_runs_bulk_jobs_and_leaves_delayed_ones(app, seen):
     with inline(app):
-        await app.enqueue_many("see", [{"number": n} for n in range(3)])
+        await app.aenqueue_many("see", [{"number": n} for n in range(3)])
         await app.aenqueue("see", {"number": 9}, delay=timedelta(hours=1))
 
     assert seen == [0, 1, 2]
 
 
 def test_inline_runs_a_job_of_the_callers_transaction_once_it_is_committed(app, seen, database_url):
-    app.note_definitions()
+    app.register_definitions()
     with inline(app):
         with psycopg.connect(database_url) as connection:
             app.enqueue("see", {"number": 1}, connection=connection)
@@ -324,7 +324,7 @@ def test_another_tenants_job_does_not_count(app, seen, connection):
 
 async def test_a_finished_job_was_enqueued_too(app, seen):
     await app.aenqueue("see", {"number": 1})
-    await drain(app)
+    await adrain(app)
 
     assert_enqueued(app, "see", number=1)
     with pytest.raises(Failure, match=r"a job \(see\) was enqueued:\n  1 see"):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mainspring import Context, Fail, JobState, Mainspring
-from mainspring.testing import drain, inline
+from mainspring.testing import adrain, inline
 
 
 @pytest.fixture
@@ -19,9 +19,9 @@ async def test_drain_runs_limited_jobs_as_places_come_free(app):
     async def serial(number: int) -> int:
         return number
 
-    await app.enqueue_many(serial, [{"number": n} for n in range(5)])
+    await app.aenqueue_many(serial, [{"number": n} for n in range(5)])
 
-    assert (await drain(app)).succeeded == 5
+    assert (await adrain(app)).succeeded == 5
 
 
 async def test_drain_runs_a_flow_from_its_first_step_to_its_last(app):
@@ -33,7 +33,7 @@ async def test_drain_runs_a_flow_from_its_first_step_to_its_last(app):
     last = flow.chain(flow.add(add), flow.add(add), flow.add(add))
     handle = await flow.aenqueue()
 
-    assert (await drain(app)).succeeded == 3
+    assert (await adrain(app)).succeeded == 3
     assert (await handle.jobs[last].ajob()).result == 3
 
 
@@ -50,7 +50,7 @@ async def test_drain_cancels_what_comes_after_a_failure(app):
     last = flow.add(after, after=[flow.add(fail)])
     handle = await flow.aenqueue()
 
-    summary = await drain(app)
+    summary = await adrain(app)
 
     assert (summary.failed, summary.total) == (1, 1)
     assert (await handle.jobs[last].ajob()).state is JobState.CANCELED
@@ -62,11 +62,11 @@ async def test_drain_leaves_what_awaits_approval(app):
         """Does nothing."""
 
     handle = await risky.aenqueue()
-    assert (await drain(app)).total == 0
+    assert (await adrain(app)).total == 0
 
     await app.approvals.aapprove(handle.id)
 
-    assert (await drain(app)).succeeded == 1
+    assert (await adrain(app)).succeeded == 1
 
 
 async def test_a_rate_is_kept_unless_time_is_to_pass(app):
@@ -74,10 +74,10 @@ async def test_a_rate_is_kept_unless_time_is_to_pass(app):
     async def seldom(number: int) -> None:
         """Does nothing."""
 
-    await app.enqueue_many(seldom, [{"number": n} for n in range(3)])
+    await app.aenqueue_many(seldom, [{"number": n} for n in range(3)])
 
-    assert (await drain(app)).succeeded == 1
-    assert (await drain(app, with_scheduled=True)).succeeded == 2
+    assert (await adrain(app)).succeeded == 1
+    assert (await adrain(app, with_scheduled=True)).succeeded == 2
 
 
 def test_inline_runs_a_limited_job_at_once(app):

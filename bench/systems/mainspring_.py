@@ -1,4 +1,4 @@
-"""Mainspring by its public Python door; its worker and scheduler are the commands of a user."""
+"""Mainspring by its Python interface; worker and scheduler are the commands of a user."""
 
 import asyncio
 import statistics
@@ -48,7 +48,7 @@ class Client:
         noop.enqueue(n)
 
     def enqueue_bulk(self, numbers: Sequence[int]) -> None:
-        app.enqueue_many_sync(noop, [{"n": n} for n in numbers])
+        app.enqueue_many(noop, [{"n": n} for n in numbers])
 
 
 class Driver:

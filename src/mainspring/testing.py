@@ -1,4 +1,4 @@
-"""Testing door: a pytest plugin that runs jobs on the real schema, when the test says so.
+"""Testing: a pytest plugin that runs jobs on the real schema, when the test says so.
 
 manual    jobs are enqueued and stay; `drain(app)` runs what is ready, `assert_enqueued` looks
 inline    inside `with inline(app):` every enqueue runs its job before it returns
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DrainSummary",
+    "adrain",
     "assert_enqueued",
     "bind",
     "drain",
-    "drain_sync",
     "inline",
     "refute_enqueued",
 ]
@@ -110,7 +110,7 @@ class DrainSummary:
         return ended + self.retried + self.snoozed + self.unhandled
 
 
-async def drain(
+async def adrain(
     app: "Mainspring",
     *,
     queue: str | None = None,
@@ -140,7 +140,7 @@ async def drain(
     return DrainSummary(**counts, errors=tuple(errors))
 
 
-def drain_sync(
+def drain(
     app: "Mainspring",
     *,
     queue: str | None = None,
@@ -148,10 +148,10 @@ def drain_sync(
     with_errors: OnError = "raise",
     at_most: int = 10_000,
 ) -> DrainSummary:
-    """The same from plain code."""
+    """The same from blocking code."""
 
     async def work() -> DrainSummary:
-        return await drain(
+        return await adrain(
             app,
             queue=queue,
             with_scheduled=with_scheduled,
@@ -170,7 +170,7 @@ def inline(app: "Mainspring") -> Iterator[None]:
     or at the end of the block, after its transaction was committed.
     """
     jobs = _InlineJobs(app)
-    replaced = ("enqueue_payload", "aenqueue_payload", "enqueue_many", "enqueue_many_sync")
+    replaced = ("enqueue_payload", "aenqueue_payload", "enqueue_many", "aenqueue_many")
     for name in replaced:
         setattr(app, name, getattr(jobs, name))
     try:
@@ -200,14 +200,14 @@ class _InlineJobs:
         await self.run_all()
         return handle
 
-    def enqueue_many_sync(self, *args: Any, **options: Any) -> Any:
-        job_ids = self._class.enqueue_many_sync(self._app, *args, **options)
+    def enqueue_many(self, *args: Any, **options: Any) -> Any:
+        job_ids = self._class.enqueue_many(self._app, *args, **options)
         self._wait_for(job_ids, options)
         _apart(self._app, self.run_all)
         return job_ids
 
-    async def enqueue_many(self, *args: Any, **options: Any) -> Any:
-        job_ids = await self._class.enqueue_many(self._app, *args, **options)
+    async def aenqueue_many(self, *args: Any, **options: Any) -> Any:
+        job_ids = await self._class.aenqueue_many(self._app, *args, **options)
         self._wait_for(job_ids, options)
         await self.run_all()
         return job_ids
@@ -318,7 +318,7 @@ def _jobs_of(app: "Mainspring", tenant_id: str) -> "list[Job]":
         found: list[Job] = []
         while True:
             before = found[-1].id if found else None
-            page = await app.ajobs(tenant_id=tenant_id, before=before, limit=_PAGE)
+            page = await app.jobs.alist(tenant_id=tenant_id, before=before, limit=_PAGE)
             found.extend(page)
             if len(page) < _PAGE:
                 return found
@@ -352,7 +352,7 @@ async def _open(app: "Mainspring") -> "Drain":
     from mainspring import __version__  # noqa: PLC0415
     from mainspring.runtime.worker.drain import Drain  # noqa: PLC0415
 
-    await app.async_definitions()
+    await app.aregister_definitions()
     return Drain(
         app.database.url,
         app.handlers,
@@ -363,6 +363,6 @@ async def _open(app: "Mainspring") -> "Drain":
 
 
 def _apart(app: "Mainspring", work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run async work from plain code; in a thread, since this one may run an event loop."""
+    """Run async work from blocking code; in a thread, since this one may run an event loop."""
     with ThreadPoolExecutor(1, thread_name_prefix="mainspring-test") as thread:
         return thread.submit(lambda: app.blocking(work())).result()

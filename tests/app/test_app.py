@@ -1,4 +1,4 @@
-"""The Python door: the code as people write it, on a real database."""
+"""The Python interface: the code as people write it, on a real database."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.errors.database import DatabaseUnreachable, SchemaMissing
 from mainspring.settings import load
-from mainspring.testing import drain, drain_sync
+from mainspring.testing import adrain, drain
 from tests.support.databases import empty_database
 
 
@@ -62,11 +62,11 @@ async def test_a_job_is_declared_enqueued_in_three_ways_and_run(app, database_ur
     handle = await send_welcome.aenqueue(user_id=7)
     with psycopg.connect(database_url) as conn:
         send_welcome.enqueue(user_id=8, connection=conn)
-    many = await app.enqueue_many(send_welcome, [{"user_id": i} for i in range(10)])
+    many = await app.aenqueue_many(send_welcome, [{"user_id": i} for i in range(10)])
 
-    assert (await drain(app, queue="mail")).succeeded == 12
+    assert (await adrain(app, queue="mail")).succeeded == 12
     assert await handle.aresult(timeout=1) == {"user_id": 7, "attempt": 1}
-    assert (await app.ajob(many[9])).result == {"user_id": 9, "attempt": 1}
+    assert (await app.jobs.aget(many[9])).result == {"user_id": 9, "attempt": 1}
 
 
 async def test_the_function_is_still_a_function(greet):
@@ -82,7 +82,7 @@ async def test_arguments_are_checked_when_the_job_is_enqueued(app, greet, connec
     with pytest.raises(InvalidPayload, match="unexpected keyword argument 'nam'"):
         greet.enqueue(name="Ada", nam="Bob")
     with pytest.raises(InvalidPayload, match="missing a required argument: 'name'"):
-        await app.enqueue_many(greet, [{"name": "Ada"}, {}])
+        await app.aenqueue_many(greet, [{"name": "Ada"}, {}])
     assert payloads(connection) == []
 
 
@@ -107,25 +107,27 @@ async def test_an_argument_wins_over_an_option_of_its_name(app):
 
 async def test_a_definition_is_stored_as_declared_and_again_when_it_changes(app, connection):
     app.job(key="a", queue="mail", backoff=Backoff(base=timedelta(seconds=9)))(lambda: None)
-    await app.async_definitions()
+    await app.aregister_definitions()
     query = "select queue, backoff_base, description from mainspring.definitions where key = 'a'"
     assert connection.execute(query).fetchone() == ("mail", timedelta(seconds=9), "")
 
     with Mainspring(app.settings.database_url) as newer:
         newer.job(key="a", queue="post", description="Sends.")(lambda: None)
-        newer.note_definitions()
+        newer.register_definitions()
     assert connection.execute(query).fetchone() == ("post", timedelta(seconds=5), "Sends.")
 
 
 async def test_the_first_line_of_the_docstring_describes_the_job(app, greet, connection):
-    await app.async_definitions()
+    await app.aregister_definitions()
 
     found = connection.execute("select description from mainspring.definitions").fetchone()
     assert found == ("Greet someone.",)
 
 
 def test_two_functions_cannot_share_a_key(app, greet):
-    with pytest.raises(InvalidDefinition, match=r"the key 'greet' is taken by tests\.test_app\."):
+    with pytest.raises(
+        InvalidDefinition, match=r"the key 'greet' is taken by tests\.app\.test_app\."
+    ):
         app.job(key="greet")(lambda: None)
 
 
@@ -141,7 +143,7 @@ async def test_a_plain_worker_runs_with_its_three_arguments(app):
 
     app.register_worker("ingestion", ingest)
     handle = await app.aenqueue("ingestion", {"file": "a.txt"})
-    await drain(app)
+    await adrain(app)
 
     assert await handle.aresult(timeout=1) == {"id": str(handle.id), "file": "a.txt"}
 
@@ -154,17 +156,17 @@ def test_a_plain_worker_cannot_be_async(app):
 
 
 async def test_a_hundred_thousand_jobs_are_enqueued_at_once(app, greet, connection):
-    job_ids = await app.enqueue_many(greet, ({"name": str(n)} for n in range(100_000)))
+    job_ids = await app.aenqueue_many(greet, ({"name": str(n)} for n in range(100_000)))
 
     assert len(set(job_ids)) == 100_000
     query = "select count(*), count(distinct payload) from mainspring.jobs"
     assert connection.execute(query).fetchone() == (100_000, 100_000)
-    assert (await app.ajob(job_ids[99_999])).payload == {"name": "99999"}
+    assert (await app.jobs.aget(job_ids[99_999])).payload == {"name": "99999"}
 
 
 @pytest.mark.parametrize("count", [0, 1, 199, 200, 201])
 def test_bulk_from_plain_code_enqueues_every_payload_in_order(app, greet, count):
-    job_ids = app.enqueue_many_sync(greet, [{"name": str(n)} for n in range(count)])
+    job_ids = app.enqueue_many(greet, [{"name": str(n)} for n in range(count)])
 
     assert job_ids == sorted(set(job_ids))
     assert len(job_ids) == count
@@ -175,7 +177,7 @@ def test_bulk_from_plain_code_enqueues_every_payload_in_order(app, greet, count)
 
 def test_plain_code_waits_for_a_result_and_reads_the_job(app, greet):
     handle = greet.enqueue("Ada")
-    drain_sync(app)
+    drain(app)
 
     assert handle.result(timeout=1) == "Hello, Ada."
     assert handle.job().state is JobState.SUCCEEDED
@@ -184,7 +186,7 @@ def test_plain_code_waits_for_a_result_and_reads_the_job(app, greet):
 async def test_a_result_that_comes_while_one_waits_is_seen(app, greet):
     handle = await greet.aenqueue("Ada")
     waiting = asyncio.create_task(handle.aresult(timeout=10))
-    await asyncio.to_thread(drain_sync, app)
+    await asyncio.to_thread(drain, app)
 
     assert await waiting == "Hello, Ada."
 

@@ -1,4 +1,4 @@
-"""Schedules at the Python door: declared on jobs, synced at start, run beside other code."""
+"""Schedules in Python: declared on jobs, synced at start, run beside other code."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from mainspring import Context, Launcher, Mainspring, SlotInfo
 from mainspring.db.connect import with_options
 from mainspring.domain.errors import InvalidPayload, InvalidSchedule, InvalidTemplate
-from mainspring.testing import drain
+from mainspring.testing import adrain
 from tests.support.waiting import await_until
 
 DAY = timedelta(days=1)
@@ -186,7 +186,7 @@ async def test_what_a_person_stopped_stays_stopped(database_url, app):
 
 async def test_a_schedule_that_a_person_made_first_is_theirs(database_url, app):
     async with declared(database_url) as program:
-        await program.async_definitions()
+        await program.aregister_definitions()
     await app.schedules.acreate("tidy", "tidy", every=MINUTE)
 
     assert await synced(declared(database_url)) == {"kept": 1}
@@ -258,7 +258,7 @@ async def test_the_launcher_of_an_app_decides(app, is_met, outcome):
         done = await app.schedules.atrigger("count", wait=timedelta(seconds=20))
 
     assert done.outcome == outcome
-    assert [job.payload for job in await app.ajobs()] == ([{"n": 7}] if is_met else [])
+    assert [job.payload for job in await app.jobs.alist()] == ([{"n": 7}] if is_met else [])
 
 
 # The slot in a handler
@@ -284,9 +284,9 @@ async def test_a_handler_knows_its_slot(app, function, mode):
     await app.schedules.acreate("noon", job, cron="0 12 * * *")
     ((_, job_id),) = await app.schedules.abackfill("noon", LAST_NOON, LAST_NOON)
     unscheduled = await job.aenqueue()
-    await drain(app)
+    await adrain(app)
 
-    seen = (await app.ajob(job_id)).result
+    seen = (await app.jobs.aget(job_id)).result
     assert seen == ["noon", LAST_NOON.isoformat(), "backfill", False, 0]
     assert await unscheduled.aresult(1) is None
 
@@ -304,9 +304,9 @@ async def test_a_handler_knows_how_its_slot_came_about(app, connection, origin, 
     await app.schedules.acreate("noon", app.job(key="look")(look), cron="0 12 * * *")
     await app.schedules.atrigger("noon")
     connection.execute("update mainspring.jobs set origin = %s", (origin,))
-    await drain(app)
+    await adrain(app)
 
-    (job,) = await app.ajobs()
+    (job,) = await app.jobs.alist()
     assert job.result[2:] == seen
 
 
@@ -319,7 +319,7 @@ async def test_a_slot_is_a_value(app):
 
     await app.schedules.acreate("noon", keep, cron="0 12 * * *")
     await app.schedules.atrigger("noon")
-    await drain(app)
+    await adrain(app)
 
     assert slots[0] == slots[1]
     assert slots[0] is not None
@@ -335,7 +335,7 @@ async def test_a_scheduler_runs_beside_other_code_until_the_block_ends(app, conn
     async def tick() -> None: ...
 
     async with app.schedules.running():
-        await await_until(app.ajobs)
+        await await_until(app.jobs.alist)
         assert "mainspring fire" in names_of_connections(connection)
 
     await await_until(lambda: "mainspring fire" not in names_of_connections(connection))

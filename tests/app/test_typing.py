@@ -64,7 +64,7 @@ async def right() -> None:
     await plain.options(connection=object()).aenqueue(user_id=7)
     plain.enqueue(7, connection=object())
     await with_context.aenqueue(user_id=7, connection=object())
-    await app.enqueue_many(plain, [{"user_id": 7}])
+    await app.aenqueue_many(plain, [{"user_id": 7}])
     text: str = await plain(7)
     length: str = bare(None, "Ada")  # wrong
 

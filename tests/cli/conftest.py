@@ -23,7 +23,7 @@ Start = Callable[..., WorkerProcess]
 @pytest.fixture
 def database_url(mainspring_database_url: str) -> str:
     with bind(hello.app, mainspring_database_url):
-        hello.app.note_definitions()
+        hello.app.register_definitions()
     return mainspring_database_url
 
 

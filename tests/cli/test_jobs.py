@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from examples import hello
-from mainspring.testing import bind, drain_sync
+from mainspring.testing import bind, drain
 from tests.support import reading
 from tests.support.commands import sentence
 
@@ -18,7 +18,7 @@ def finished(database_url, connection) -> int:
     """The id of a job that has succeeded."""
     with bind(hello.app, database_url):
         job_id = hello.hello.enqueue(name="Ada").id
-        drain_sync(hello.app)
+        drain(hello.app)
     return job_id
 
 

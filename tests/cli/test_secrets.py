@@ -22,7 +22,7 @@ def login(database_url: str) -> str:
         @app.job(key="login", arg_schema=of(word=MARKED, user={"type": "string"}))
         async def login(**payload: object) -> None: ...
 
-        app.note_definitions()
+        app.register_definitions()
     return "login"
 
 

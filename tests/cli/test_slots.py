@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from examples import hello
-from mainspring.testing import bind, drain_sync
+from mainspring.testing import bind, drain
 from tests.support.commands import facts, sentence
 from tests.support.processes import says
 
@@ -52,7 +52,7 @@ def test_a_trigger_waits_for_a_scheduler_that_checks_the_condition(start, comman
 def test_history_shows_slots_and_figures(each_server_command, database_url):
     each_server_command(NOON, ["schedules", "trigger", "noon"])
     with bind(hello.app, database_url):
-        drain_sync(hello.app)
+        drain(hello.app)
     history = ["schedules", "history", "noon"]
     _, shown, as_json, none = each_server_command(
         ["schedules", "trigger", "noon"],

@@ -88,7 +88,7 @@ async def test_the_test_in_the_guide_passes(jobs, database_url, connection):
     names: dict[str, Any] = {}
     exec(BLOCKS[-1][1], names)
     with bind(jobs.app, database_url):
-        jobs.app.note_definitions()
+        jobs.app.register_definitions()
         payload = {"folder": "{{event.folder}}"}
         events.insert_trigger(connection, definition="sync-dropbox", payload=payload)
 

@@ -125,7 +125,7 @@ async def test_the_python_guide_runs_from_top_to_bottom(database_url, connection
 def test_the_sql_of_the_documents_runs_from_top_to_bottom(page, database_url, connection):
     with Mainspring(database_url) as app:
         app.job(key="send_welcome")(lambda user_id: None)
-        app.note_definitions()
+        app.register_definitions()
     connection.execute("begin")  # Roles belong to the server, so nothing may stay.
     for block in blocks("sql", (ROOT / "docs" / page).read_text()):
         connection.execute(re.sub(r"^(begin|commit);$", "", block, flags=re.MULTILINE).encode())

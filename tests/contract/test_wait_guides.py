@@ -36,7 +36,7 @@ async def follow(
     for language, text in examples:
         if language == "python":
             await execute(text, names)
-            await app.async_definitions()
+            await app.aregister_definitions()
         elif language == "sql":
             with psycopg.connect(app.database.url, autocommit=True) as connection:
                 connection.execute(text.encode())
@@ -65,7 +65,7 @@ async def test_the_guide_to_limits_can_be_followed(app, connection, tmp_path):
     async with working(app):
 
         async def is_done() -> bool:
-            return all(job.is_final for job in await app.ajobs())
+            return all(job.is_final for job in await app.jobs.alist())
 
         await await_until(is_done)
     state = await app.limits.aget("openai")

@@ -20,7 +20,7 @@ def shared_app(
     monkeypatch.setenv("MAINSPRING_DATABASE_URL", database_url)
     connection.execute(apps.TABLES)
     apps.app.use(load())
-    apps.app.note_definitions()
+    apps.app.register_definitions()
     yield apps.app
     apps.app.close()
 

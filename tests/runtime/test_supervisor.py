@@ -39,7 +39,7 @@ def test_every_process_works(
     workers = two(connection)
 
     # More than one of them claims ahead before it hands back what it does not get to.
-    shared_app.enqueue_many_sync(apps.take_a_while, [{"seconds": 0.1}] * 40)
+    shared_app.enqueue_many(apps.take_a_while, [{"seconds": 0.1}] * 40)
 
     wait_until(lambda: reading.are_all(connection, "succeeded"), 20)
     assert {note["pid"] for note in reading.notes(connection, "done")} == workers

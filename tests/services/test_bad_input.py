@@ -102,7 +102,7 @@ async def test_one_wrong_payload_refuses_the_whole_bulk(app, connection, what, o
     key, payload, options, kind, message = WRONG[what]
 
     with pytest.raises(kind, match=message):
-        await app.enqueue_many(key, [*({"n": n} for n in range(others)), payload], **options)
+        await app.aenqueue_many(key, [*({"n": n} for n in range(others)), payload], **options)
 
     assert written(connection) == 0
 
@@ -118,7 +118,7 @@ async def test_a_raised_limit_holds_for_every_way_in(database_url):
     async with Mainspring(settings=settings) as app:
         app.job(key="send")(lambda text: None)
         payload = {"text": "x" * 2 * LIMIT}
-        await app.enqueue_many("send", [payload])
+        await app.aenqueue_many("send", [payload])
         handle = await app.aenqueue("send", payload)
 
         assert (await handle.ajob()).payload == payload
@@ -127,10 +127,10 @@ async def test_a_raised_limit_holds_for_every_way_in(database_url):
 async def test_a_backslash_that_looks_like_a_nul_is_taken(app):
     payload = {"a": "\\u0000", "\\": '\t"\n'}
     handle = await app.aenqueue("send", payload)
-    bulk = await app.enqueue_many("send", [payload] * 300)
+    bulk = await app.aenqueue_many("send", [payload] * 300)
 
     assert (await handle.ajob()).payload == payload
-    assert (await app.ajob(bulk[299])).payload == payload
+    assert (await app.jobs.aget(bulk[299])).payload == payload
 
 
 async def test_an_idempotency_key_belongs_to_its_first_request(app, connection):
@@ -156,13 +156,13 @@ async def test_a_taken_dedupe_key_leaves_no_trace_of_the_second(app, connection)
 
 
 async def test_a_wrong_enqueue_in_the_callers_transaction_writes_nothing(app, database_url):
-    await app.async_definitions()
+    await app.aregister_definitions()
     with psycopg.connect(database_url) as inside:
         with pytest.raises(InvalidOption, match="has passed"), inside.transaction():
             app.enqueue("send", {}, deadline=NOW - HOUR, connection=inside)
         app.enqueue("send", {}, connection=inside)
 
-    assert len(await app.ajobs()) == 1
+    assert len(await app.jobs.alist()) == 1
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ async def test_a_wrong_enqueue_in_the_callers_transaction_writes_nothing(app, da
     ],
 )
 async def test_sql_refuses_it_too(app, connection, arguments, sqlstate):
-    await app.async_definitions()
+    await app.aregister_definitions()
 
     with pytest.raises(psycopg.Error) as refused:
         connection.execute(f"select mainspring.enqueue({arguments})".encode())
@@ -196,9 +196,9 @@ async def test_sql_refuses_it_too(app, connection, arguments, sqlstate):
 
 async def test_retry_refuses_a_wrong_payload_and_keeps_the_job(app):
     handle = await app.aenqueue("send", {"a": 1})
-    await app.acancel(handle.id)
+    await app.jobs.acancel(handle.id)
 
     with pytest.raises(PayloadTooLarge):
-        await app.aretry(handle.id, {"a": "x" * LIMIT})
+        await app.jobs.aretry(handle.id, {"a": "x" * LIMIT})
 
     assert (await handle.ajob()).payload == {"a": 1}

@@ -1,4 +1,4 @@
-"""Definitions through the Python door."""
+"""Definitions in Python."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -136,7 +136,7 @@ def test_a_definition_in_code_is_changed_in_code(civic: Mainspring):
     @civic.job(tags=["a"], retention=timedelta(days=1), arg_schema={"type": "object"})
     def tidy() -> None: ...
 
-    civic.note_definitions()
+    civic.register_definitions()
 
     declared = civic.definitions.get("tidy").definition
     assert (declared.tags, declared.retention) == (("a",), timedelta(days=1))
@@ -152,7 +152,7 @@ def test_a_handler_cannot_take_the_key_of_a_function(civic: Mainspring):
     def cleanup() -> None: ...
 
     with pytest.raises(InvalidDefinition, match="cleanup: is a definition of the kind sql"):
-        civic.note_definitions()
+        civic.register_definitions()
 
 
 # Commands
@@ -223,7 +223,7 @@ def test_a_payload_that_does_not_fit_is_refused_before_it_is_enqueued(
     with pytest.raises(InvalidPayload, match=r"payload/days: .* \(rule properties/days/minimum\)"):
         civic.enqueue("cleanup", {"days": 0})
     with pytest.raises(InvalidPayload, match=r"\(rule required\)"):
-        civic.enqueue_many_sync("cleanup", [{"days": 1}, {}])
+        civic.enqueue_many("cleanup", [{"days": 1}, {}])
     assert civic.enqueue("cleanup", {"days": 1}).is_new
 
     assert connection.execute("select count(*) from mainspring.jobs").fetchone() == (1,)

@@ -1,4 +1,4 @@
-"""Events through the Python door: emitted, dispatched here and now, looked at and replayed."""
+"""Events in Python: emitted, dispatched, read and replayed."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -16,7 +16,7 @@ from mainspring.domain.errors import (
     InvalidOption,
     TriggerNotFound,
 )
-from mainspring.testing import drain_sync
+from mainspring.testing import drain
 from tests.support import events, rows
 
 WINDOW = timedelta(minutes=5)
@@ -53,8 +53,8 @@ def test_an_event_becomes_a_job_that_runs(resync: Mainspring):
     assert (event.jobs, event.failures, event.context) == (1, 0, {"size": 3})
     assert event.handled_at is not None
     assert event.handled_at >= event.emitted_at > datetime.now(UTC) - WINDOW
-    assert drain_sync(resync).succeeded == 1
-    job = resync.blocking(resync.ajob(dispatch.job_id or 0))
+    assert drain(resync).succeeded == 1
+    job = resync.blocking(resync.jobs.aget(dispatch.job_id or 0))
     assert (job.result, job.correlation_id) == ({"size": 3}, f"event:{event_id}")
 
 
@@ -222,7 +222,7 @@ def test_an_equal_payload_inside_the_window_makes_no_job(app, connection):
 def test_the_window_goes_on_after_the_job_and_ends(app, connection):
     app.triggers.create("resync", event="*", definition="send", dedupe_window=WINDOW)
     emitted(app)
-    drain_sync(app)
+    drain(app)
     assert outcomes(app, emitted(app)) == ["duplicate"]
 
     connection.execute("update mainspring.enqueue_keys set expires_at = now()")

@@ -22,7 +22,7 @@ async def test_definitions_and_schedules_are_there_after_the_first_start(app: Ma
     assert await names(app) == NAMES
     state = await app.definitions.aget("mainspring.prune_table")
     assert (state.definition.queue, state.is_system) == ("mainspring", True)
-    await app.async_definitions()
+    await app.aregister_definitions()
     assert not (await app.definitions.aget("send")).is_system
 
 

@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from mainspring import AttemptStatus, Fail, JobState, Mainspring
+from mainspring.app.jobs import Jobs
 from mainspring.domain.errors import (
     DuplicateJob,
     IllegalMove,
@@ -15,8 +16,8 @@ from mainspring.domain.errors import (
     ResultTimeout,
 )
 from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES
-from mainspring.services.jobs import plan_bulk
-from mainspring.testing import drain
+from mainspring.services.payloads import encode_payloads
+from mainspring.testing import adrain
 
 HOUR = timedelta(hours=1)
 
@@ -26,7 +27,7 @@ HOUR = timedelta(hours=1)
 
 async def test_a_dedupe_key_is_free_again_when_its_job_has_ended(app):
     first = await app.aenqueue("send", {}, dedupe_key="k")
-    await drain(app)
+    await adrain(app)
     second = await app.aenqueue("send", {}, dedupe_key="k")
 
     assert second.is_new
@@ -58,7 +59,7 @@ async def test_equal_content_is_a_duplicate_whatever_the_order_of_its_keys(app):
 
 async def test_a_window_outlives_the_job_but_not_itself(app, connection):
     await app.aenqueue("send", {}, dedupe_key="k", dedupe_window=HOUR)
-    await drain(app)
+    await adrain(app)
 
     with pytest.raises(DuplicateJob):
         await app.aenqueue("send", {}, dedupe_key="k", dedupe_window=HOUR)
@@ -68,19 +69,19 @@ async def test_a_window_outlives_the_job_but_not_itself(app, connection):
 
 async def test_an_idempotency_key_returns_the_first_job_even_when_it_has_ended(app):
     first = await app.aenqueue("send", {"a": 1}, idempotency_key="k")
-    await drain(app)
+    await adrain(app)
     second = await app.aenqueue("send", {"a": 1}, idempotency_key="k")
 
     assert (second.id, second.is_new) == (first.id, False)
-    assert len(await app.ajobs()) == 1
+    assert len(await app.jobs.alist()) == 1
 
 
 async def test_bulk_leaves_out_payloads_whose_dedupe_key_is_taken(app):
     await app.aenqueue("send", {}, dedupe_key="b")
     payloads = [{"n": n} for n in range(4)]
-    job_ids = await app.enqueue_many("send", payloads, dedupe_keys=["a", "b", None, "a"])
+    job_ids = await app.aenqueue_many("send", payloads, dedupe_keys=["a", "b", None, "a"])
 
-    assert [(await app.ajob(job_id)).payload for job_id in job_ids] == [{"n": 0}, {"n": 2}]
+    assert [(await app.jobs.aget(job_id)).payload for job_id in job_ids] == [{"n": 0}, {"n": 2}]
 
 
 # Results
@@ -88,7 +89,7 @@ async def test_bulk_leaves_out_payloads_whose_dedupe_key_is_taken(app):
 
 async def test_a_result_can_be_awaited(app):
     handle = await app.aenqueue("send", {"a": [1, None, "é"]})
-    await drain(app)
+    await adrain(app)
 
     assert await handle.aresult(timeout=1) == {"a": [1, None, "é"]}
 
@@ -107,7 +108,7 @@ async def test_a_job_without_success_has_no_result(app):
         return Fail("no such user")
 
     handle = await fail.aenqueue()
-    await drain(app)
+    await adrain(app)
 
     with pytest.raises(JobUnsuccessful, match="is failed: no such user") as refused:
         await handle.aresult(timeout=1)
@@ -118,7 +119,7 @@ async def test_the_result_of_another_tenants_job_cannot_be_had(app):
     handle = await app.aenqueue("send", {})
 
     with pytest.raises(JobNotFound):
-        await app.ajob(handle.id, tenant_id="acme")
+        await app.jobs.aget(handle.id, tenant_id="acme")
 
 
 # Reading
@@ -128,13 +129,13 @@ async def test_jobs_come_newest_first_by_page_and_by_filter(app):
     for number in range(5):
         await app.aenqueue("send", {"n": number}, queue="even" if number % 2 == 0 else "odd")
 
-    newest = await app.ajobs(limit=2)
+    newest = await app.jobs.alist(limit=2)
     assert [job.payload["n"] for job in newest] == [4, 3]
-    older = await app.ajobs(before=newest[-1].id)
+    older = await app.jobs.alist(before=newest[-1].id)
     assert [job.payload["n"] for job in older] == [2, 1, 0]
-    assert [job.payload["n"] for job in await app.ajobs(queue="odd")] == [3, 1]
-    assert await app.ajobs(state=JobState.RUNNING) == []
-    assert await app.ajobs(definition="other") == []
+    assert [job.payload["n"] for job in await app.jobs.alist(queue="odd")] == [3, 1]
+    assert await app.jobs.alist(state=JobState.RUNNING) == []
+    assert await app.jobs.alist(definition="other") == []
 
 
 async def test_a_job_keeps_everything_it_was_enqueued_with(app):
@@ -163,9 +164,9 @@ async def test_bulk_jobs_keep_what_they_were_enqueued_with(app, count):
     due_at = datetime.now(UTC).replace(microsecond=5) + HOUR
     options = {"queue": "mail", "priority": 7, "max_attempts": 9, "scheduled_for": due_at}
     texts = {"correlation_id": "c\t\\N", "tags": ["x", 'y"{,}\\\n']}
-    job_ids = await app.enqueue_many("send", [{"n": n} for n in range(count)], **options, **texts)
+    job_ids = await app.aenqueue_many("send", [{"n": n} for n in range(count)], **options, **texts)
 
-    job = await app.ajob(job_ids[-1])
+    job = await app.jobs.aget(job_ids[-1])
     assert (job.queue, job.priority, job.max_attempts) == ("mail", 7, 9)
     assert (job.scheduled_for, job.waits_for, job.payload) == (due_at, "time", {"n": count - 1})
     assert (job.correlation_id, job.tags) == ("c\t\\N", ("x", 'y"{,}\\\n'))
@@ -176,10 +177,10 @@ def test_small_payloads_of_a_bulk_take_little_memory():
     process = psutil.Process()
     before = process.memory_info().rss
 
-    bulk = plan_bulk("send", payloads, limit=MAX_PAYLOAD_BYTES)
+    encoded = encode_payloads(payloads, MAX_PAYLOAD_BYTES)
 
     assert process.memory_info().rss - before < 100 * 2**20
-    assert bulk.payloads[-1] == b'{"n":99999}'
+    assert encoded[-1] == b'{"n":99999}'
 
 
 async def test_attempts_tell_what_happened(app):
@@ -188,8 +189,8 @@ async def test_attempts_tell_what_happened(app):
         raise ValueError("no")
 
     handle = await fail.aenqueue()
-    await drain(app, with_scheduled=True, with_errors="collect")
-    first, second = await app.aattempts(handle.id)
+    await adrain(app, with_scheduled=True, with_errors="collect")
+    first, second = await app.jobs.aattempts(handle.id)
 
     assert (first.number, first.status, second.number) == (1, AttemptStatus.FAILED, 2)
     assert first.finished_at is not None
@@ -203,49 +204,94 @@ async def test_attempts_tell_what_happened(app):
 async def test_a_queued_job_is_canceled_at_once_and_can_be_retried(app):
     handle = await app.aenqueue("send", {"a": 1})
 
-    assert await app.acancel(handle.id, "changed my mind") is JobState.CANCELED
+    assert await app.jobs.acancel(handle.id, "changed my mind") is JobState.CANCELED
     assert (await handle.ajob()).last_error == "changed my mind"
-    await app.aretry(handle.id, {"a": 2})
-    await drain(app)
+    await app.jobs.aretry(handle.id, {"a": 2})
+    await adrain(app)
     assert await handle.aresult(timeout=0) == {"a": 2}
 
 
 async def test_a_deleted_job_is_gone_with_its_attempts(app):
     handle = await app.aenqueue("send", {})
-    await drain(app)
-    await app.adelete(handle.id)
+    await adrain(app)
+    await app.jobs.adelete(handle.id)
 
     with pytest.raises(JobNotFound):
         await handle.ajob()
-    assert await app.aattempts(handle.id) == []
+    assert await app.jobs.aattempts(handle.id) == []
 
 
-Action = Callable[[Mainspring, int], Awaitable[object]]
+Action = Callable[[Jobs, int], Awaitable[object]]
 
 
 @pytest.mark.parametrize(
-    ("action", "target"), [(Mainspring.acancel, "canceled"), (Mainspring.aretry, "queued")]
+    ("action", "target"), [(Jobs.acancel, "canceled"), (Jobs.aretry, "queued")]
 )
 async def test_a_job_that_has_succeeded_stays_as_it_is(app, action: Action, target):
     handle = await app.aenqueue("send", {})
-    await drain(app)
+    await adrain(app)
 
     with pytest.raises(IllegalMove, match=f"is succeeded; it cannot become {target}") as refused:
-        await action(app, handle.id)
+        await action(app.jobs, handle.id)
     assert (refused.value.state, refused.value.target) == (JobState.SUCCEEDED, target)
 
 
-@pytest.mark.parametrize("action", [Mainspring.acancel, Mainspring.aretry, Mainspring.adelete])
+@pytest.mark.parametrize("action", [Jobs.acancel, Jobs.aretry, Jobs.adelete])
 async def test_a_job_that_is_not_there_is_said_so(app, action: Action):
     with pytest.raises(JobNotFound, match="there is no job 999"):
-        await action(app, 999)
+        await action(app.jobs, 999)
 
 
 async def test_a_retry_does_not_take_a_dedupe_key_from_another_job(app):
     first = await app.aenqueue("send", {}, dedupe_key="k")
-    await app.acancel(first.id)
+    await app.jobs.acancel(first.id)
     second = await app.aenqueue("send", {}, dedupe_key="k")
 
     with pytest.raises(DuplicateJob, match=f"job {second.id} already holds"):
-        await app.aretry(first.id)
+        await app.jobs.aretry(first.id)
     assert (await first.ajob()).state is JobState.CANCELED
+
+
+# From blocking code
+
+
+def test_a_job_can_be_read_canceled_retried_and_deleted_from_blocking_code(database_url):
+    with Mainspring(database_url) as app:
+
+        @app.job
+        def send(a: int) -> None: ...
+
+        handle = send.enqueue(a=1)
+        assert app.jobs.cancel(handle.id, "changed my mind") is JobState.CANCELED
+        assert app.jobs.get(handle.id).last_error == "changed my mind"
+        app.jobs.retry(handle.id, {"a": 2})
+        assert [job.payload for job in app.jobs.list(queue="default")] == [{"a": 2}]
+        assert app.jobs.attempts(handle.id) == []
+        app.jobs.delete(handle.id)
+        assert app.jobs.list() == []
+
+
+@pytest.mark.parametrize("action", [Jobs.cancel, Jobs.delete])
+def test_what_is_done_to_a_job_in_a_transaction_is_rolled_back_with_it(
+    database_url, connection, action: Callable[..., object]
+):
+    with Mainspring(database_url) as app:
+
+        @app.job
+        def send() -> None: ...
+
+        handle = send.enqueue()
+        with connection.transaction(force_rollback=True):
+            action(app.jobs, handle.id, connection=connection)
+        assert handle.job().state is JobState.QUEUED
+
+
+async def test_a_retry_in_a_transaction_is_rolled_back_with_it(app, aconnection):
+    handle = await app.aenqueue("send", {})
+    await app.jobs.acancel(handle.id)
+
+    async with aconnection.transaction(force_rollback=True):
+        await app.jobs.aretry(handle.id, {"a": 2}, connection=aconnection)
+
+    job = await handle.ajob()
+    assert (job.state, job.payload) == (JobState.CANCELED, {})

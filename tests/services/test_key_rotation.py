@@ -41,13 +41,13 @@ def use(app: Mainspring, *keys: str) -> None:
 def payloads(app: Mainspring, table: str) -> list[Any]:
     with psycopg.connect(app.database.url) as connection:
         rows = connection.execute(f"select payload from mainspring.{table}".encode()).fetchall()
-    return [NEW_ALONE.open(payload, ADA).payload for (payload,) in rows]
+    return [NEW_ALONE.decrypt(payload, ADA).payload for (payload,) in rows]
 
 
 async def test_everything_gets_the_new_key(app):
-    await app.enqueue_many("login", [SECRET] * 5)
+    await app.aenqueue_many("login", [SECRET] * 5)
     ended = await app.aenqueue("login", SECRET)
-    await app.acancel(ended.id)
+    await app.jobs.acancel(ended.id)
     await app.schedules.acreate("daily", "login", cron="@daily", payload=SECRET)
 
     use(app, NEW, OLD)

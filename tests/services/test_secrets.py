@@ -56,73 +56,73 @@ def stored(url: str, table: str = "jobs") -> list[Any]:
 # The ring
 
 
-def test_what_is_sealed_can_be_opened_again():
-    sealed = ring(FIRST).seal(SECRET, PATHS, ADA)
-    opened = ring(FIRST).open(sealed, ADA)
+def test_what_is_encrypted_can_be_decrypted_again():
+    encrypted = ring(FIRST).encrypt(SECRET, PATHS, ADA)
+    decrypted = ring(FIRST).decrypt(encrypted, ADA)
 
-    assert (opened.payload, opened.secrets) == (SECRET, {"hunter2", "hunter3"})
-    assert "hunter" not in str(sealed)
-    assert (sealed["user"], sealed["all"][1]) == ("ada", {"word": None})
+    assert (decrypted.payload, decrypted.secrets) == (SECRET, {"hunter2", "hunter3"})
+    assert "hunter" not in str(encrypted)
+    assert (encrypted["user"], encrypted["all"][1]) == ("ada", {"word": None})
 
 
 @pytest.mark.parametrize("value", ["", "ü", 0, 1.5, True, [1, {"a": None}], {"b": "c"}])
 def test_any_value_keeps_its_type(value):
-    sealed = ring(FIRST).seal({"word": value}, (("word",),), ADA)
+    encrypted = ring(FIRST).encrypt({"word": value}, (("word",),), ADA)
 
-    assert ring(FIRST).open(sealed, ADA).payload == {"word": value}
+    assert ring(FIRST).decrypt(encrypted, ADA).payload == {"word": value}
 
 
 def test_equal_values_look_different_unless_they_must_be_recognised():
     keys = ring(FIRST)
 
-    assert keys.seal(SECRET, PATHS, ADA) != keys.seal(SECRET, PATHS, ADA)
-    again = [keys.seal(SECRET, PATHS, ADA, is_repeatable=True) for _ in range(2)]
+    assert keys.encrypt(SECRET, PATHS, ADA) != keys.encrypt(SECRET, PATHS, ADA)
+    again = [keys.encrypt(SECRET, PATHS, ADA, is_repeatable=True) for _ in range(2)]
     assert again[0] == again[1]
 
 
-def test_every_key_opens_and_the_first_one_seals():
-    old = ring(FIRST).seal(SECRET, PATHS, ADA)
+def test_every_key_decrypts_and_the_first_one_encrypts():
+    old = ring(FIRST).encrypt(SECRET, PATHS, ADA)
     both = ring(SECOND, FIRST)
 
-    assert both.open(old, ADA).payload == SECRET
-    assert ring(SECOND).open(both.seal(SECRET, PATHS, ADA), ADA).payload == SECRET
+    assert both.decrypt(old, ADA).payload == SECRET
+    assert ring(SECOND).decrypt(both.encrypt(SECRET, PATHS, ADA), ADA).payload == SECRET
 
 
 def test_without_the_key_the_error_names_it_and_the_field():
-    sealed = ring(FIRST).seal(SECRET, PATHS, ADA)
+    encrypted = ring(FIRST).encrypt(SECRET, PATHS, ADA)
 
     with pytest.raises(
         UnreadableSecret, match=r"payload\.word is encrypted with the key"
     ) as caught:
-        ring(SECOND).open({"word": sealed["word"]}, ADA)
+        ring(SECOND).decrypt({"word": encrypted["word"]}, ADA)
 
     assert caught.value.key_id == read_keys(FIRST)[0].id
 
 
-def _moved(sealed: dict[str, Any]) -> dict[str, Any]:
-    return {"user": sealed["word"]}
+def _moved(encrypted: dict[str, Any]) -> dict[str, Any]:
+    return {"user": encrypted["word"]}
 
 
-def _broken(sealed: dict[str, Any]) -> dict[str, Any]:
-    value = sealed["word"]["value"]
-    return {"word": {**sealed["word"], "value": ("B" if value[0] == "A" else "A") + value[1:]}}
+def _broken(encrypted: dict[str, Any]) -> dict[str, Any]:
+    value = encrypted["word"]["value"]
+    return {"word": {**encrypted["word"], "value": ("B" if value[0] == "A" else "A") + value[1:]}}
 
 
-def _without_nonce(sealed: dict[str, Any]) -> dict[str, Any]:
-    word = {name: part for name, part in sealed["word"].items() if name != "nonce"}
+def _without_nonce(encrypted: dict[str, Any]) -> dict[str, Any]:
+    word = {name: part for name, part in encrypted["word"].items() if name != "nonce"}
     return {"word": word}
 
 
-def _without_value(sealed: dict[str, Any]) -> dict[str, Any]:
-    return {"word": {**sealed["word"], "value": None}}
+def _without_value(encrypted: dict[str, Any]) -> dict[str, Any]:
+    return {"word": {**encrypted["word"], "value": None}}
 
 
 @pytest.mark.parametrize("change", [_moved, _broken, _without_nonce, _without_value])
 def test_a_value_that_was_changed_or_moved_is_refused(change):
-    sealed = ring(FIRST).seal(SECRET, PATHS, ADA)
+    encrypted = ring(FIRST).encrypt(SECRET, PATHS, ADA)
 
     with pytest.raises(UnreadableSecret, match="was changed, or moved") as caught:
-        ring(FIRST).open(change(sealed), ADA)
+        ring(FIRST).decrypt(change(encrypted), ADA)
 
     assert caught.value.key_id is None
 
@@ -131,17 +131,17 @@ def test_a_value_that_was_changed_or_moved_is_refused(change):
     "owner", [Owner(TenantId("acme"), "login"), Owner(TenantId("default"), "x")]
 )
 def test_a_value_is_worth_nothing_to_another_tenant_or_definition(owner):
-    sealed = ring(FIRST).seal(SECRET, PATHS, ADA)
+    encrypted = ring(FIRST).encrypt(SECRET, PATHS, ADA)
 
     with pytest.raises(UnreadableSecret, match="was changed, or moved"):
-        ring(FIRST).open(sealed, owner)
+        ring(FIRST).decrypt(encrypted, owner)
 
 
 def test_a_renewed_payload_is_under_the_first_key():
     keys = ring(SECOND, FIRST)
-    renewed = keys.renew(ring(FIRST).seal(SECRET, PATHS, ADA), ADA)
+    renewed = keys.renew(ring(FIRST).encrypt(SECRET, PATHS, ADA), ADA)
 
-    assert ring(SECOND).open(renewed, ADA).payload == SECRET
+    assert ring(SECOND).decrypt(renewed, ADA).payload == SECRET
     assert keys.renew(renewed, ADA) == renewed
 
 
@@ -160,14 +160,14 @@ async def test_an_enqueued_secret_is_encrypted_at_rest(app, database_url):
 
     (payload,) = stored(database_url)
     assert "hunter" not in str(payload)
-    assert ring(FIRST).open(payload, ADA).payload == SECRET
+    assert ring(FIRST).decrypt(payload, ADA).payload == SECRET
 
 
 async def test_many_are_encrypted_too(app, database_url):
-    await app.enqueue_many("login", [SECRET] * 3)
+    await app.aenqueue_many("login", [SECRET] * 3)
 
     payloads = stored(database_url)
-    assert [ring(FIRST).open(each, ADA).payload for each in payloads] == [SECRET] * 3
+    assert [ring(FIRST).decrypt(each, ADA).payload for each in payloads] == [SECRET] * 3
 
 
 async def test_a_payload_is_checked_before_it_is_encrypted(app):
@@ -199,7 +199,7 @@ async def test_a_payload_that_was_copied_from_a_screen_is_refused(app, database_
         with pytest.raises(InvalidPayload, match="the payload's word is the word"):
             await app.aenqueue("login", {"word": "[redacted]"})
         with pytest.raises(InvalidPayload, match=r"the payload's all\.0\.word is the word"):
-            await app.enqueue_many("login", [{"all": [{"word": "[redacted]"}]}])
+            await app.aenqueue_many("login", [{"all": [{"word": "[redacted]"}]}])
 
 
 async def test_equal_contents_are_recognised(app):
@@ -224,14 +224,14 @@ async def test_a_repeated_request_is_recognised(app):
 
 async def test_an_edit_encrypts_what_is_new_and_keeps_the_rest(app, database_url):
     handle = await app.aenqueue("login", {**SECRET, "all": [{"word": "hunter3"}]})
-    await app.acancel(handle.id)
+    await app.jobs.acancel(handle.id)
     edited = {"user": "bob", "word": "another", "all": [{"word": "[redacted]"}]}
 
-    await app.aretry(handle.id, edited)
+    await app.jobs.aretry(handle.id, edited)
 
     (payload,) = stored(database_url)
     assert "another" not in str(payload)
-    assert ring(FIRST).open(payload, ADA).payload == {**edited, "all": [{"word": "hunter3"}]}
+    assert ring(FIRST).decrypt(payload, ADA).payload == {**edited, "all": [{"word": "hunter3"}]}
 
 
 # Schedules
@@ -241,7 +241,7 @@ async def test_the_payload_of_a_schedule_is_encrypted(app, database_url):
     state = await app.schedules.acreate("daily", "login", cron="@daily", payload=SECRET)
 
     (payload,) = stored(database_url, "schedules")
-    assert ring(FIRST).open(payload, ADA).payload == SECRET
+    assert ring(FIRST).decrypt(payload, ADA).payload == SECRET
     assert state.spec.payload["word"] == "[redacted]"
     (listed,) = await app.schedules.alist()
     assert listed.spec.payload == state.spec.payload
@@ -253,7 +253,7 @@ async def test_a_schedule_keeps_the_secrets_its_editor_could_not_see(app, databa
     await app.schedules.aupdate("daily", payload={**state.spec.payload, "user": "bob"})
 
     (payload,) = stored(database_url, "schedules")
-    assert ring(FIRST).open(payload, ADA).payload == {**SECRET, "user": "bob"}
+    assert ring(FIRST).decrypt(payload, ADA).payload == {**SECRET, "user": "bob"}
 
 
 async def test_a_schedule_of_another_definition_is_encrypted_for_that(app, database_url):
@@ -262,7 +262,7 @@ async def test_a_schedule_of_another_definition_is_encrypted_for_that(app, datab
     await app.schedules.aupdate("daily", definition="enter")
 
     (payload,) = stored(database_url, "schedules")
-    assert ring(FIRST).open(payload, Owner(ADA.tenant_id, "enter")).payload == SECRET
+    assert ring(FIRST).decrypt(payload, Owner(ADA.tenant_id, "enter")).payload == SECRET
 
 
 async def test_a_template_in_a_secret_field_can_still_be_rendered(app, database_url):
@@ -280,7 +280,7 @@ async def test_the_same_declaration_changes_nothing(app, database_url):
     await app.schedules.aprepare()
 
     assert stored(database_url, "schedules") == before
-    assert ring(FIRST).open(before[0], ADA).payload == SECRET
+    assert ring(FIRST).decrypt(before[0], ADA).payload == SECRET
 
 
 async def test_a_schedule_with_the_word_for_a_secret_is_refused(app):

@@ -7,7 +7,7 @@ import pytest
 
 from mainspring import Launcher, Mainspring, SlotOutcome, SlotTrigger
 from mainspring.domain.errors import InputError, InvalidOption, InvalidSchedule
-from mainspring.testing import drain
+from mainspring.testing import adrain
 from tests.support import reading
 
 DAY = timedelta(days=1)
@@ -148,8 +148,8 @@ async def test_filled_slots_run_one_after_the_other_whatever_the_overlap_rule(ap
     await app.schedules.aupdate(nightly, overlap="replace")
     await app.schedules.abackfill(nightly, LAST_NOON - 2 * DAY, LAST_NOON)
 
-    assert [job.waits_for for job in await app.ajobs()] == ["turn", "turn", None]
-    assert (await drain(app)).succeeded == 3
+    assert [job.waits_for for job in await app.jobs.alist()] == ["turn", "turn", None]
+    assert (await adrain(app)).succeeded == 3
 
 
 async def test_a_template_is_filled_in_for_every_slot(app, connection):
@@ -205,7 +205,7 @@ async def test_an_outcome_that_there_is_not_is_refused(app, nightly):
 
 async def test_a_run_that_ended_is_seen_in_the_history_and_the_figures(app, nightly):
     await app.schedules.atrigger(nightly)
-    await drain(app)
+    await adrain(app)
     (slot,) = await app.schedules.ahistory(nightly)
     figures = (await app.schedules.aget(nightly)).figures
 

@@ -1,4 +1,4 @@
-"""Tenants through the Python door."""
+"""Tenants in Python."""
 
 import psycopg
 import pytest

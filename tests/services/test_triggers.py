@@ -1,4 +1,4 @@
-"""Triggers through the Python door."""
+"""Triggers in Python."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Limits, approvals and flows at the Python door, without a worker."""
+"""Limits, approvals and flows in Python, without a worker."""
 
 from datetime import timedelta
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mainspring import JobState, Mainspring
+from mainspring.db.plans import arun
 from mainspring.domain.errors import (
     ApprovalNotFound,
     FlowNotFound,
@@ -17,6 +18,7 @@ from mainspring.domain.errors import (
     NotAnApprover,
     UnknownDefinition,
 )
+from mainspring.services.definitions import DeclaredDefinitions
 
 WAITING: dict[str, Any] = {
     "concurrency": 3,
@@ -38,7 +40,7 @@ async def test_a_definition_keeps_what_its_jobs_wait_for(app: Mainspring):
     async def careful(to: dict[str, str]) -> None:
         """Does nothing."""
 
-    await app.async_definitions()
+    await app.aregister_definitions()
     stored = (await app.definitions.aget("careful")).definition
 
     assert {name: getattr(stored, name) for name in WAITING} == WAITING
@@ -49,10 +51,9 @@ async def test_declaring_it_again_changes_nothing(app: Mainspring):
     async def careful(to: dict[str, str]) -> None:
         """Does nothing."""
 
-    await app.async_definitions()
+    await app.aregister_definitions()
     before = await app.definitions.aget("careful")
-    app._synced = frozenset()
-    await app.async_definitions()
+    await arun(DeclaredDefinitions(app.handlers).register(), app.database)
 
     assert await app.definitions.aget("careful") == before
 
@@ -95,7 +96,7 @@ async def test_a_limit_shows_what_waits_for_it(app: Mainspring):
     async def embed(number: int) -> None:
         """Does nothing."""
 
-    await app.enqueue_many(embed, [{"number": n} for n in range(300)])
+    await app.aenqueue_many(embed, [{"number": n} for n in range(300)])
 
     state = await app.limits.aget("openai")
     assert (state.running, state.waiting) == (0, 300)
@@ -158,7 +159,7 @@ async def test_a_job_that_never_asked_has_no_approval(app: Mainspring):
 
 
 async def test_the_whole_batch_waits_for_approval(app: Mainspring):
-    job_ids = await app.enqueue_many("send", [{} for _ in range(250)], approvals_needed=1)
+    job_ids = await app.aenqueue_many("send", [{} for _ in range(250)], approvals_needed=1)
 
     assert [each.job_id for each in await app.approvals.alist(limit=1000)] == job_ids
 
@@ -184,12 +185,12 @@ async def test_a_job_cannot_come_after_one_that_is_not_there(app: Mainspring):
     with pytest.raises(JobNotFound, match="there is no job 999999999"):
         await app.aenqueue("send", {}, after=[999_999_999])
 
-    assert await app.ajobs() == []
+    assert await app.jobs.alist() == []
 
 
 async def test_a_batch_cannot_come_after_jobs(app: Mainspring):
     with pytest.raises(InvalidOption, match="after is for one job; build a flow"):
-        await app.enqueue_many("send", [{}], after=[1])
+        await app.aenqueue_many("send", [{}], after=[1])
 
 
 async def test_a_flow_is_enqueued_whole_with_ten_thousand_jobs(app: Mainspring):
@@ -213,7 +214,7 @@ async def test_a_flow_commits_with_the_transaction_it_is_given(app: Mainspring):
         await flow.aenqueue(connection=connection)
 
     assert await app.flows.alist() == []
-    assert await app.ajobs() == []
+    assert await app.jobs.alist() == []
 
 
 async def test_a_flow_with_a_wrong_step_is_refused_whole(app: Mainspring):
@@ -223,7 +224,7 @@ async def test_a_flow_with_a_wrong_step_is_refused_whole(app: Mainspring):
     with pytest.raises(UnknownDefinition, match="no definition has the key 'nope'"):
         await flow.aenqueue()
 
-    assert await app.ajobs() == []
+    assert await app.jobs.alist() == []
 
 
 async def test_a_step_is_checked_against_the_schema(app: Mainspring):

@@ -80,7 +80,7 @@ def test_a_busy_worker_is_told_of_a_new_lane_with_its_weight(ready, heard, state
 def test_it_is_told_of_a_bulk_enqueue_and_of_a_plain_one(ready, heard, database_url):
     insert_worker(ready, wants_wake=False)
     with Mainspring(database_url) as app:
-        job_ids = app.enqueue_many_sync("work", [{}] * 3, tenant_id="acme")
+        job_ids = app.enqueue_many("work", [{}] * 3, tenant_id="acme")
         plain = app.enqueue("work", {})
 
     first, second = map(news, heard())

@@ -19,7 +19,7 @@ async def working(
     """A running worker for all jobs of the app, and of more queues if given; at the end it does
     not wait for them."""
     url = app.database.url
-    await app.async_definitions()
+    await app.aregister_definitions()
     worker = Worker(
         url,
         app.handlers,

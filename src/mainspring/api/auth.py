@@ -29,7 +29,7 @@ from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services import housekeeping, idempotency, tenants, tokens
 from mainspring.services.claiming import ClaimOrders
-from mainspring.services.enqueueing import Submissions
+from mainspring.services.enqueueing import Enqueuer
 from mainspring.services.summaries import SummaryBook
 from mainspring.settings import Settings
 from mainspring.store import tokens as token_store
@@ -47,7 +47,7 @@ class ServerState:
     def __init__(self, database: Database, hub: Hub) -> None:
         self.database = database
         self.hub = hub
-        self.submissions = Submissions()
+        self.enqueuer = Enqueuer(database.settings)
         self.claim_orders = ClaimOrders()
         self.summaries = SummaryBook()
         self.provider = Provider(database.settings) if database.settings.oidc_issuer else None

@@ -1,4 +1,4 @@
-"""The Python door: one `Mainspring`, a decorator, and jobs that can be enqueued and awaited.
+"""The Python interface: one `Mainspring`, a decorator, and jobs that can be enqueued and awaited.
 
 app = Mainspring()
 
@@ -9,8 +9,7 @@ send_welcome.enqueue(user_id=7)
 """
 
 import asyncio
-import difflib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
@@ -19,17 +18,11 @@ from mainspring import __version__
 from mainspring import settings as settings_module
 from mainspring.app.approvals import Approvals
 from mainspring.app.definitions import Definitions
+from mainspring.app.enqueueing import EnqueueMethods
 from mainspring.app.events import Events
-from mainspring.app.flows import Flow, Flows
-from mainspring.app.job_functions import (
-    JobDecorator,
-    JobFunction,
-    JobHandle,
-    checked,
-    make_definition,
-    make_options,
-)
-from mainspring.app.jobs import JobOperations
+from mainspring.app.flows import Flows
+from mainspring.app.job_functions import JobDecorator, JobFunction, make_definition
+from mainspring.app.jobs import Jobs
 from mainspring.app.limits import Limits
 from mainspring.app.people import People
 from mainspring.app.schedules import Schedules
@@ -37,40 +30,28 @@ from mainspring.app.secrets import Secrets
 from mainspring.app.tenants import Tenants
 from mainspring.app.tokens import Tokens
 from mainspring.app.triggers import Triggers
-from mainspring.db.calls import Call
 from mainspring.db.database import Database
+from mainspring.db.plans import arun, run
 from mainspring.domain.definitions import (
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_TIMEOUT,
     Handler,
     ensure_own_key,
 )
-from mainspring.domain.errors import InputError, InvalidDefinition, UnknownDefinition
+from mainspring.domain.errors import InputError, InvalidDefinition
 from mainspring.domain.handlers import choose_mode
 from mainspring.domain.jobs.backoff import Backoff
-from mainspring.domain.jobs.options import EnqueueOptions, ensure_payload
-from mainspring.domain.types import (
-    DEFAULT_PRIORITY,
-    DEFAULT_QUEUE,
-    DEFAULT_TENANT,
-    ExecutionMode,
-    JobId,
-    TenantId,
-)
+from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode
 from mainspring.runtime.worker.context import Context
-from mainspring.services import jobs as services
-from mainspring.services.definitions import ensure_synced
+from mainspring.services.enqueueing import Enqueuer
 from mainspring.services.housekeeping import install
-from mainspring.services.schemas import SchemaBook
-from mainspring.services.secrets import seal_bulk, seal_request
 from mainspring.settings import Settings
-from mainspring.store import definitions as definition_store
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Mainspring(JobOperations):
+class Mainspring(EnqueueMethods):
     """Definitions and their handlers, and the way to the database.
 
     Without a URL (argument or MAINSPRING_DATABASE_URL) the embedded PostgreSQL is used.
@@ -79,25 +60,34 @@ class Mainspring(JobOperations):
     def __init__(
         self, database_url: str | None = None, *, settings: Settings | None = None
     ) -> None:
-        loaded = settings or settings_module.load(database_url=database_url)
-        self.settings = loaded
-        self.database = Database(loaded)
         self.handlers: dict[str, Handler] = {}
-        self.functions: dict[str, JobFunction[..., Any]] = {}
-        self.definitions = Definitions(self)
-        self.limits = Limits(self)
+        self.functions = {}
+        self._connect_to(settings or settings_module.load(database_url=database_url))
+
+        # One namespace per noun, each in the module of its name.
         self.approvals = Approvals(self)
+        self.definitions = Definitions(self)
+        self.events = Events(self)
         self.flows = Flows(self)
-        self.secrets = Secrets(self)
-        self.schemas = SchemaBook(self.handlers)
+        self.jobs = Jobs(self)
+        self.limits = Limits(self)
+        self.people = People(self)
         self.schedules = Schedules(self)
+        self.secrets = Secrets(self)
+        self.tenants = Tenants(self)
+        self.tokens = Tokens(self)
+        self.triggers = Triggers(self)
+
+        # What is used so often that it needs no namespace.
+        self.emit, self.aemit = self.events.emit, self.events.aemit
         self.schedule = self.schedules.declare
         self.launcher = self.schedules.launcher
-        self.tenants, self.people, self.tokens = Tenants(self), People(self), Tokens(self)
         self.register_launcher = self.schedules.register_launcher
-        self.events, self.triggers = Events(self), Triggers(self)
-        self.emit, self.aemit = self.events.emit, self.events.aemit
-        self._synced: frozenset[str] = frozenset()
+
+    def _connect_to(self, settings: Settings) -> None:
+        self.settings = settings
+        self.database = Database(settings)
+        self.enqueuer = Enqueuer(settings, self.handlers)
 
     # Registering
 
@@ -156,169 +146,20 @@ class Mainspring(JobOperations):
             )
         self.handlers[key] = handler
 
-    # Enqueueing
+    # Database
 
-    def enqueue(self, key: str, payload: dict[str, Any], **options: Any) -> JobHandle:
-        """Enqueue by key, for definitions whose code is elsewhere."""
-        connection = options.pop("connection", None)
-        return self.enqueue_payload(key, payload, make_options(options), connection=connection)
+    def register_definitions(self) -> None:
+        """Store the definitions declared in code, once. An enqueue does so by itself."""
+        run(self.enqueuer.declared.register(), self.database)
 
-    async def aenqueue(self, key: str, payload: dict[str, Any], **options: Any) -> JobHandle:
+    async def aregister_definitions(self) -> None:
         """The same from async code."""
-        connection = options.pop("connection", None)
-        return await self.aenqueue_payload(
-            key, payload, make_options(options), connection=connection
-        )
-
-    async def enqueue_many(
-        self,
-        job: "JobFunction[..., Any] | str",
-        payloads: Iterable[dict[str, Any]],
-        *,
-        dedupe_keys: Sequence[str | None] | None = None,
-        connection: object = None,
-        **options: Any,
-    ) -> list[JobId]:
-        """One job a payload, in one transaction; one whose dedupe key is taken is left out."""
-        payloads = list(payloads)
-        bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
-        await self.async_definitions()
-        await self.schemas.aensure(self.database, bulk.definition, payloads)
-        bulk = self._sealed_bulk(bulk, payloads)
-        try:
-            return await services.aenqueue_bulk(self.database, bulk, connection)
-        except UnknownDefinition as error:
-            raise self._suggest(error) from None
-
-    def enqueue_many_sync(
-        self,
-        job: "JobFunction[..., Any] | str",
-        payloads: Iterable[dict[str, Any]],
-        *,
-        dedupe_keys: Sequence[str | None] | None = None,
-        connection: object = None,
-        **options: Any,
-    ) -> list[JobId]:
-        """The same from plain code."""
-        payloads = list(payloads)
-        bulk = self._plan_many(job, payloads, options, dedupe_keys=dedupe_keys)
-        self.note_definitions()
-        self.schemas.ensure(self.database, bulk.definition, payloads)
-        bulk = self._sealed_bulk(bulk, payloads)
-        try:
-            return services.enqueue_bulk(self.database, bulk, connection)
-        except UnknownDefinition as error:
-            raise self._suggest(error) from None
-
-    def _plan_many(
-        self,
-        job: "JobFunction[..., Any] | str",
-        payloads: list[dict[str, Any]],
-        options: dict[str, Any],
-        *,
-        dedupe_keys: Sequence[str | None] | None,
-    ) -> services.Bulk:
-        if isinstance(job, JobFunction):
-            for payload in payloads:
-                if not (isinstance(payload, dict) and job.signature.fits(payload)):
-                    ensure_payload(payload)
-                    job.signature.payload_of((), payload)
-        return services.plan_bulk(
-            job.key if isinstance(job, JobFunction) else job,
-            payloads,
-            make_options(options),
-            limit=self.settings.max_payload_bytes,
-            dedupe_keys=dedupe_keys,
-        )
-
-    def enqueue_payload(
-        self,
-        key: str,
-        payload: object,
-        options: EnqueueOptions = services.PLAIN,
-        *,
-        connection: object = None,
-    ) -> JobHandle:
-        limit = self.settings.max_payload_bytes
-        request = services.plan_enqueue(key, payload, options, limit=limit)
-        if self.needs_sync:
-            self.note_definitions()
-        self.schemas.ensure(self.database, key, (payload,))
-        request = self._sealed(request, payload)
-        try:
-            job_id, is_new = services.enqueue(self.database, request, connection)
-        except UnknownDefinition as error:
-            raise self._suggest(error) from None
-        return JobHandle(job_id, is_new, options.tenant_id, self)
-
-    async def aenqueue_payload(
-        self,
-        key: str,
-        payload: object,
-        options: EnqueueOptions = services.PLAIN,
-        *,
-        connection: object = None,
-    ) -> JobHandle:
-        limit = self.settings.max_payload_bytes
-        request = services.plan_enqueue(key, payload, options, limit=limit)
-        if self.needs_sync:
-            await self.async_definitions()
-        await self.schemas.aensure(self.database, key, (payload,))
-        request = self._sealed(request, payload)
-        try:
-            job_id, is_new = await services.aenqueue(self.database, request, connection)
-        except UnknownDefinition as error:
-            raise self._suggest(error) from None
-        return JobHandle(job_id, is_new, options.tenant_id, self)
-
-    def flow(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> Flow:
-        """Jobs that wait for each other, to be enqueued together."""
-        return Flow(self, name, TenantId(tenant_id))
-
-    def _sealed(self, request: services.Request, payload: object) -> services.Request:
-        if paths := self.schemas.secret_paths(request.definition):
-            return seal_request(request, payload, paths, settings=self.settings)
-        return request
-
-    def _sealed_bulk(self, bulk: services.Bulk, payloads: list[dict[str, Any]]) -> services.Bulk:
-        if paths := self.schemas.secret_paths(bulk.definition):
-            return seal_bulk(bulk, payloads, paths, settings=self.settings)
-        return bulk
-
-    def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> JobHandle:
-        return self.enqueue(*checked(job, payload), **options)
-
-    async def aenqueue_followup(
-        self, job: Any, payload: dict[str, Any], **options: Any
-    ) -> JobHandle:
-        return await self.aenqueue(*checked(job, payload), **options)
-
-    # Living
-
-    @property
-    def needs_sync(self) -> bool:
-        return len(self.handlers) != len(self._synced)
-
-    def note_definitions(self) -> None:
-        """Store the definitions declared in code, once."""
-        if self.needs_sync:
-            ensure_synced(self.database.run(self._declared()))
-            self._synced = frozenset(self.handlers)
-
-    async def async_definitions(self) -> None:
-        if self.needs_sync:
-            ensure_synced(await self.database.arun(self._declared()))
-            self._synced = frozenset(self.handlers)
-
-    def _declared(self) -> Call:
-        return definition_store.sync([handler.definition for handler in self.handlers.values()])
+        await arun(self.enqueuer.declared.register(), self.database)
 
     def use(self, settings: Settings) -> None:
-        """Replace the settings; the database is let go and reopened by its next use."""
+        """Replace the settings; the database is closed, and reopened by its next use."""
         self.database.close()
-        self.settings = settings
-        self.database = Database(settings)
-        self._synced = frozenset()
+        self._connect_to(settings)
 
     def example_payload(self, key: str) -> str:
         """A payload a person can start from, by the names of the handler's parameters."""
@@ -331,7 +172,7 @@ class Mainspring(JobOperations):
         return tuple(sorted({handler.definition.queue for handler in self.handlers.values()}))
 
     def blocking(self, coroutine: Coroutine[Any, Any, R]) -> R:
-        """Run a coroutine from plain code; its connections end with it."""
+        """Run a coroutine from blocking code; its connections are closed with it."""
         if _is_in_event_loop():
             coroutine.close()
             raise InputError("this would block the event loop; await the async method instead")
@@ -361,7 +202,7 @@ class Mainspring(JobOperations):
             await self.database.close_loop()
 
     def close(self) -> None:
-        """Let go of connections and of the embedded server."""
+        """Close the connections and release the embedded server."""
         self.database.close()
 
     async def aclose(self) -> None:
@@ -378,10 +219,6 @@ class Mainspring(JobOperations):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _suggest(self, error: UnknownDefinition) -> UnknownDefinition:
-        close = difflib.get_close_matches(error.key, self.handlers, n=1)
-        return UnknownDefinition(error.key, close[0] if close else None)
 
 
 def _is_in_event_loop() -> bool:

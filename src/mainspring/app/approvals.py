@@ -1,9 +1,9 @@
-"""Approvals at the Python door.
+"""Approvals: approve or reject jobs that await it.
 
 await app.approvals.aapprove(job.id, by="ann")
 """
 
-from mainspring.app.namespaces import Door, blocking
+from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.approvals import Approval
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
 from mainspring.services import approvals as services
@@ -12,7 +12,7 @@ from mainspring.services import approvals as services
 Open = list[Approval]
 
 
-class Approvals(Door):
+class Approvals(Namespace):
     """What awaits approval in an app: `app.approvals`."""
 
     async def aapprove(
@@ -24,7 +24,7 @@ class Approvals(Door):
         reason: str = "",
         tenant_id: str = DEFAULT_TENANT,
     ) -> JobState:
-        """Say yes as `by`, the database's user by default; more may have to."""
+        """Approve as `by`, the database's user by default; more approvals may be needed."""
         return await services.approve(
             self._app.database, TenantId(tenant_id), JobId(job_id), reason=reason, actor=by
         )
@@ -38,7 +38,7 @@ class Approvals(Door):
         by: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> None:
-        """Say no; the job is canceled."""
+        """Reject a job, which cancels it."""
         await services.reject(
             self._app.database, TenantId(tenant_id), JobId(job_id), reason=reason, actor=by
         )

@@ -1,11 +1,11 @@
-"""Definitions at the Python door: those that need no code, made and steered by key.
+"""Definitions: create and change those that need no code.
 
 await app.definitions.acreate("daily_cleanup", "sql", function="civic.daily_cleanup")
 """
 
 from typing import Any
 
-from mainspring.app.namespaces import Door, blocking
+from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.definitions import DefinitionState
 from mainspring.services import definitions as services
 
@@ -13,7 +13,7 @@ from mainspring.services import definitions as services
 States = list[DefinitionState]
 
 
-class Definitions(Door):
+class Definitions(Namespace):
     """The definitions of an app: `app.definitions`."""
 
     async def acreate(self, key: str, kind: str, /, **fields: Any) -> DefinitionState:
@@ -29,7 +29,7 @@ class Definitions(Door):
         return await services.update(self._app.database, key, changes, directories=directories)
 
     async def aactivate(self, key: str) -> DefinitionState:
-        """Let jobs be enqueued again."""
+        """Allow jobs to be enqueued again."""
         return await services.set_active(self._app.database, key, is_active=True)
 
     async def adeactivate(self, key: str) -> DefinitionState:

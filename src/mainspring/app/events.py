@@ -1,4 +1,4 @@
-"""Events and triggers at the Python door.
+"""Events: emit, read and replay them.
 
 await app.aemit("provider.folder_changed", {"folder": "/photos"})
 await app.triggers.acreate("resync", event="provider.*", definition="sync",
@@ -8,21 +8,21 @@ await app.triggers.acreate("resync", event="provider.*", definition="sync",
 from collections.abc import Mapping
 from typing import Any
 
-from mainspring.app.namespaces import Door, blocking
-from mainspring.db.calls import Call
+from mainspring.app.namespaces import Namespace, blocking, twins
+from mainspring.db.plans import Plan
 from mainspring.domain.events import Event
 from mainspring.domain.types import DEFAULT_TENANT, EventId, TenantId
-from mainspring.runtime.dispatcher.batches import Turns
+from mainspring.runtime.dispatcher.batches import RoundRobin
 from mainspring.services import events as event_services
 
 # Inside the classes `list` is one of their methods.
 Found = list[Event]
 
 
-class Events(Door):
+class Events(Namespace):
     """The events of an app: `app.events`."""
 
-    def emit(
+    def _emit(
         self,
         name: str,
         context: Mapping[str, Any] | None = None,
@@ -30,25 +30,18 @@ class Events(Door):
         tenant_id: str = DEFAULT_TENANT,
         correlation_id: str | None = None,
         connection: object = None,
-    ) -> EventId:
-        """Say that something happened; `connection=` does it in that connection's transaction."""
-        call = self._plan(name, context, tenant_id, correlation_id=correlation_id)
-        ((event_id,),) = self._app.database.run(call, connection)
-        return EventId(event_id)
+    ) -> Plan[EventId]:
+        """Emit an event; with `connection=` in that connection's transaction."""
+        return event_services.emit(
+            name,
+            dict(context) if isinstance(context, Mapping) else {} if context is None else context,
+            tenant_id=tenant_id,
+            correlation_id=correlation_id,
+            limit=self._app.settings.max_payload_bytes,
+            connection=connection,
+        )
 
-    async def aemit(
-        self,
-        name: str,
-        context: Mapping[str, Any] | None = None,
-        *,
-        tenant_id: str = DEFAULT_TENANT,
-        correlation_id: str | None = None,
-        connection: object = None,
-    ) -> EventId:
-        """The same from async code."""
-        call = self._plan(name, context, tenant_id, correlation_id=correlation_id)
-        ((event_id,),) = await self._app.database.arun(call, connection)
-        return EventId(event_id)
+    emit, aemit = twins(_emit)
 
     async def aget(self, event_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Event:
         """One event with what each trigger made of it."""
@@ -89,10 +82,10 @@ class Events(Door):
     async def adispatch(self) -> int:
         """Turn all events that wait into jobs, here and now, as a scheduler would; how many they
         were. For tests and scripts."""
-        await self._app.async_definitions()
-        turns, handled = Turns(self._app.settings), 0
+        await self._app.aregister_definitions()
+        round_robin, handled = RoundRobin(self._app.settings), 0
         async with (await self._app.database.async_pool()).connection() as connection:
-            while count := await turns.dispatch(connection):
+            while count := await round_robin.dispatch(connection):
                 handled += count
         return handled
 
@@ -100,19 +93,3 @@ class Events(Door):
     list = blocking(alist)
     replay = blocking(areplay)
     dispatch = blocking(adispatch)
-
-    def _plan(
-        self,
-        name: str,
-        context: Mapping[str, Any] | None,
-        tenant_id: str,
-        *,
-        correlation_id: str | None,
-    ) -> Call:
-        return event_services.plan_emit(
-            name,
-            dict(context) if isinstance(context, Mapping) else {} if context is None else context,
-            tenant_id=tenant_id,
-            correlation_id=correlation_id,
-            limit=self._app.settings.max_payload_bytes,
-        )

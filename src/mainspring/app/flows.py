@@ -1,4 +1,4 @@
-"""Flows at the Python door: jobs that wait for each other, enqueued together.
+"""Flows: jobs that wait for each other, enqueued together.
 
 flow = app.flow("nightly")
 pages = [flow.add(fetch, url=url) for url in urls]
@@ -9,34 +9,21 @@ run = await flow.aenqueue()
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
-from mainspring.app.job_functions import Door as JobDoor
 from mainspring.app.job_functions import JobFunction, JobHandle, make_options, option_names
-from mainspring.app.namespaces import Door, blocking
-from mainspring.db.calls import Call
+from mainspring.app.namespaces import App, Namespace, blocking
+from mainspring.db.plans import Plan, arun, run
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.flows import FlowJob, FlowSummary, Step, ensure_step_options
 from mainspring.domain.jobs.options import ensure_payload
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
 from mainspring.services import flows as services
-from mainspring.services.schemas import SchemaBook
-from mainspring.settings import Settings
+from mainspring.services.enqueueing import EnqueuedFlow
 
 # Inside the class `list` is one of its methods.
 Summaries = list[FlowSummary]
 Jobs = list[FlowJob]
-
-
-class FlowOwner(JobDoor, Protocol):
-    """The `Mainspring` as its flows need it."""
-
-    settings: Settings
-    schemas: SchemaBook
-
-    async def async_definitions(self) -> None: ...
-
-    def note_definitions(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +39,14 @@ class FlowHandle:
         return await self._flows.aget(self.id, tenant_id=self.tenant_id)
 
     def get(self) -> FlowSummary:
-        """The same from plain code."""
+        """The same from blocking code."""
         return self._flows.get(self.id, tenant_id=self.tenant_id)
 
 
 class Flow:
     """A flow that is being built."""
 
-    def __init__(self, app: FlowOwner, name: str, tenant_id: TenantId) -> None:
+    def __init__(self, app: App, name: str, tenant_id: TenantId) -> None:
         self.name, self.tenant_id = name, tenant_id
         self.steps: list[Step] = []
         self._app = app
@@ -102,44 +89,26 @@ class Flow:
 
     async def aenqueue(self, *, connection: object = None) -> FlowHandle:
         """Enqueue all jobs in one transaction: the connection's, or one of its own."""
-        ordered = self._ordered()
-        await self._app.async_definitions()
-        for key, payloads in _by_definition(ordered).items():
-            await self._app.schemas.aensure(self._app.database, key, payloads)
-        rows = await self._app.database.arun(self._call(ordered), connection)
-        return self._handle(rows, ordered)
+        return self._handle(await arun(self._plan(connection), self._app.database))
 
     def enqueue(self, *, connection: object = None) -> FlowHandle:
-        """The same from plain code."""
-        ordered = self._ordered()
-        self._app.note_definitions()
-        for key, payloads in _by_definition(ordered).items():
-            self._app.schemas.ensure(self._app.database, key, payloads)
-        return self._handle(self._app.database.run(self._call(ordered), connection), ordered)
+        """The same from blocking code."""
+        return self._handle(run(self._plan(connection), self._app.database))
 
-    def _ordered(self) -> list[Step]:
-        limit = self._app.settings.max_payload_bytes
-        return services.ordered(self.name, self.steps, limit=limit)
-
-    def _call(self, ordered: list[Step]) -> Call:
-        return services.plan(
-            self.name,
-            ordered,
-            self.tenant_id,
-            secret_paths=self._app.schemas.secret_paths,
-            settings=self._app.settings,
+    def _plan(self, connection: object) -> Plan[EnqueuedFlow]:
+        return self._app.enqueuer.enqueue_flow(
+            self.name, self.steps, self.tenant_id, connection=connection
         )
 
-    def _handle(self, rows: list[tuple[Any, ...]], ordered: list[Step]) -> FlowHandle:
-        ((flow_id, job_ids),) = rows
+    def _handle(self, enqueued: EnqueuedFlow) -> FlowHandle:
         jobs = {
-            step: JobHandle(JobId(job_id), True, self.tenant_id, self._app)
-            for step, job_id in zip(ordered, job_ids, strict=True)
+            step: JobHandle(job_id, True, self.tenant_id, self._app)
+            for step, job_id in enqueued.job_ids.items()
         }
-        return FlowHandle(flow_id, self.tenant_id, jobs, Flows(self._app))
+        return FlowHandle(enqueued.flow_id, self.tenant_id, jobs, Flows(self._app))
 
 
-class Flows(Door):
+class Flows(Namespace):
     """The flows of an app that were enqueued: `app.flows`."""
 
     async def aget(self, flow_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> FlowSummary:
@@ -206,10 +175,3 @@ def _parents(given: "Sequence[Step | JobHandle | int]") -> "list[Step | JobId]":
         else:
             raise InvalidOption("after", f"must hold steps or jobs, not {type(each).__name__}")
     return parents
-
-
-def _by_definition(steps: Sequence[Step]) -> dict[str, list[dict[str, Any]]]:
-    payloads: dict[str, list[dict[str, Any]]] = {}
-    for step in steps:
-        payloads.setdefault(step.definition, []).append(step.payload)
-    return payloads

@@ -1,12 +1,12 @@
 """Jobs as Python objects: a function that can be enqueued, and the handle of what was."""
 
 import difflib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from mainspring.db.database import Database
+from mainspring.app.namespaces import App
 from mainspring.domain.definitions import Definition, Handler
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.handlers import HandlerSignature, choose_mode, read_signature
@@ -15,32 +15,13 @@ from mainspring.domain.jobs.options import DedupeBy, EnqueueOptions, OnDuplicate
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
 from mainspring.runtime.worker.context import Context
 from mainspring.services import jobs as services
+from mainspring.services.enqueueing import DEFAULT_OPTIONS
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 _DECLARABLE = frozenset(Definition.__dataclass_fields__) - {"key", "kind", "spec"}
 _OPTION_NAMES = frozenset(EnqueueOptions.__dataclass_fields__) | {"connection"}
-
-
-class Door(Protocol):
-    """The `Mainspring` as its jobs need it."""
-
-    database: Database
-    functions: "dict[str, JobFunction[..., Any]]"
-
-    def register(self, handler: Handler) -> None: ...
-
-    def enqueue_payload(
-        self, key: str, payload: object, options: EnqueueOptions, *, connection: object
-    ) -> "JobHandle": ...
-
-    async def aenqueue_payload(
-        self, key: str, payload: object, options: EnqueueOptions, *, connection: object
-    ) -> "JobHandle": ...
-
-    def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +31,7 @@ class JobHandle:
     id: JobId
     is_new: bool
     tenant_id: TenantId
-    _app: "Door"
+    _app: App
 
     async def aresult(self, timeout: float | None = None) -> Any:  # noqa: ASYNC109 - in the API
         """Wait for the job to succeed; `timeout` is in seconds, None waits for ever."""
@@ -59,7 +40,7 @@ class JobHandle:
         )
 
     def result(self, timeout: float | None = None) -> Any:
-        """The same from plain code."""
+        """The same from blocking code."""
         return self._app.blocking(self.aresult(timeout))
 
     async def ajob(self) -> Job:
@@ -67,7 +48,7 @@ class JobHandle:
         return await services.get(self._app.database, self.id, self.tenant_id)
 
     def job(self) -> Job:
-        """The same from plain code."""
+        """The same from blocking code."""
         return self._app.blocking(self.ajob())
 
     def __repr__(self) -> str:
@@ -77,12 +58,12 @@ class JobHandle:
 class JobFunction(Generic[P, R]):
     """A registered handler: call it as the function it is, or enqueue it."""
 
-    def __init__(self, app: "Door", handler: Handler, signature: HandlerSignature) -> None:
+    def __init__(self, app: App, handler: Handler, signature: HandlerSignature) -> None:
         self.handler = handler
         self.function: Callable[..., Any] = handler.function
         self.signature = signature
         self._app = app
-        self._options = services.PLAIN
+        self._options = DEFAULT_OPTIONS
         self._connection: object = None
         self.__doc__ = handler.function.__doc__
         self.__name__ = handler.function.__name__
@@ -155,7 +136,7 @@ class JobFunction(Generic[P, R]):
         self, *args: Any, after: "Sequence[JobHandle | int]", **kwargs: Any
     ) -> JobHandle: ...
     def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
-        """Enqueue from plain code; `connection=` does it in that connection's transaction."""
+        """Enqueue from blocking code; `connection=` does it in that connection's transaction."""
         chosen, payload = self._split(args, kwargs)
         return chosen._app.enqueue_payload(
             chosen.key, payload, chosen._options, connection=chosen._connection
@@ -193,7 +174,7 @@ class JobFunction(Generic[P, R]):
 class JobDecorator:
     """`@app.job(...)` with options."""
 
-    def __init__(self, app: Door, options: dict[str, Any]) -> None:
+    def __init__(self, app: App, options: dict[str, Any]) -> None:
         self._app, self._options = app, options
 
     @overload
@@ -242,20 +223,20 @@ def make_definition(key: str, function: Callable[..., Any], options: dict[str, A
 
 
 def option_names() -> frozenset[str]:
-    """The names of all that an enqueue may say."""
+    """The names of all options of an enqueue."""
     return _OPTION_NAMES
 
 
 def make_options(given: dict[str, Any]) -> EnqueueOptions:
     if not given:
-        return services.PLAIN
+        return DEFAULT_OPTIONS
     for name in given:
         if name not in _OPTION_NAMES:
             close = difflib.get_close_matches(name, _OPTION_NAMES, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise InvalidOption(name, f"is not an option of an enqueue{hint}")
     read = {"tags": tuple(given.get("tags", ())), "after": job_ids(given.get("after", ()))}
-    return replace(services.PLAIN, **{**given, **read})
+    return replace(DEFAULT_OPTIONS, **{**given, **read})
 
 
 def job_ids(jobs: "Sequence[JobHandle | int]") -> tuple[JobId, ...]:

@@ -1,28 +1,31 @@
-"""What is done to jobs that were enqueued: look at them, cancel, retry and delete them."""
+"""Jobs that were enqueued: read, cancel, retry and delete them.
+
+newest = await app.jobs.alist(queue="mail", limit=20)
+app.jobs.cancel(newest[0].id, "no longer needed")
+"""
 
 from typing import Any
 
-from mainspring.db.database import Database
+from mainspring.app.namespaces import Namespace, blocking, twins
+from mainspring.db.plans import Plan
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.model import Attempt, Job
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
 from mainspring.services import jobs as services
-from mainspring.services.secrets import seal_edit
-from mainspring.settings import Settings
-from mainspring.store import jobs as job_store
+
+# Inside the class `list` is one of its methods.
+Found = list[Job]
+Attempts = list[Attempt]
 
 
-class JobOperations:
-    """The part of `Mainspring` that operators use."""
+class Jobs(Namespace):
+    """The jobs of an app: `app.jobs`."""
 
-    database: Database
-    settings: Settings
-
-    async def ajob(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Job:
+    async def aget(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Job:
         """One job, live or finished."""
-        return await services.get(self.database, JobId(job_id), TenantId(tenant_id))
+        return await services.get(self._app.database, JobId(job_id), TenantId(tenant_id))
 
-    async def ajobs(
+    async def alist(
         self,
         *,
         tenant_id: str = DEFAULT_TENANT,
@@ -31,14 +34,14 @@ class JobOperations:
         definition: str | None = None,
         before: int | None = None,
         limit: int = 50,
-    ) -> list[Job]:
+    ) -> Found:
         """Newest first; page on with the last id as `before`."""
         asked = JobFilter(state=state, queue=queue, definition=definition)
-        jobs: list[Job] = []
+        jobs: Found = []
         following = None if before is None else JobId(before)
         while len(jobs) < limit:
             some, following = await services.list_jobs(
-                self.database,
+                self._app.database,
                 TenantId(tenant_id),
                 asked,
                 before=following,
@@ -49,43 +52,49 @@ class JobOperations:
                 break
         return jobs
 
-    async def aattempts(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> list[Attempt]:
+    async def aattempts(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Attempts:
         """The attempts of a job, first to last."""
-        return await services.attempts(self.database, JobId(job_id), TenantId(tenant_id))
+        return await services.attempts(self._app.database, JobId(job_id), TenantId(tenant_id))
 
-    async def acancel(
+    get = blocking(aget)
+    list = blocking(alist)
+    attempts = blocking(aattempts)
+
+    def _cancel(
         self,
         job_id: int,
         reason: str = "canceled by request",
         *,
         tenant_id: str = DEFAULT_TENANT,
         connection: object = None,
-    ) -> JobState:
+    ) -> Plan[JobState]:
         """Cancel a queued job at once; ask a running one to stop, then the answer is running."""
-        call = job_store.cancel(TenantId(tenant_id), JobId(job_id), reason)
-        ((state,),) = await self.database.arun(call, connection)
-        return JobState(state)
+        return services.cancel(JobId(job_id), reason, TenantId(tenant_id), connection=connection)
 
-    async def aretry(
+    def _retry(
         self,
         job_id: int,
         payload: dict[str, Any] | None = None,
         *,
         tenant_id: str = DEFAULT_TENANT,
         connection: object = None,
-    ) -> None:
-        """Put a failed, dead-lettered or canceled job back to queued; in another payload the word
-        [redacted] stands for the secret that is stored."""
-        job, tenant, limit = JobId(job_id), TenantId(tenant_id), self.settings.max_payload_bytes
-        if payload is not None:
-            payload = await seal_edit(
-                self.database, payload, job, tenant_id=tenant, connection=connection
-            )
-        await self.database.arun(services.plan_retry(job, payload, tenant, limit=limit), connection)
+    ) -> Plan[None]:
+        """Put a failed, dead-lettered or canceled job back to queued. In a changed payload the
+        word [redacted] stands for the secret that is stored."""
+        return services.retry(
+            JobId(job_id),
+            payload,
+            TenantId(tenant_id),
+            settings=self._app.settings,
+            connection=connection,
+        )
 
-    async def adelete(
+    def _delete(
         self, job_id: int, *, tenant_id: str = DEFAULT_TENANT, connection: object = None
-    ) -> None:
+    ) -> Plan[None]:
         """Remove a job that is not running, with its attempts."""
-        call = job_store.delete(TenantId(tenant_id), JobId(job_id))
-        await self.database.arun(call, connection)
+        return services.delete(JobId(job_id), TenantId(tenant_id), connection=connection)
+
+    cancel, acancel = twins(_cancel)
+    retry, aretry = twins(_retry)
+    delete, adelete = twins(_delete)

@@ -1,4 +1,4 @@
-"""Limits at the Python door: those that several definitions share.
+"""Limits that several definitions share.
 
 await app.limits.aset("openai", rate="60/minute")
 
@@ -6,7 +6,7 @@ await app.limits.aset("openai", rate="60/minute")
 async def embed(text: str) -> None: ...
 """
 
-from mainspring.app.namespaces import Door, blocking
+from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.limits import Limit, LimitState, Rate
 from mainspring.services import limits as services
 
@@ -14,7 +14,7 @@ from mainspring.services import limits as services
 States = list[LimitState]
 
 
-class Limits(Door):
+class Limits(Namespace):
     """The shared limits of an app: `app.limits`."""
 
     async def aset(
@@ -28,7 +28,7 @@ class Limits(Door):
         burst: int = 1,
         by: str | None = None,
     ) -> LimitState:
-        """Say what a limit allows from now on; what is left out is not limited."""
+        """Set what a limit allows from now on; what is left out is not limited."""
         parsed = None if rate is None else Rate.parse(rate)
         limit = Limit(
             name,
@@ -40,7 +40,7 @@ class Limits(Door):
         return await services.set_limit(self._app.database, limit, actor=by)
 
     async def aremove(self, name: str, /, *, by: str | None = None) -> None:
-        """Limit no more; what waits may go."""
+        """Remove a limit; the jobs that wait for it become ready."""
         await services.remove(self._app.database, name, actor=by)
 
     async def aget(self, name: str, /) -> LimitState:

@@ -1,10 +1,9 @@
-"""Who may come in through the API, at the Python door: people and tokens.
+"""People: manage who may log in.
 
-new = await app.tokens.acreate("ci", "member", tenant_id="acme")
-print(new.text)  # shown this once
+await app.people.acreate("ann", "admin", tenant_id="acme")
 """
 
-from mainspring.app.namespaces import Door, blocking
+from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.access.tokens import Person
 from mainspring.services import people as person_services
 from mainspring.services import tokens as services
@@ -13,8 +12,8 @@ from mainspring.services import tokens as services
 Persons = list[Person]
 
 
-class People(Door):
-    """Who may log in: `app.people`."""
+class People(Namespace):
+    """The people who may log in: `app.people`."""
 
     async def acreate(self, name: str, role: str, /, *, tenant_id: str | None = None) -> Person:
         """Add a person; `role` is operator, admin, member or viewer."""
@@ -30,7 +29,7 @@ class People(Door):
     async def achange(
         self, name: str, /, *, role: str | None = None, is_disabled: bool | None = None
     ) -> Person:
-        """Give a person another role in its tenant, or keep it out."""
+        """Change a person's role in its tenant, or disable its access."""
         return await person_services.change(
             self._app.database, name, role=role, is_disabled=is_disabled
         )

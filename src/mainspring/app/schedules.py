@@ -1,4 +1,4 @@
-"""Schedules at the Python door: declared on a job, or made and steered by name.
+"""Schedules: declared on a job, or created and changed by name.
 
 @app.schedule("0 2 * * *", zone="America/New_York", catch_up="all")
 @app.job
@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from mainspring import telemetry
 from mainspring.app.job_functions import JobFunction
+from mainspring.app.namespaces import App, Namespace
 from mainspring.db import connect, migrate
-from mainspring.db.database import Database
 from mainspring.domain.errors import InvalidPayload, InvalidSchedule, InvalidTemplate
 from mainspring.domain.schedules.fields import ScheduleFields
 from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
@@ -29,7 +29,6 @@ from mainspring.runtime.scheduler.scheduler import Scheduler
 from mainspring.services import definitions
 from mainspring.services import schedules as services
 from mainspring.services.schedules import Borrowed, Filled, Scope, Triggered
-from mainspring.settings import Settings
 from mainspring.store.slots import Slot
 
 P = ParamSpec("P")
@@ -51,24 +50,10 @@ class ScheduleChanges(ScheduleFields, total=False):
     definition: JobFunction[..., Any] | str
 
 
-class Door(Protocol):
-    """The `Mainspring` as its schedules need it."""
-
-    database: Database
-    settings: Settings
-    functions: dict[str, JobFunction[..., Any]]
-
-    def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T: ...
-
-    def note_definitions(self) -> None: ...
-
-    async def async_definitions(self) -> None: ...
-
-
 def _blocking(
     method: Callable[Concatenate["Schedules", P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["Schedules", P], T]:
-    """The same method for plain code; it takes blocking connections in place of async ones."""
+    """The blocking twin of an async method; it takes blocking connections."""
 
     @wraps(method)
     def run(self: "Schedules", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -93,11 +78,11 @@ def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a blocking use has to wait for something")
 
 
-class Schedules:
+class Schedules(Namespace):
     """The schedules of an app: `app.schedules`. Each method has a blocking twin without its a."""
 
-    def __init__(self, app: Door) -> None:
-        self._app = app
+    def __init__(self, app: App) -> None:
+        super().__init__(app)
         self.launchers: dict[str, type[Launcher]] = {}
         self.declared: dict[tuple[str, str], tuple[ScheduleSpec, bool]] = {}
 
@@ -319,7 +304,7 @@ class Schedules:
             url, name="mainspring check", use_pooler=use_pooler
         ) as own:
             await migrate.check(own)
-        await self._app.async_definitions()
+        await self._app.aregister_definitions()
         if self.declared:
             counts = await services.declare(self._app.database, self.declared.values())
             said = {word: counts[word] for word in ("created", "changed", "kept")}
@@ -342,7 +327,7 @@ class Schedules:
             scheduler.stop()
             await task
 
-    # From plain code
+    # From blocking code
 
     create = _blocking(acreate)
     update = _blocking(aupdate)
@@ -357,6 +342,7 @@ class Schedules:
     list = _blocking(alist)
     history = _blocking(ahistory)
     preview = _blocking(apreview)
+    prepare = _blocking(aprepare)
 
     def _scope(self, tenant_id: str, connection: object = None) -> Scope:
         return Scope(self._app.database, TenantId(tenant_id), connection)
@@ -381,9 +367,9 @@ class Schedules:
 
     async def _ensure_definition(self, scope: Scope, key: str) -> None:
         if scope.is_blocking:
-            self._app.note_definitions()
+            self._app.register_definitions()
         else:
-            await self._app.async_definitions()
+            await self._app.aregister_definitions()
         await definitions.ensure_known(scope.read, [key])
 
 

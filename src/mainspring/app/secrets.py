@@ -1,14 +1,14 @@
-"""Secrets at the Python door: what is encrypted gets a new key.
+"""Secrets: rotate the key they are encrypted with.
 
 await app.secrets.arotate()
 """
 
-from mainspring.app.namespaces import Door, blocking
+from mainspring.app.namespaces import Namespace, blocking
 from mainspring.services import key_rotation
 from mainspring.services.key_rotation import Rotation
 
 
-class Secrets(Door):
+class Secrets(Namespace):
     """The encrypted secrets of an app's jobs and schedules: `app.secrets`."""
 
     async def arotate(self, *, batch: int = 500) -> Rotation:

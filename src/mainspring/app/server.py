@@ -1,4 +1,4 @@
-"""The server at the Python door: the REST API on a port, or mounted in an app of your own.
+"""The REST API: on a port, or mounted in an app of your own.
 
 api = FastAPI(lifespan=app.lifespan)
 api.mount("/mainspring", app.api())
@@ -67,15 +67,17 @@ async def first_login(database: Database) -> str | None:
     return await tokens.open_login(database, person.name)
 
 
-class Indoors:
-    """The API for this process alone, on a thread of its own: whoever has the database's own
-    credentials needs no server to be running."""
+class InProcessServer:
+    """The REST API for this process alone, on a thread of its own, for commands that have the
+    database's own credentials and find no server running."""
 
     def __init__(self, database: Database, *, version: str) -> None:
         self._database, self._version = database, version
         self._opened: Future[tuple[Server, str]] = Future()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="mainspring indoors", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="mainspring in-process server", daemon=True
+        )
         self.url = self.token = ""
 
     def __enter__(self) -> Self:

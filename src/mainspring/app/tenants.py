@@ -1,11 +1,11 @@
-"""Tenants at the Python door: who there is, and what each may take of a queue.
+"""Tenants: create them, and set the share of a queue each may use.
 
 await app.tenants.acreate("acme", weight=2)
 """
 
 from typing import Any
 
-from mainspring.app.namespaces import Door, blocking
+from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.tenants import TenantState
 from mainspring.services import tenants as services
 
@@ -13,7 +13,7 @@ from mainspring.services import tenants as services
 States = list[TenantState]
 
 
-class Tenants(Door):
+class Tenants(Namespace):
     """The tenants of a database: `app.tenants`."""
 
     async def acreate(

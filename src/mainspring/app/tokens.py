@@ -1,4 +1,4 @@
-"""Who may come in through the API, at the Python door: people and tokens.
+"""API tokens: create, list and revoke them.
 
 new = await app.tokens.acreate("ci", "member", tenant_id="acme")
 print(new.text)  # shown this once
@@ -7,7 +7,7 @@ print(new.text)  # shown this once
 from collections.abc import Sequence
 from datetime import timedelta
 
-from mainspring.app.namespaces import Door, blocking
+from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.access.tokens import Token
 from mainspring.services import tokens as services
 from mainspring.services.tokens import NewToken
@@ -16,7 +16,7 @@ from mainspring.services.tokens import NewToken
 Found = list[Token]
 
 
-class Tokens(Door):
+class Tokens(Namespace):
     """The tokens of a database: `app.tokens`."""
 
     async def acreate(
@@ -47,7 +47,7 @@ class Tokens(Door):
         )
 
     async def arevoke(self, name: str) -> Token:
-        """Let nobody in by it, from the next request on."""
+        """Refuse it from the next request on."""
         return await services.revoke(self._app.database, name)
 
     create = blocking(acreate)

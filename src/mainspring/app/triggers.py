@@ -1,17 +1,16 @@
-"""Events and triggers at the Python door.
+"""Triggers: rules that turn events into jobs.
 
-await app.aemit("provider.folder_changed", {"folder": "/photos"})
 await app.triggers.acreate("resync", event="provider.*", definition="sync",
                            payload={"folder": "{{event.folder}}"})
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
 from mainspring.app.job_functions import JobFunction
-from mainspring.app.namespaces import Door, Owner, blocking
+from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.triggers import Trigger, TriggerState
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
@@ -23,20 +22,8 @@ from mainspring.services import triggers as services
 States = list[TriggerState]
 
 
-class FunctionOwner(Owner, Protocol):
-    """The `Mainspring` as its triggers need it."""
-
-    @property
-    def functions(self) -> Mapping[str, JobFunction[..., Any]]: ...
-
-
-class Triggers(Door):
+class Triggers(Namespace):
     """The triggers of an app: `app.triggers`."""
-
-    _app: FunctionOwner
-
-    def __init__(self, app: FunctionOwner) -> None:
-        super().__init__(app)
 
     async def acreate(
         self,
@@ -128,7 +115,7 @@ class Triggers(Door):
         """
         given = dict(context) if isinstance(context, Mapping) else context or {}
         event_services.encode_context(given, self._app.settings.max_payload_bytes)
-        await self._app.async_definitions()
+        await self._app.aregister_definitions()
         state = await self.aget(name, tenant_id=tenant_id)
         text = await services.rehearse(self._app.database, state, given, event=event)
         payload: dict[str, Any] = orjson.loads(text)
@@ -148,7 +135,7 @@ class Triggers(Door):
         function = self._app.functions.get(trigger.definition)
         if function is not None:
             function.signature.payload_of((), dict(trigger.payload))
-        await self._app.async_definitions()
+        await self._app.aregister_definitions()
         await definitions.ensure_known(self._app.database.arun, [trigger.definition])
 
 

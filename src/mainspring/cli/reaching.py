@@ -91,11 +91,11 @@ def _find(where: Where, opened: ExitStack) -> tuple[str, str, str | None]:
 
 
 def _indoors(where: Where, opened: ExitStack) -> tuple[str, str, None]:
-    from mainspring.app.server import Indoors
+    from mainspring.app.server import InProcessServer
 
     database = Database(make_settings(where.database_url, where.data_dir))
     opened.callback(database.close)
-    inside = opened.enter_context(Indoors(database, version=__version__))
+    inside = opened.enter_context(InProcessServer(database, version=__version__))
     return inside.url, inside.token, None
 
 

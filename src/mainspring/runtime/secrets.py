@@ -4,7 +4,6 @@ with them, hidden from everyone else."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import orjson
 
@@ -17,7 +16,9 @@ from mainspring.domain.jobs.outcomes import AttemptFailed
 from mainspring.domain.secrets.paths import Path, secrets_in
 from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor
 from mainspring.runtime.worker.claimed_job import ClaimedJob
-from mainspring.services.secrets import KeyRing, Owner
+from mainspring.services.payloads import PayloadRules
+from mainspring.services.secrets import KeyRing, Owner, key_ring
+from mainspring.settings import Settings
 from mainspring.store import secrets as store
 from mainspring.store.due_schedules import DueSchedule
 
@@ -29,14 +30,14 @@ def decrypted(job: ClaimedJob, handler: Handler, keys: KeyRing) -> Iterator[None
     Raises UnreadableSecret where no key will ever fit, AttemptFailed where another worker's may.
     """
     try:
-        opened = keys.open(job.payload(), Owner(job.tenant_id, job.definition))
+        real = keys.decrypt(job.payload(), Owner(job.tenant_id, job.definition))
     except UnreadableSecret as error:
         if error.key_id is None:
             raise
         raise AttemptFailed(str(error)) from None
-    if opened.is_changed:
-        job.payload_text = orjson.dumps(opened.payload).decode()
-    job.redactor = Redactor(opened.secrets | secrets_in(opened.payload, handler.secret_paths))
+    if real.is_changed:
+        job.payload_text = orjson.dumps(real.payload).decode()
+    job.redactor = Redactor(real.secrets | secrets_in(real.payload, handler.secret_paths))
     with telemetry.hiding(job.redactor):
         yield
 
@@ -44,25 +45,24 @@ def decrypted(job: ClaimedJob, handler: Handler, keys: KeyRing) -> Iterator[None
 class ScheduleSecrets:
     """What a scheduler needs to know of the secrets in payloads."""
 
-    def __init__(self, pool: AsyncPool, keys: KeyRing) -> None:
-        self._pool, self._keys = pool, keys
+    def __init__(self, pool: AsyncPool, settings: Settings) -> None:
+        self._pool, self._keys = pool, key_ring(settings)
 
-    def opened(self, due: DueSchedule) -> DueSchedule:
+    def decrypted(self, due: DueSchedule) -> DueSchedule:
         """The schedule with its real payload, which a launcher may look at; as it is where the keys
         are not here, since its jobs can do without."""
         owner = Owner(due.spec.tenant_id, due.spec.definition)
         try:
-            opened = self._keys.open(due.spec.payload, owner)
+            real = self._keys.decrypt(due.spec.payload, owner)
         except UnreadableSecret:
             return due
-        return replace(due, spec=replace(due.spec, payload=opened.payload))
+        return replace(due, spec=replace(due.spec, payload=real.payload))
 
-    async def encrypted(self, due: DueSchedule, payload: Any, definition: str | None = None) -> Any:
-        """A payload as it is stored with a job, of another definition if given."""
+    async def rules(self, definition: str, payload: object) -> PayloadRules:
+        """Those that a payload is encrypted by; its schema is left to the worker."""
         if not self._keys or not payload:
-            return payload
-        key = definition or due.spec.definition
-        return self._keys.seal(payload, await self._paths(key), Owner(due.spec.tenant_id, key))
+            return PayloadRules()
+        return PayloadRules(secret_paths=await self._paths(definition))
 
     async def shown(self, due: DueSchedule, reason: str) -> str:
         """A reason as people may see it."""

@@ -1,1 +1,1 @@
-"""Use cases: what a front door can ask for, whichever door it is."""
+"""Use cases: what an interface can ask for, whichever it is."""

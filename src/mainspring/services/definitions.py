@@ -9,8 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from mainspring.db.database import Database
+from mainspring.db.plans import Plan, Statement, arun
 from mainspring.domain.commands import read_command
-from mainspring.domain.definitions import Definition, DefinitionState, ensure_own_key
+from mainspring.domain.definitions import (
+    Definition,
+    DefinitionState,
+    Handler,
+    ensure_own_key,
+)
 from mainspring.domain.errors import (
     DuplicateDefinition,
     InvalidDefinition,
@@ -32,14 +38,6 @@ SPEC_FIELDS: Mapping[Kind, tuple[str, ...]] = {
     ),
 }
 _FIELDS = frozenset(part.name for part in fields(Definition)) - {"key", "kind", "spec"}
-
-
-def ensure_synced(conflicts: Iterable[tuple[str, str]]) -> None:
-    """Refuse handlers whose key belongs to a definition that needs no code."""
-    for key, kind in conflicts:
-        raise InvalidDefinition(
-            f"{key}: is a definition of the kind {kind}; give the handler another key"
-        )
 
 
 async def create(database: Database, definition: Definition) -> DefinitionState:
@@ -176,17 +174,60 @@ def _columns_of(kind: Kind, field: str) -> tuple[str, ...]:
 
 async def ensure_known(read: Run, keys: Iterable[str]) -> None:
     """Raise UnknownDefinition for the first that no active definition has."""
-    known = [key for (key,) in await read(store.keys())]
+    _ensure_among(keys, [key for (key,) in await read(store.keys())])
+
+
+def find_all(keys: Iterable[str]) -> Plan[None]:
+    """The same as a plan."""
+    _ensure_among(keys, [key for (key,) in (yield Statement(store.keys()))])
+
+
+async def unknown(database: Database, key: str) -> UnknownDefinition:
+    """The error for a key that no active definition has, with what may have been meant."""
+    return await arun(suggest(key), database)
+
+
+def suggest(key: str) -> Plan[UnknownDefinition]:
+    """The same as a plan."""
+    return _unknown(key, [known for (known,) in (yield Statement(store.keys()))])
+
+
+def _ensure_among(keys: Iterable[str], known: Sequence[str]) -> None:
     for key in keys:
         if key not in known:
             raise _unknown(key, known)
 
 
-async def unknown(database: Database, key: str) -> UnknownDefinition:
-    """The error for a key that no active definition has, with what may have been meant."""
-    return _unknown(key, [known for (known,) in await database.arun(store.keys())])
-
-
 def _unknown(key: str, known: Sequence[str]) -> UnknownDefinition:
     close = difflib.get_close_matches(key, known, n=1)
     return UnknownDefinition(key, close[0] if close else None)
+
+
+def ensure_registered(conflicts: Iterable[tuple[str, str]]) -> None:
+    """Refuse handlers whose key belongs to a definition that needs no code."""
+    for key, kind in conflicts:
+        raise InvalidDefinition(
+            f"{key}: is a definition of the kind {kind}; give the handler another key"
+        )
+
+
+class DeclaredDefinitions:
+    """The definitions that a program declares in code, and how many of them the database has."""
+
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = handlers
+        self._registered = 0
+
+    @property
+    def are_registered(self) -> bool:
+        """Handlers are only ever added, so counting them is enough."""
+        return len(self._handlers) == self._registered
+
+    def register(self) -> Plan[None]:
+        """Store them, once; refuses a handler whose key belongs to a definition without code."""
+        if self.are_registered:
+            return
+        count = len(self._handlers)
+        declared = [handler.definition for handler in self._handlers.values()]
+        ensure_registered((yield Statement(store.sync(declared))))
+        self._registered = count

@@ -1,92 +1,274 @@
-"""Jobs that are enqueued by key, for definitions whose code is elsewhere."""
+"""Every interface enqueues here: check, schema, encrypt, send, suggest.
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+    payload ─▶ encode, check ─▶ rules of the definition ─▶ encrypt ─▶ send
+                                (asked for if not known)              └─▶ unknown? did you mean
 
+Each way to enqueue is a plan, which blocking and async callers run alike; see db/plans.py.
+The event dispatcher and the scheduler, which send many jobs with one statement of their own, use
+`payloads.prepare`, the part before the sending.
+
+Sending has two fast paths beside the SQL function `enqueue`: a plain insert for one job without
+options, and COPY for many.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from mainspring.db.calls import Call
 from mainspring.db.database import Database
+from mainspring.db.plans import Plan, Statement, Statements, Step
+from mainspring.db.sql_errors import translated
 from mainspring.db.tenant_sessions import Acting
-from mainspring.domain.errors import UnknownDefinition
-from mainspring.domain.flows import Step
-from mainspring.domain.jobs.options import EnqueueOptions
+from mainspring.domain.definitions import Handler
+from mainspring.domain.errors import InvalidOption, UnknownDefinition
+from mainspring.domain.flows import Step as FlowStep
+from mainspring.domain.flows import as_facts, in_order
+from mainspring.domain.jobs.options import EnqueueOptions, ensure_text
 from mainspring.domain.types import JobId, TenantId
-from mainspring.services import definitions, flows, jobs
-from mainspring.services.schemas import SchemaBook
-from mainspring.services.secrets import seal_bulk, seal_request
+from mainspring.services import definitions
+from mainspring.services.definitions import DeclaredDefinitions
+from mainspring.services.payloads import (
+    PayloadRules,
+    Prepared,
+    encode_payload,
+    encode_payloads,
+    encrypt,
+)
+from mainspring.services.schemas import SchemaCache
+from mainspring.services.secrets import Owner
+from mainspring.settings import Settings
+from mainspring.store import bulk_enqueue as bulk_store
+from mainspring.store import flows as flow_store
 from mainspring.store import jobs as store
 
+DEFAULT_OPTIONS = store.DEFAULT_OPTIONS
+_CHUNK = 5000
+_WORTH_A_COPY = 200
 
-class Submissions:
-    """Knows the schemas of definitions as they were a few seconds ago."""
 
-    def __init__(self) -> None:
-        self._schemas = SchemaBook({})
+class Enqueued(NamedTuple):
+    """A job, and whether this enqueue made it."""
 
-    async def submit(
+    job_id: JobId
+    is_new: bool
+
+
+class EnqueuedFlow(NamedTuple):
+    """A flow, and the job of each of its steps."""
+
+    flow_id: int
+    job_ids: dict[FlowStep, JobId]
+
+
+class Bearer(NamedTuple):
+    """Who enqueues through the API: the session of a token, and the token's digest."""
+
+    session: Acting
+    digest: bytes
+
+
+class Enqueuer:
+    """The one way in. Handlers are those of the caller's own code, whose definitions are stored
+    before they are first used."""
+
+    def __init__(self, settings: Settings, handlers: Mapping[str, Handler] | None = None) -> None:
+        self._settings = settings
+        self._handlers = {} if handlers is None else handlers
+        self._schemas = SchemaCache(self._handlers)
+        self.declared = DeclaredDefinitions(self._handlers)
+
+    def enqueue(
         self,
-        database: Acting,
         key: str,
         payload: object,
+        options: EnqueueOptions = DEFAULT_OPTIONS,
         *,
-        options: EnqueueOptions,
-        digest: bytes,
-    ) -> tuple[JobId, bool]:
-        """The job's id, and whether it is new. The digest is that of the caller's token."""
-        settings = database.settings
-        request = jobs.plan_enqueue(key, payload, options, limit=settings.max_payload_bytes)
-        await self._schemas.aensure(database, key, (payload,))
-        if paths := self._schemas.secret_paths(key):
-            request = seal_request(request, payload, paths, settings=settings)
-        call = store.enqueue_as(digest, key, request.payload, options=options)
-        async with _suggesting(database):
-            ((job_id, is_new),) = await database.arun_entering(call)
-        return job_id, is_new
+        connection: object = None,
+        bearer: Bearer | None = None,
+    ) -> Plan[Enqueued]:
+        """One job: in the transaction of the caller's connection, or for the bearer of a token."""
+        encoded = encode_payload(payload, self._settings.max_payload_bytes)
+        rules = self._known_rules(key) or (yield from self._find_rules(key))
+        if rules.schema is not None or rules.secret_paths:
+            encoded = self._fitted(key, payload, encoded, rules=rules, options=options).text
+        text, rows = encoded.decode(), []
+        if bearer is not None:
+            rows = yield from _send(_Entering(key, text, options, bearer))
+        elif connection is None and options is DEFAULT_OPTIONS:
+            # Gives no row where there is more to decide than this statement can.
+            rows = yield from _send(Statement(store.enqueue_plainly(key, text)))
+        if not rows:
+            rows = yield from _send(Statement(store.enqueue(key, text, options), connection))
+        return Enqueued(rows[0][0], rows[0][1])
 
-    async def submit_many(
+    def _known_rules(self, key: str) -> PayloadRules | None:
+        return self._schemas.known(key) if self.declared.are_registered else None
+
+    def _find_rules(self, key: str) -> Plan[PayloadRules]:
+        yield from self.declared.register()
+        return (yield from self._schemas.find(key))
+
+    def _fitted(
         self,
-        database: Database,
         key: str,
-        payloads: list[dict[str, Any]],
+        payload: Any,
+        encoded: bytes,
         *,
+        rules: PayloadRules,
         options: EnqueueOptions,
-        dedupe_keys: list[str | None] | None = None,
-    ) -> list[JobId]:
-        settings = database.settings
-        bulk = jobs.plan_bulk(
-            key, payloads, options, limit=settings.max_payload_bytes, dedupe_keys=dedupe_keys
+    ) -> Prepared:
+        """The payload held to its rules, and encrypted."""
+        rules.ensure(payload)
+        return encrypt(
+            Prepared(payload, encoded),
+            rules,
+            Owner(options.tenant_id, key),
+            settings=self._settings,
+            is_repeatable=options.dedupe_by is not None or options.idempotency_key is not None,
         )
-        await self._schemas.aensure(database, key, payloads)
-        if paths := self._schemas.secret_paths(key):
-            bulk = seal_bulk(bulk, payloads, paths, settings=settings)
-        async with _suggesting(database):
-            return await jobs.aenqueue_bulk(database, bulk)
 
-    async def submit_flow(
-        self, database: Database, name: str, steps: list[Step], *, tenant_id: TenantId
-    ) -> tuple[int, dict[str, JobId]]:
-        """The flow's id, and its jobs by the names of their steps."""
-        settings = database.settings
-        ordered = flows.ordered(name, steps, limit=settings.max_payload_bytes)
-        # Before, as nothing can be asked in a transaction that was refused something.
-        await definitions.ensure_known(database.arun, {step.definition: None for step in ordered})
-        for step in ordered:
-            await self._schemas.aensure(database, step.definition, (step.payload,))
-        call = flows.plan(
-            name,
-            ordered,
-            tenant_id,
-            secret_paths=self._schemas.secret_paths,
-            settings=settings,
+    def enqueue_many(
+        self,
+        key: str,
+        payloads: Sequence[Any],
+        options: EnqueueOptions = DEFAULT_OPTIONS,
+        *,
+        dedupe_keys: Sequence[str | None] | None = None,
+        connection: object = None,
+    ) -> Plan[list[JobId]]:
+        """One job a payload, in one transaction; one whose dedupe key is taken is left out."""
+        _ensure_for_many(options, len(payloads), dedupe_keys)
+        texts = encode_payloads(payloads, self._settings.max_payload_bytes)
+        rules = yield from self._find_rules(key)
+        if rules.schema is not None or rules.secret_paths:
+            texts = [
+                self._fitted(key, payload, text, rules=rules, options=options).text
+                for payload, text in zip(payloads, texts, strict=True)
+            ]
+        if connection is None and dedupe_keys is None and len(texts) >= _WORTH_A_COPY:
+            ids: list[JobId] = yield from _send(_Copy(key, texts, options))
+            return ids
+        calls = _bulk_calls(key, texts, options, dedupe_keys=dedupe_keys)
+        return [JobId(row[0]) for row in (yield from _send(Statements(calls, connection)))]
+
+    def enqueue_flow(
+        self,
+        name: str,
+        steps: Sequence[FlowStep],
+        tenant_id: TenantId,
+        *,
+        connection: object = None,
+    ) -> Plan[EnqueuedFlow]:
+        """All jobs of a flow, in one transaction."""
+        ensure_text("name", name)
+        ordered = in_order(steps)
+        limit = self._settings.max_payload_bytes
+        texts = [encode_payload(step.payload, limit) for step in ordered]
+        rules = yield from self._rules_of_flow(
+            {step.definition: None for step in ordered}, connection
         )
-        ((flow_id, job_ids),) = await database.arun(call)
-        pairs = zip(ordered, job_ids, strict=True)
-        return flow_id, {step.name: JobId(job_id) for step, job_id in pairs}
+        options = replace(DEFAULT_OPTIONS, tenant_id=tenant_id)
+        payloads = [
+            self._fitted(
+                step.definition, step.payload, text, rules=rules[step.definition], options=options
+            ).value
+            for step, text in zip(ordered, texts, strict=True)
+        ]
+        facts = orjson.dumps(as_facts(ordered, payloads)).decode()
+        sent = Statement(flow_store.enqueue(tenant_id, name, facts), connection)
+        rows = (yield sent) if connection is None else (yield from _send(sent))
+        flow_id, job_ids = rows[0]
+        return EnqueuedFlow(flow_id, dict(zip(ordered, map(JobId, job_ids), strict=True)))
+
+    def _rules_of_flow(
+        self, keys: Iterable[str], connection: object
+    ) -> Plan[dict[str, PayloadRules]]:
+        # Before the sending, since nothing can be asked in a transaction that has failed; on the
+        # caller's connection there may be definitions that only its transaction sees.
+        elsewhere = [key for key in keys if key not in self._handlers]
+        if elsewhere and connection is None:
+            yield from definitions.find_all(elsewhere)
+        rules = {}
+        for key in keys:
+            rules[key] = yield from self._find_rules(key)
+        return rules
 
 
-@asynccontextmanager
-async def _suggesting(database: Database) -> AsyncIterator[None]:
-    """Say which definition may have been meant, where there is none of the key."""
+# Sending
+
+
+def _send(step: Step) -> Plan[Any]:
+    """What the step gives; the error for an unknown definition says which may have been meant."""
     try:
-        yield
+        return (yield step)
     except UnknownDefinition as error:
-        raise await definitions.unknown(database, error.key) from None
+        key = error.key
+    raise (yield from definitions.suggest(key))
+
+
+class _Entering(NamedTuple):
+    """A statement that authenticates the bearer by itself, which saves a round trip."""
+
+    key: str
+    payload: str
+    options: EnqueueOptions
+    bearer: Bearer
+
+    def run(self, database: Database) -> Any:
+        raise NotImplementedError("requests are served by async code")
+
+    async def arun(self, _: Database) -> list[tuple[Any, ...]]:
+        session, digest = self.bearer
+        call = store.enqueue_as(digest, self.key, self.payload, options=self.options)
+        return await session.arun_entering(call)
+
+
+class _Copy(NamedTuple):
+    """Gives the ids of the jobs. COPY has a few round trips more than a statement, and cannot
+    leave out duplicates."""
+
+    key: str
+    payloads: list[bytes]
+    options: EnqueueOptions
+
+    def run(self, database: Database) -> list[JobId]:
+        with translated(), database.sync_pool.connection() as ours:
+            return list(bulk_store.enqueue(ours, self.key, self.payloads, options=self.options))
+
+    async def arun(self, database: Database) -> list[JobId]:
+        with translated():
+            async with (await database.async_pool()).connection() as ours:
+                return list(
+                    await bulk_store.aenqueue(ours, self.key, self.payloads, options=self.options)
+                )
+
+
+def _ensure_for_many(
+    options: EnqueueOptions, count: int, dedupe_keys: Sequence[str | None] | None
+) -> None:
+    if options.dedupe_key or options.idempotency_key or options.dedupe_by:
+        raise InvalidOption("dedupe_key", "is for one job; enqueue_many takes dedupe_keys")
+    if options.after:
+        raise InvalidOption("after", "is for one job; build a flow, or enqueue one by one")
+    if dedupe_keys is not None and len(dedupe_keys) != count:
+        raise InvalidOption("dedupe_keys", f"has {len(dedupe_keys)} entries for {count} payloads")
+
+
+def _bulk_calls(
+    key: str,
+    payloads: Sequence[bytes],
+    options: EnqueueOptions,
+    *,
+    dedupe_keys: Sequence[str | None] | None,
+) -> list[Call]:
+    """In chunks, as a statement can only be so large."""
+    chunks = [slice(start, start + _CHUNK) for start in range(0, len(payloads), _CHUNK)]
+    return [
+        store.enqueue_many(
+            key, payloads[chunk], options, dedupe_keys=dedupe_keys and dedupe_keys[chunk]
+        )
+        for chunk in chunks
+    ]

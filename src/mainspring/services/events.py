@@ -1,7 +1,7 @@
-"""Use cases of events: check what was asked, say it to the store, tell what came of it."""
+"""Use cases of events: emit, read and replay them."""
 
-from mainspring.db.calls import Call
 from mainspring.db.database import Database
+from mainspring.db.plans import Plan, Statement
 from mainspring.domain.errors import (
     EventNotFound,
     InvalidEvent,
@@ -14,20 +14,32 @@ from mainspring.domain.events import Event, ensure_name, ensure_pattern
 from mainspring.domain.jobs.options import ensure_text
 from mainspring.domain.types import EventId, TenantId
 from mainspring.services import triggers
-from mainspring.services.jobs import encode_payload
+from mainspring.services.payloads import encode_payload
 from mainspring.store import events as store
 
 
-def plan_emit(
-    name: str, context: object, *, tenant_id: str, correlation_id: str | None, limit: int
-) -> Call:
-    """The row of the call is (event_id,)."""
+def emit(
+    name: str,
+    context: object,
+    *,
+    tenant_id: str,
+    correlation_id: str | None,
+    limit: int,
+    connection: object = None,
+) -> Plan[EventId]:
+    """The event's id. What is wrong is raised at once, before the plan runs."""
     ensure_name(name)
     ensure_text("tenant_id", tenant_id)
     if correlation_id is not None:
         ensure_text("correlation_id", correlation_id)
     encoded = encode_context(context, limit)
-    return store.emit(TenantId(tenant_id), name, encoded, correlation_id=correlation_id)
+    call = store.emit(TenantId(tenant_id), name, encoded, correlation_id=correlation_id)
+    return _emit(Statement(call, connection))
+
+
+def _emit(statement: Statement) -> Plan[EventId]:
+    ((event_id,),) = yield statement
+    return EventId(event_id)
 
 
 def encode_context(context: object, limit: int) -> str:

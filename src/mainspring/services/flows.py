@@ -1,51 +1,11 @@
 """Use cases of flows."""
 
-from collections.abc import Callable, Sequence
-
-import orjson
-
-from mainspring.db.calls import Call
 from mainspring.db.database import Database
 from mainspring.domain.errors import FlowNotFound
-from mainspring.domain.flows import FlowJob, FlowSummary, Step, as_facts, in_order
-from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, ensure_text
-from mainspring.domain.secrets.paths import Path
+from mainspring.domain.flows import FlowJob, FlowSummary
+from mainspring.domain.jobs.options import ensure_text
 from mainspring.domain.types import JobId, TenantId
-from mainspring.services.jobs import encode_payload
-from mainspring.services.secrets import Owner, seal_payload
-from mainspring.settings import Settings
 from mainspring.store import flows as store
-
-
-def ordered(name: str, steps: Sequence[Step], *, limit: int = MAX_PAYLOAD_BYTES) -> list[Step]:
-    """The steps in the order they are enqueued in; raises what is wrong with them."""
-    ensure_text("name", name)
-    in_line = in_order(steps)
-    for step in in_line:
-        encode_payload(step.payload, limit)
-    return in_line
-
-
-def plan(
-    name: str,
-    steps: Sequence[Step],
-    tenant_id: TenantId,
-    *,
-    secret_paths: Callable[[str], tuple[Path, ...]],
-    settings: Settings,
-) -> Call:
-    """The call that enqueues everything; its ids are in the order of the steps."""
-    payloads = [
-        seal_payload(
-            step.payload,
-            secret_paths(step.definition),
-            Owner(tenant_id, step.definition),
-            settings=settings,
-        )
-        for step in steps
-    ]
-    text = orjson.dumps(as_facts(steps, payloads)).decode()
-    return store.enqueue(tenant_id, name, text)
 
 
 async def get(database: Database, tenant_id: TenantId, flow_id: int) -> FlowSummary:

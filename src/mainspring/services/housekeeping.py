@@ -4,7 +4,7 @@ from mainspring import telemetry
 from mainspring.db.database import Database
 from mainspring.domain.housekeeping import DEFINITIONS, SCHEDULES
 from mainspring.domain.operations import BULK
-from mainspring.services.definitions import ensure_synced
+from mainspring.services.definitions import ensure_registered
 from mainspring.services.schedules import spec_facts
 from mainspring.store import definitions as definition_store
 from mainspring.store import housekeeping as store
@@ -13,7 +13,7 @@ from mainspring.store import housekeeping as store
 async def install(database: Database, *, with_schedules: bool) -> None:
     """Store the definitions that every worker carries; add the default schedules, the first time
     ever. Whatever a person has made of them since stays."""
-    ensure_synced(await database.arun(definition_store.sync((*DEFINITIONS, BULK))))
+    ensure_registered(await database.arun(definition_store.sync((*DEFINITIONS, BULK))))
     if not with_schedules:
         return
     limit = database.settings.max_payload_bytes

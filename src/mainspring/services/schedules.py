@@ -35,8 +35,8 @@ from mainspring.domain.schedules.model import (
 from mainspring.domain.schedules.slots import SlotOutcome, SlotTrigger
 from mainspring.domain.schedules.timing import Fire, Timing
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
-from mainspring.services.jobs import encode_payload
-from mainspring.services.secrets import Owner, key_ring, seal_changes, seal_schedules
+from mainspring.services.payloads import PayloadRules, encode_payload, prepare
+from mainspring.services.secrets import Owner, encrypt_changes, encrypt_schedules
 from mainspring.store import schedules as store
 from mainspring.store import secrets as secret_store
 from mainspring.store import slots as slot_store
@@ -150,8 +150,8 @@ async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
         )
     settings = scope.database.settings
     facts = spec_facts(spec, settings.max_payload_bytes)
-    (sealed,) = await seal_schedules(scope.read, [facts], settings=settings)
-    await scope.run(store.create(scope.tenant_id, sealed))
+    (encrypted,) = await encrypt_schedules(scope.read, [facts], settings=settings)
+    await scope.run(store.create(scope.tenant_id, encrypted))
     return await get(scope, spec.name)
 
 
@@ -161,8 +161,8 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
     merged = merge(state.spec, changes)
     known = Owner(scope.tenant_id, state.spec.definition)
     settings = scope.database.settings
-    sealed = await seal_changes(scope.run, merged, known, name=name, settings=settings)
-    return await steer(scope, name, sealed)
+    encrypted = await encrypt_changes(scope.run, merged, known, name=name, settings=settings)
+    return await steer(scope, name, encrypted)
 
 
 async def steer(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:
@@ -196,7 +196,7 @@ async def declare(
         {**spec_facts(spec, limit), "overwrite": is_overwriting}
         for spec, is_overwriting in declared
     ]
-    facts = await seal_schedules(database.arun, specs, settings=database.settings)
+    facts = await encrypt_schedules(database.arun, specs, settings=database.settings)
     return Counter(outcome for _, outcome in await database.arun(store.declare(facts)))
 
 
@@ -283,12 +283,15 @@ async def _payloads(
         return None
     rows = await scope.run(secret_store.paths_of_definitions([spec.definition]))
     paths = secret_store.read_paths(rows[0][1]) if rows else ()
-    keys, owner = key_ring(scope.database.settings), Owner(scope.tenant_id, spec.definition)
+    rules, owner = PayloadRules(secret_paths=paths), Owner(scope.tenant_id, spec.definition)
+    settings = scope.database.settings
     rendered = (
         templates.render(payload, template_values(spec, slot, SlotTrigger.BACKFILL, missed=0))
         for slot in slots
     )
-    return [keys.seal(each, paths, owner) for each in rendered]
+    return [
+        prepare(each, rules, owner, settings=settings, is_checked=False).value for each in rendered
+    ]
 
 
 # Reading

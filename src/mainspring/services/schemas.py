@@ -1,57 +1,46 @@
-"""The schemas of definitions, for payloads that are about to be enqueued."""
+"""The rules of definitions, for payloads that are about to be enqueued."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from mainspring.db.database import Database
+from mainspring.db.plans import Plan, Statement
 from mainspring.domain.definitions import Handler
 from mainspring.domain.schemas import Schema
-from mainspring.domain.secrets.paths import Path, secret_paths
+from mainspring.domain.secrets.paths import secret_paths
+from mainspring.services.payloads import PayloadRules
 from mainspring.store import definitions as store
 
 _FRESH_SECONDS = 5.0
 
 
-class SchemaBook:
-    """Those of an app's handlers, and those of definitions without code as they were a few seconds
+class SchemaCache:
+    """The rules of an app's handlers, and those of other definitions as they were a few seconds
     ago; a worker checks once more, by the version that the job got."""
 
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
         self._handlers = handlers
-        self._known: dict[str, tuple[float, Schema | None, tuple[Path, ...]]] = {}
+        self._read: dict[str, tuple[float, PayloadRules]] = {}
 
-    def ensure(self, database: Database, key: str, payloads: Iterable[object]) -> None:
-        """Raise InvalidPayload for the first that does not fit."""
-        if not self._is_known(key):
-            self._learn(key, database.run(store.schema_of(key)))
-        self._check(key, payloads)
-
-    async def aensure(self, database: Database, key: str, payloads: Iterable[object]) -> None:
-        """The same from async code."""
-        if not self._is_known(key):
-            self._learn(key, await database.arun(store.schema_of(key)))
-        self._check(key, payloads)
-
-    def secret_paths(self, key: str) -> tuple[Path, ...]:
-        """Where payloads of a definition hold secrets, once one was checked."""
+    def known(self, key: str) -> PayloadRules | None:
+        """None if the database has to be asked."""
         handler = self._handlers.get(key)
-        return handler.secret_paths if handler is not None else self._known[key][2]
+        if handler is not None:
+            return PayloadRules(handler.schema, handler.secret_paths)
+        read_at, rules = self._read.get(key, (float("-inf"), None))
+        return rules if time.monotonic() - read_at < _FRESH_SECONDS else None
 
-    def _is_known(self, key: str) -> bool:
-        if key in self._handlers:
-            return True
-        learned_at = self._known[key][0] if key in self._known else float("-inf")
-        return time.monotonic() - learned_at < _FRESH_SECONDS
+    def find(self, key: str) -> Plan[PayloadRules]:
+        """The rules of a definition; there are none for a key that no definition has."""
+        rules = self.known(key)
+        if rules is None:
+            rows = yield Statement(store.schema_of(key))
+            rules = rules_of(key, rows[0][0] if rows else None)
+            self._read[key] = (time.monotonic(), rules)
+        return rules
 
-    def _learn(self, key: str, rows: list[tuple[object, ...]]) -> None:
-        document = rows[0][0] if rows else None
-        document = document if isinstance(document, dict) else None
-        schema = None if document is None else Schema(key, document)
-        self._known[key] = (time.monotonic(), schema, secret_paths(document))
 
-    def _check(self, key: str, payloads: Iterable[object]) -> None:
-        handler = self._handlers.get(key)
-        schema = handler.schema if handler is not None else self._known[key][1]
-        if schema is not None:
-            for payload in payloads:
-                schema.ensure(payload)
+def rules_of(key: str, document: object) -> PayloadRules:
+    """Those that a JSON Schema says; none if it is None."""
+    if not isinstance(document, dict):
+        return PayloadRules()
+    return PayloadRules(Schema(key, document), secret_paths(document))

@@ -12,30 +12,29 @@ import base64
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
 from mainspring.db.calls import Call
-from mainspring.db.database import Database
+from mainspring.db.plans import Plan, Statement
 from mainspring.domain.errors import InvalidPayload, SettingsError
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.domain.secrets.keys import Key, read_keys, write_key
 from mainspring.domain.secrets.paths import (
+    ENCRYPTED,
+    ENCRYPTION_MARK,
     REDACTED,
-    SEAL,
-    SEALED,
     Path,
     Place,
     changed_at,
-    is_sealed,
+    is_encrypted,
     texts_in,
 )
 from mainspring.domain.templates import has_template
 from mainspring.domain.types import JobId, TenantId
-from mainspring.services.jobs import Bulk, Request, encode_payload
 from mainspring.settings import Settings
 from mainspring.store import secrets as store
 
@@ -53,7 +52,7 @@ class Owner(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class Decrypted:
     """A payload with its real values, and the texts that were encrypted in it."""
 
     payload: Any
@@ -71,7 +70,7 @@ class KeyRing:
     def __bool__(self) -> bool:
         return self._first is not None
 
-    def seal(
+    def encrypt(
         self,
         payload: Any,
         paths: tuple[Path, ...],
@@ -84,36 +83,36 @@ class KeyRing:
         becomes the same again. What reads [redacted] stays, for whoever knows what it stands for.
         """
 
-        def seal(value: Any, place: Place) -> Any:
-            if is_sealed(value) or value == REDACTED or leave(value):
+        def encrypt(value: Any, place: Place) -> Any:
+            if is_encrypted(value) or value == REDACTED or leave(value):
                 return value
-            return self._seal(value, owner, place, nonce=None if is_repeatable else _nonce())
+            return self._encrypt(value, owner, place, nonce=None if is_repeatable else _nonce())
 
-        return changed_at(payload, paths, seal) if self else payload
+        return changed_at(payload, paths, encrypt) if self else payload
 
-    def open(self, payload: Any, owner: Owner) -> Opened:
-        """Raises UnreadableSecret for a value that no key of the ring opens."""
+    def decrypt(self, payload: Any, owner: Owner) -> Decrypted:
+        """Raises UnreadableSecret for a value that no key of the ring decrypts."""
         found: list[Any] = []
 
-        def open_value(sealed: Any, place: Place) -> Any:
-            found.append(self._open(sealed, owner, place))
+        def decrypt(stored: Any, place: Place) -> Any:
+            found.append(self._decrypt(stored, owner, place))
             return found[-1]
 
-        opened = _changed_sealed(payload, open_value)
-        return Opened(opened, set(texts_in(found)), is_changed=bool(found))
+        decrypted = _changed(payload, decrypt)
+        return Decrypted(decrypted, set(texts_in(found)), is_changed=bool(found))
 
     def renew(self, payload: Any, owner: Owner) -> Any:
         """The payload with every value under the first key."""
 
-        def renew(sealed: Any, place: Place) -> Any:
-            if sealed.get("key") == self._first:
-                return sealed
-            nonce = _nonce() if "nonce" in sealed else None
-            return self._seal(self._open(sealed, owner, place), owner, place, nonce=nonce)
+        def renew(stored: Any, place: Place) -> Any:
+            if stored.get("key") == self._first:
+                return stored
+            nonce = _nonce() if "nonce" in stored else None
+            return self._encrypt(self._decrypt(stored, owner, place), owner, place, nonce=nonce)
 
-        return _changed_sealed(payload, renew)
+        return _changed(payload, renew)
 
-    def _seal(
+    def _encrypt(
         self, value: Any, owner: Owner, place: Place, *, nonce: bytes | None
     ) -> dict[str, str]:
         if self._first is None:
@@ -121,16 +120,16 @@ class KeyRing:
         bound = [_bound(owner, place)] if nonce is None else [_bound(owner, place), nonce]
         data = self._ciphers[self._first].encrypt(orjson.dumps(value), bound)
         told = {} if nonce is None else {"nonce": _text(nonce)}
-        return {SEAL: SEALED, "key": self._first, **told, "value": _text(data)}
+        return {ENCRYPTION_MARK: ENCRYPTED, "key": self._first, **told, "value": _text(data)}
 
-    def _open(self, sealed: Any, owner: Owner, place: Place) -> Any:
+    def _decrypt(self, stored: Any, owner: Owner, place: Place) -> Any:
         field = ".".join(map(str, ("payload", *place)))
-        cipher = self._ciphers.get(sealed.get("key"))
+        cipher = self._ciphers.get(stored.get("key"))
         if cipher is None:
-            raise UnreadableSecret(field, str(sealed.get("key")))
+            raise UnreadableSecret(field, str(stored.get("key")))
         try:
-            nonce = [_bytes(sealed["nonce"])] if "nonce" in sealed else []
-            data = cipher.decrypt(_bytes(sealed["value"]), [_bound(owner, place), *nonce])
+            nonce = [_bytes(stored["nonce"])] if "nonce" in stored else []
+            data = cipher.decrypt(_bytes(stored["value"]), [_bound(owner, place), *nonce])
         except Exception:  # noqa: BLE001 - of a library, and all mean that it is not what we wrote
             raise UnreadableSecret(field, None) from None
         return orjson.loads(data)
@@ -149,7 +148,7 @@ def generate_key() -> str:
     return write_key(os.urandom(32))
 
 
-# At the doors
+# Payloads of new and edited jobs
 
 
 def ensure_real(payload: Any, paths: tuple[Path, ...]) -> None:
@@ -167,36 +166,7 @@ def ensure_real(payload: Any, paths: tuple[Path, ...]) -> None:
     changed_at(payload, paths, check)
 
 
-def seal_request(
-    request: Request, payload: Any, paths: tuple[Path, ...], *, settings: Settings
-) -> Request:
-    """The same request with its secrets encrypted, if there are keys."""
-    ensure_real(payload, paths)
-    keys, options = key_ring(settings), request.options
-    if not keys:
-        return request
-    owner = Owner(options.tenant_id, request.definition)
-    is_repeatable = options.dedupe_by is not None or options.idempotency_key is not None
-    sealed = keys.seal(payload, paths, owner, is_repeatable=is_repeatable)
-    return replace(request, payload=encode_payload(sealed, settings.max_payload_bytes).decode())
-
-
-def seal_bulk(
-    bulk: Bulk, payloads: Sequence[Any], paths: tuple[Path, ...], *, settings: Settings
-) -> Bulk:
-    """The same for many."""
-    for payload in payloads:
-        ensure_real(payload, paths)
-    keys = key_ring(settings)
-    if not keys:
-        return bulk
-    owner = Owner(bulk.options.tenant_id, bulk.definition)
-    sealed = (keys.seal(payload, paths, owner) for payload in payloads)
-    encoded = [encode_payload(payload, settings.max_payload_bytes) for payload in sealed]
-    return replace(bulk, payloads=encoded)
-
-
-def seal_payload(
+def encrypt_payload(
     payload: Any,
     paths: tuple[Path, ...],
     owner: Owner,
@@ -204,53 +174,55 @@ def seal_payload(
     settings: Settings,
     is_repeatable: bool = False,
 ) -> Any:
-    """The payload of a new job with its secrets encrypted, if there are keys."""
-    ensure_real(payload, paths)
-    return key_ring(settings).seal(payload, paths, owner, is_repeatable=is_repeatable)
+    """A copy with the values at the paths encrypted; without keys the payload itself."""
+    return key_ring(settings).encrypt(payload, paths, owner, is_repeatable=is_repeatable)
 
 
-async def seal_edit(
-    database: Database,
+def encrypt_edit(
     payload: Any,
     job_id: JobId,
     *,
     tenant_id: TenantId,
+    settings: Settings,
     connection: object = None,
-) -> Any:
+) -> Plan[Any]:
     """The payload a person edited, with what is new in it encrypted as the job's own is."""
-    keys = key_ring(database.settings)
+    keys = key_ring(settings)
     if not keys:
         return payload
-    rows = await database.arun(store.paths_of_job(tenant_id, job_id), connection)
+    rows = yield Statement(store.paths_of_job(tenant_id, job_id), connection)
     if not rows:
         return payload
     definition, paths = rows[0]
-    return keys.seal(payload, store.read_paths(paths), Owner(tenant_id, definition))
+    return keys.encrypt(payload, store.read_paths(paths), Owner(tenant_id, definition))
 
 
-async def seal_schedules(
+# Payloads of schedules
+
+
+async def encrypt_schedules(
     run: Run, schedules: Sequence[dict[str, Any]], *, settings: Settings
 ) -> list[dict[str, Any]]:
     """Schedules, as the facts of their columns, with the secrets of their payloads encrypted."""
     rows = await run(store.paths_of_definitions({facts["definition"] for facts in schedules}))
     paths = {key: store.read_paths(text) for key, text in rows}
     keys = key_ring(settings)
-    sealed = []
+    encrypted = []
     for facts in schedules:
         payload, found = facts["payload"], paths.get(facts["definition"], ())
         ensure_real(payload, found)
         owner = Owner(facts["tenant_id"], facts["definition"])
-        sealed.append({**facts, "payload": seal_template(keys, payload, found, owner=owner)})
-    return sealed
+        encrypted.append({**facts, "payload": encrypt_template(keys, payload, found, owner=owner)})
+    return encrypted
 
 
-def seal_template(keys: KeyRing, payload: Any, paths: tuple[Path, ...], *, owner: Owner) -> Any:
+def encrypt_template(keys: KeyRing, payload: Any, paths: tuple[Path, ...], *, owner: Owner) -> Any:
     """The same way every time, since what code declares is compared with what is stored. What is
     still to be rendered stays as it is."""
-    return keys.seal(payload, paths, owner, is_repeatable=True, leave=has_template)
+    return keys.encrypt(payload, paths, owner, is_repeatable=True, leave=has_template)
 
 
-async def seal_changes(
+async def encrypt_changes(
     run: Run, changes: Mapping[str, Any], known: Owner, *, name: str, settings: Settings
 ) -> Mapping[str, Any]:
     """Changes of a schedule with their secrets encrypted; with another definition the payload it
@@ -265,24 +237,24 @@ async def seal_changes(
         payload = dict(changes["payload"])
     else:
         ((_, stored),) = await run(store.real_payload(known.tenant_id, name))
-        payload = keys.open(orjson.loads(stored), known).payload
+        payload = keys.decrypt(orjson.loads(stored), known).payload
     if owner != known:
         ensure_real(payload, paths)
-    return {**changes, "payload": seal_template(keys, payload, paths, owner=owner)}
+    return {**changes, "payload": encrypt_template(keys, payload, paths, owner=owner)}
 
 
 # Encrypted values
 
 
-def _changed_sealed(value: Any, change: Callable[[Any, Place], Any], place: Place = ()) -> Any:
-    if is_sealed(value):
+def _changed(value: Any, change: Callable[[Any, Place], Any], place: Place = ()) -> Any:
+    if is_encrypted(value):
         return change(value, place)
     if len(place) > _DEEPEST:
         return value
     if isinstance(value, dict):
-        return {name: _changed_sealed(part, change, (*place, name)) for name, part in value.items()}
+        return {name: _changed(part, change, (*place, name)) for name, part in value.items()}
     if isinstance(value, list):
-        return [_changed_sealed(part, change, (*place, index)) for index, part in enumerate(value)]
+        return [_changed(part, change, (*place, index)) for index, part in enumerate(value)]
     return value
 
 

@@ -15,11 +15,11 @@ from mainspring.domain.errors import (
     TriggerNotFound,
 )
 from mainspring.domain.events import ensure_name, example_name, matches
-from mainspring.domain.schemas import Schema
 from mainspring.domain.triggers import Occurrence, Trigger, TriggerState, ensure_trigger
 from mainspring.domain.types import TenantId
 from mainspring.services import definitions
-from mainspring.services.jobs import encode_payload
+from mainspring.services.payloads import encode_payload
+from mainspring.services.schemas import rules_of
 from mainspring.store import definitions as definition_store
 from mainspring.store import triggers as store
 
@@ -151,22 +151,6 @@ async def missing(database: Database, tenant_id: TenantId, name: str) -> Trigger
 # Rendering
 
 
-def payload_of(
-    payload: object,
-    occurrence: Occurrence,
-    *,
-    unknown_paths: str,
-    schema: Schema | None,
-    limit: int,
-) -> bytes:
-    """The JSON text of the payload that an event makes; raises what is wrong with it."""
-    rendered = rules.render(payload, occurrence, unknown_paths)
-    encoded = encode_payload(rendered, limit)
-    if schema is not None:
-        schema.ensure(rendered)
-    return encoded
-
-
 async def rehearse(
     database: Database, state: TriggerState, context: Mapping[str, Any], *, event: str | None
 ) -> bytes:
@@ -185,10 +169,7 @@ async def rehearse(
         emitted_at=datetime.now(UTC),
         context=context,
     )
-    return payload_of(
-        trigger.payload,
-        occurrence,
-        unknown_paths=trigger.unknown_paths,
-        schema=Schema(trigger.definition, document) if isinstance(document, dict) else None,
-        limit=database.settings.max_payload_bytes,
-    )
+    rendered = rules.render(trigger.payload, occurrence, trigger.unknown_paths)
+    text = encode_payload(rendered, database.settings.max_payload_bytes)
+    rules_of(trigger.definition, document).ensure(rendered)
+    return text

@@ -142,7 +142,7 @@ class Work:
 
     def _item(self, row: ClaimedRow, timeout: timedelta) -> WorkItem:
         keys = key_ring(self.database.settings)
-        opened = keys.open(
+        opened = keys.decrypt(
             orjson.loads(row.payload), Owner(TenantId(row.tenant_id), row.definition)
         )
         extras = orjson.loads(row.extras) if row.extras else {}
@@ -281,7 +281,7 @@ class Work:
     def _redactor(self, job: LeasedJob) -> Redactor:
         """Knows what must not be seen of the job's payload."""
         keys = key_ring(self.database.settings)
-        opened = keys.open(orjson.loads(job.payload), Owner(job.tenant_id, job.definition))
+        opened = keys.decrypt(orjson.loads(job.payload), Owner(job.tenant_id, job.definition))
         return Redactor(opened.secrets | secrets_in(opened.payload, job.secret_paths))
 
 

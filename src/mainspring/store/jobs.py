@@ -26,7 +26,7 @@ _STATEMENTS = load("jobs")
 _ENQUEUE = _STATEMENTS["enqueue"].sql
 _ENQUEUE_PLAINLY = _STATEMENTS["enqueue_plainly"].sql
 _ENQUEUE_WITH_OPTIONS = _STATEMENTS["enqueue_with_options"].sql
-PLAIN = EnqueueOptions()
+DEFAULT_OPTIONS = EnqueueOptions()
 _LISTINGS = {
     "all": (_STATEMENTS["list_jobs"].sql, _STATEMENTS["list_jobs_edge"].sql),
     "all everywhere": (
@@ -56,9 +56,9 @@ def enqueue_plainly(definition: str, payload: str) -> Call:
     return Call(_ENQUEUE_PLAINLY, {"definition": definition, "payload": payload})
 
 
-def enqueue(definition: str, payload: str, options: EnqueueOptions = PLAIN) -> Call:
+def enqueue(definition: str, payload: str, options: EnqueueOptions = DEFAULT_OPTIONS) -> Call:
     """One job; the row is (job_id, is_new)."""
-    if options is PLAIN:
+    if options is DEFAULT_OPTIONS:
         return Call(_ENQUEUE, {"definition": definition, "payload": payload})
     params = {"definition": definition, "payload": payload, **_all_options(options)}
     return Call(_ENQUEUE_WITH_OPTIONS, params)
@@ -86,7 +86,7 @@ def _all_options(options: EnqueueOptions) -> dict[str, Any]:
 def enqueue_many(
     definition: str,
     payloads: Sequence[bytes],
-    options: EnqueueOptions = PLAIN,
+    options: EnqueueOptions = DEFAULT_OPTIONS,
     *,
     dedupe_keys: Sequence[str | None] | None = None,
 ) -> Call:

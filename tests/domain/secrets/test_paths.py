@@ -71,9 +71,9 @@ def test_a_secret_of_four_characters_counts_and_one_of_three_does_not():
 
 
 def test_what_is_encrypted_is_not_looked_into():
-    sealed = {"a": {"$mainspring": "encrypted", "value": "xyz"}}
+    encrypted = {"a": {"$mainspring": "encrypted", "value": "xyz"}}
 
-    assert redact(sealed, (("*", "*"),)) == sealed
+    assert redact(encrypted, (("*", "*"),)) == encrypted
 
 
 @given(JSON, PATHS)

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from structlog.testing import capture_logs
 
 from mainspring import Mainspring
-from mainspring.runtime.dispatcher.batches import Turns
+from mainspring.runtime.dispatcher.batches import RoundRobin
 from mainspring.settings import load
 from mainspring.store import events as store
 from tests.support import events, rows
@@ -121,28 +121,28 @@ async def test_a_burst_of_one_tenant_does_not_delay_another(
     events.emit_many(connection, 500, "acme")
     events.emit_many(connection, 1, "zoltag")
 
-    await Turns(load()).dispatch(aconnection)
+    await RoundRobin(load()).dispatch(aconnection)
 
     query = "select tenant_id, count(*) from mainspring.events where handled_at is not null"
     found = connection.execute(f"{query} group by tenant_id order by 1".encode()).fetchall()
     assert found == [("acme", store.BATCH // 2), ("zoltag", 1)]
 
 
-async def test_more_tenants_than_a_batch_holds_take_turns(
+async def test_more_tenants_than_a_batch_holds_take_round_robin(
     aconnection: psycopg.AsyncConnection, connection: psycopg.Connection
 ):
     tenants = [f"t{number:03}" for number in range(store.BATCH + 20)]
     for tenant in tenants:
         rows.insert_tenant(connection, tenant)
         events.emit_many(connection, 2, tenant)
-    turns = Turns(load())
+    round_robin = RoundRobin(load())
 
-    assert [await turns.dispatch(aconnection) for _ in range(2)] == [store.BATCH, 40]
+    assert [await round_robin.dispatch(aconnection) for _ in range(2)] == [store.BATCH, 40]
 
     query = "select distinct tenant_id from mainspring.events where handled_at is not null"
     assert len(connection.execute(query).fetchall()) == len(tenants)
-    assert await turns.dispatch(aconnection) == store.BATCH
-    assert await turns.dispatch(aconnection) == 0
+    assert await round_robin.dispatch(aconnection) == store.BATCH
+    assert await round_robin.dispatch(aconnection) == 0
     assert events.handled(connection) == 2 * len(tenants)
 
 
@@ -153,9 +153,9 @@ async def test_large_contexts_make_small_batches(
         "select mainspring.emit('a', jsonb_build_object('text', (select string_agg("
         " md5(random()::text), '') from generate_series(1, 30000)))) from generate_series(1, 12)"
     )
-    turns = Turns(load())
+    round_robin = RoundRobin(load())
 
-    handled = [await turns.dispatch(aconnection) for _ in range(3)]
+    handled = [await round_robin.dispatch(aconnection) for _ in range(3)]
 
     assert 1 < handled[0] < 12
     assert sum(handled) == 12
@@ -201,12 +201,12 @@ async def test_events_that_another_holds_are_left_to_it(
     events.emit_many(connection, 3)
     with psycopg.connect(database_url) as other:
         other.execute("select from mainspring.events order by event_id limit 1 for update")
-        assert await Turns(load()).dispatch(aconnection) == 2
-        assert await Turns(load()).dispatch(aconnection) == 0
+        assert await RoundRobin(load()).dispatch(aconnection) == 2
+        assert await RoundRobin(load()).dispatch(aconnection) == 0
         assert await store.has_unhandled(aconnection)
         other.rollback()
 
-    assert await Turns(load()).dispatch(aconnection) == 1
+    assert await RoundRobin(load()).dispatch(aconnection) == 1
     assert not await store.has_unhandled(aconnection)
 
 
@@ -231,7 +231,7 @@ async def test_handled_events_are_pruned_with_what_came_of_them(
 ):
     events.insert_trigger(connection)
     events.emit_many(connection, 4)
-    await Turns(load()).dispatch(aconnection)
+    await RoundRobin(load()).dispatch(aconnection)
     waiting = events.emit(connection)
     connection.execute(
         "update mainspring.events set handled_at = now() - event_id * interval '1 day'"

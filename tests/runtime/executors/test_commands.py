@@ -59,7 +59,7 @@ async def run(app: Mainspring, argv: list[Any], payload: Any = None, **fields: A
 
 
 async def attempt(app: Mainspring, job: Job) -> Any:
-    (only,) = await app.aattempts(job.id)
+    (only,) = await app.jobs.aattempts(job.id)
     return only
 
 
@@ -99,11 +99,11 @@ async def test_what_is_printed_is_shown_while_it_runs(app, program, connection):
         handle = await app.aenqueue("work", {})
 
         async def shown() -> bool:
-            tries = await app.aattempts(handle.id)
+            tries = await app.jobs.aattempts(handle.id)
             return bool(tries) and tries[0].stdout_tail == "begun\n" and tries[0].pid > 0
 
         await await_until(shown)
-        await app.acancel(handle.id)
+        await app.jobs.acancel(handle.id)
         assert (await ended(handle)).state is JobState.CANCELED
 
 
@@ -301,7 +301,7 @@ async def test_the_command_of_another_database_with_the_same_numbers_lives_on(
                 assert (await run(other, ["leaves"])).id == handle.id
 
         assert (await handle.ajob()).state is JobState.RUNNING
-        await app.acancel(handle.id)
+        await app.jobs.acancel(handle.id)
         await ended(handle)
 
 
@@ -311,7 +311,7 @@ async def test_the_children_of_a_fork_bomb_die_with_the_job(app, program, folder
     async with working(app, command_directories=app.settings.command_directories):
         handle = await app.aenqueue("work", {})
         await await_until(lambda: len(processes(folder)) > 40)
-        await app.acancel(handle.id)
+        await app.jobs.acancel(handle.id)
         await ended(handle)
 
         await await_until(lambda: not processes(folder))

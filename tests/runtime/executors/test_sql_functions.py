@@ -105,7 +105,7 @@ async def test_a_function_may_take_no_payload(app, limited):
 async def test_notices_are_kept_as_what_it_printed(app, limited):
     job = await run(app, limited, "civic.cleanup", {"days": 30})
 
-    (attempt,) = await app.aattempts(job.id)
+    (attempt,) = await app.jobs.aattempts(job.id)
     assert attempt.stdout_tail == "NOTICE: removed what is older than 30 days\n"
 
 
@@ -183,7 +183,7 @@ async def test_a_function_finds_its_own_schema_and_nothing_before_it(
 async def test_a_timeout_ends_it_in_the_server(app, connection, limited):
     job = await run(app, limited, "civic.sleeps", timeout=timedelta(seconds=0.5))
 
-    (attempt,) = await app.aattempts(job.id)
+    (attempt,) = await app.jobs.aattempts(job.id)
     assert (job.state, attempt.status) == (JobState.DEAD_LETTER, AttemptStatus.TIMEOUT)
     assert not sleeping(connection)
     assert log(connection) == []
@@ -194,7 +194,7 @@ async def test_a_cancel_ends_it_in_the_server(app, connection, limited):
     async with working(app):
         handle = await app.aenqueue("work", {})
         await await_until(lambda: sleeping(connection))
-        await app.acancel(handle.id)
+        await app.jobs.acancel(handle.id)
         job = await ended(handle)
 
     assert job.state is JobState.CANCELED

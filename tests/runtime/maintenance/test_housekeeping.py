@@ -102,7 +102,7 @@ async def test_a_prune_that_is_canceled_stops_and_keeps_what_it_removed(
         return row is not None and row[0] < 99
 
     await await_until(some_are_gone)
-    await tidy.acancel(handle.id)
+    await tidy.jobs.acancel(handle.id)
 
     assert (await ended(handle)).state is JobState.CANCELED
     left = connection.execute("select count(*) from civic.sessions").fetchone()

@@ -38,7 +38,7 @@ async def test_no_more_run_at_once_than_the_definition_allows(app: Mainspring):
         await meter.run("all")
 
     async with working(app), working(app):
-        await app.enqueue_many(work, [{"number": n} for n in range(100)])
+        await app.aenqueue_many(work, [{"number": n} for n in range(100)])
         await await_until(lambda: _is_empty(app), 30)
 
     assert meter.most["all"] == 3
@@ -52,7 +52,7 @@ async def test_each_key_has_its_own_places_within_those_of_all(app: Mainspring):
         await meter.run("all", user)
 
     async with working(app), working(app):
-        await app.enqueue_many(work, [{"user": n % 10} for n in range(150)])
+        await app.aenqueue_many(work, [{"user": n % 10} for n in range(150)])
         await await_until(lambda: _is_empty(app), 30)
 
     assert meter.most["all"] == 5
@@ -96,7 +96,7 @@ async def test_a_lowered_limit_holds_for_what_has_not_started(app: Mainspring):
         meter.running["all"] -= 1
 
     async with working(app) as worker:
-        await app.enqueue_many(work, [{} for _ in range(12)])
+        await app.aenqueue_many(work, [{} for _ in range(12)])
         await await_until(lambda: meter.running["all"] == 4)
         async with (await app.database.async_pool()).connection() as connection:
             await connection.execute("update mainspring.definitions set concurrency = 2")
@@ -118,7 +118,7 @@ async def test_a_rate_spaces_starts(app: Mainspring, connection: psycopg.Connect
         starts.append(asyncio.get_running_loop().time())
 
     async with working(app), working(app):
-        await app.enqueue_many(work, [{} for _ in range(30)])
+        await app.aenqueue_many(work, [{} for _ in range(30)])
         await await_until(lambda: _is_empty(app), 20)
 
     # The database's clock decides, so a start may be seen a little late, and the next on time.
@@ -152,8 +152,8 @@ async def test_two_definitions_share_a_limit(app: Mainspring):
         await meter.run("all")
 
     async with working(app):
-        await app.enqueue_many(one, [{} for _ in range(30)])
-        await app.enqueue_many(other, [{} for _ in range(30)])
+        await app.aenqueue_many(one, [{} for _ in range(30)])
+        await app.aenqueue_many(other, [{} for _ in range(30)])
         await await_until(lambda: _is_empty(app), 20)
 
     assert meter.most["all"] == 2
@@ -169,7 +169,7 @@ async def test_unlimited_work_passes_what_waits_for_a_limit(app: Mainspring):
         return "done"
 
     async with working(app):
-        await app.enqueue_many(never, [{} for _ in range(500)])
+        await app.aenqueue_many(never, [{} for _ in range(500)])
 
         assert await (await always.aenqueue()).aresult(5) == "done"
 
@@ -205,7 +205,7 @@ def test_workers_in_many_processes_keep_to_a_limit(
 ):
     for worker in [start_worker() for _ in range(3)]:
         worker.started(connection)
-    shared_app.enqueue_many_sync(apps.take_turns, [{"seconds": 0.01}] * 60)
+    shared_app.enqueue_many(apps.take_turns, [{"seconds": 0.01}] * 60)
 
     wait_until(lambda: reading.are_all(connection, "succeeded"), 60)
 
@@ -224,4 +224,4 @@ def _most_at_once(connection: psycopg.Connection) -> int:
 
 
 async def _is_empty(app: Mainspring) -> bool:
-    return not [job for job in await app.ajobs(limit=1000) if not job.is_final]
+    return not [job for job in await app.jobs.alist(limit=1000) if not job.is_final]

@@ -45,7 +45,7 @@ async def catch_up(
     **policy: Any,
 ) -> list[str]:
     """Start a scheduler and a worker after so long; what came of each slot, oldest first."""
-    await app.async_definitions()
+    await app.aregister_definitions()
     schedules.insert_schedule(connection, **policy)
     schedules.miss(connection, "tick", down_for)
     async with scheduling(app), working(app):

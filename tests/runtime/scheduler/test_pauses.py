@@ -109,7 +109,7 @@ def test_a_job_that_came_while_it_slept_is_not_left_with_the_old_id(
     job_id = apps.hang_at_first.enqueue().id
     other = sleep_until_replaced(connection, sleeper, start_worker, job_id)
     assert other.stop() == 0
-    job_ids = shared_app.enqueue_many_sync(apps.record, [{"number": n} for n in range(50)])
+    job_ids = shared_app.enqueue_many(apps.record, [{"number": n} for n in range(50)])
 
     sleeper.signal(SIGCONT)
 

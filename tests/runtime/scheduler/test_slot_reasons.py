@@ -5,7 +5,7 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from mainspring.testing import drain
+from mainspring.testing import adrain
 from tests.support.schedules import (
     SECOND,
     insert_due,
@@ -32,11 +32,11 @@ async def test_a_run_that_succeeds_at_last_no_longer_says_why_it_failed(app, con
 
     insert_schedule(connection, max_attempts=1)
     done = await app.schedules.atrigger("tick")
-    await drain(app, with_errors="collect")
+    await adrain(app, with_errors="collect")
     (failed,) = slots(connection)
     broken.clear()
-    await app.aretry(done.job_id)
-    await drain(app)
+    await app.jobs.aretry(done.job_id)
+    await adrain(app)
     (mended,) = slots(connection)
 
     assert failed["run_state"] == "dead_letter"

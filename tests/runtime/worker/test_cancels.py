@@ -21,7 +21,7 @@ def began() -> threading.Event:
 
 async def cancel(app: Mainspring, handle: JobHandle, began: threading.Event) -> None:
     await await_until(began.is_set)
-    assert await app.acancel(handle.id, "no longer wanted") == "running"
+    assert await app.jobs.acancel(handle.id, "no longer wanted") == "running"
 
 
 async def test_an_async_handler_is_canceled(
@@ -101,7 +101,7 @@ async def test_a_process_is_asked_and_then_killed(
     async with working(shared_app):
         handle = await job.aenqueue()
         await await_until(lambda: reading.notes(connection, "began"))
-        await shared_app.acancel(handle.id, "no longer wanted")
+        await shared_app.jobs.acancel(handle.id, "no longer wanted")
         canceled = await ended(handle)
         await shared_app.database.close_loop()
 
@@ -199,7 +199,7 @@ async def test_a_job_that_is_canceled_before_it_starts_never_runs(app: Mainsprin
         runs.append(1)
 
     handle = await run.aenqueue()
-    assert await app.acancel(handle.id) == "canceled"
+    assert await app.jobs.acancel(handle.id) == "canceled"
 
     @app.job
     async def answer() -> int:

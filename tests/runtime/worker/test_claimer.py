@@ -32,7 +32,7 @@ async def claim_all(url: str) -> list[int]:
 
 async def test_eight_claimers_take_every_job_once(shared_app: Mainspring, database_url: str):
     payloads = [{"number": number} for number in range(4000)]
-    job_ids = shared_app.enqueue_many_sync(apps.do_nothing, payloads)
+    job_ids = shared_app.enqueue_many(apps.do_nothing, payloads)
 
     claims = await asyncio.gather(*(claim_all(database_url) for _ in range(8)))
 
@@ -48,7 +48,7 @@ def test_three_workers_run_every_job_once(
         worker.started(connection)
     payloads = [{"number": number, "workers": 3} for number in range(3000)]
 
-    job_ids = shared_app.enqueue_many_sync(apps.record_beside, payloads)
+    job_ids = shared_app.enqueue_many(apps.record_beside, payloads)
 
     wait_until(lambda: reading.are_all(connection, "succeeded"), 60, "all jobs succeed")
     runs = Counter(note["job_id"] for note in reading.notes(connection, "ran"))
@@ -78,7 +78,7 @@ async def test_a_claim_from_many_lanes_takes_more_of_each(
     @app.job
     async def work() -> None: ...
 
-    await app.async_definitions()
+    await app.aregister_definitions()
     connection.execute(
         "insert into mainspring.tenants (tenant_id)"
         " select 'tenant' || n from generate_series(1, %s) as n",

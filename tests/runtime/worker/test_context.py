@@ -94,6 +94,27 @@ async def test_a_checkpoint_is_committed_with_the_work_it_is_about_or_not_at_all
     assert connection.execute("select number from pages").fetchall() == [(1,)]
 
 
+async def test_a_plain_function_commits_its_checkpoint_with_its_work_or_not_at_all(
+    app: Mainspring, connection: psycopg.Connection
+):
+    connection.execute("create table pages (number integer)")
+
+    @app.job(backoff=apps.AT_ONCE)
+    def turn(ctx: Context) -> Any:
+        if ctx.attempt == 3:
+            return ctx.saved
+        with psycopg.connect(app.database.url) as own:
+            own.execute("insert into pages values (%s)", (ctx.attempt,))
+            ctx.checkpoint({"page": ctx.attempt}, connection=own)
+            if ctx.attempt == 1:
+                own.commit()
+            raise ValueError
+
+    async with working(app):
+        assert await (await turn.aenqueue()).aresult(5) == {"page": 1}
+    assert connection.execute("select number from pages").fetchall() == [(1,)]
+
+
 async def test_follow_ups_share_the_correlation(app: Mainspring):
     @app.job
     async def last(ctx: Context) -> str | None:
@@ -112,11 +133,11 @@ async def test_follow_ups_share_the_correlation(app: Mainspring):
         second_id = await handle.aresult(5)
         await await_until(lambda: is_over(app, second_id + 1))
 
-    assert (await app.ajob(second_id + 1)).result == str(handle.id)
+    assert (await app.jobs.aget(second_id + 1)).result == str(handle.id)
 
 
 async def is_over(app: Mainspring, job_id: int) -> bool:
-    return any(job.id == job_id and job.is_final for job in await app.ajobs())
+    return any(job.id == job_id and job.is_final for job in await app.jobs.alist())
 
 
 @pytest.mark.parametrize("raises", [False, True])
@@ -161,7 +182,7 @@ async def test_a_plain_worker_gets_data_id_and_queue(app: Mainspring):
         await await_until(lambda: is_over(app, follow_up))
 
     assert seen == [{"path": "a.txt"}, str(handle.id), False]
-    assert (await app.ajob(follow_up)).result == "done"
+    assert (await app.jobs.aget(follow_up)).result == "done"
 
 
 async def test_context_variables_do_not_leak_into_the_next_job(app: Mainspring):
@@ -185,7 +206,7 @@ async def test_context_variables_and_transactions_together_do_not_stop_the_worke
             LEAK.set(f"job {number}")
 
     async with working(app, concurrency=1, prefetch=0, poll_seconds=60):
-        await app.enqueue_many(leak, [{"number": number} for number in range(50)])
+        await app.aenqueue_many(leak, [{"number": number} for number in range(50)])
         await await_until(lambda: reading.are_all(connection, "succeeded"))
 
 

@@ -74,7 +74,7 @@ def test_none_of_a_thousand_jobs_is_lost_when_two_workers_die_in_the_middle(
     for worker in doomed:
         worker.started(connection)
     payloads = [{"seconds": 0.02}] * 1000
-    job_ids = shared_app.enqueue_many_sync(apps.take_a_while, payloads)
+    job_ids = shared_app.enqueue_many(apps.take_a_while, payloads)
     for worker, seen in zip(doomed, (100, 300), strict=True):
         wait_until(partial(began, connection, seen), 30)
         worker.signal(SIGKILL)

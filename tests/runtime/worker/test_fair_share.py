@@ -36,7 +36,7 @@ async def ran(app: Mainspring) -> list[str]:
 
 async def enqueue(app: Mainspring, tenant_id: str, count: int) -> None:
     """Jobs that are named for their tenant."""
-    await app.enqueue_many("run", [{"name": tenant_id}] * count, tenant_id=tenant_id)
+    await app.aenqueue_many("run", [{"name": tenant_id}] * count, tenant_id=tenant_id)
 
 
 def are_busy(connection: psycopg.Connection, workers: int = 1) -> bool:
@@ -164,7 +164,7 @@ async def test_jobs_of_one_tenant_start_in_order_beside_those_of_others(app: Mai
     for tenant_id in ("acme", "bell"):
         await app.tenants.acreate(tenant_id)
         payloads = [{"tenant": tenant_id, "number": number} for number in range(500)]
-        await app.enqueue_many(note, payloads, tenant_id=tenant_id)
+        await app.aenqueue_many(note, payloads, tenant_id=tenant_id)
     async with working(app, concurrency=1):
         await await_until(lambda: len(started) == 1000)
 

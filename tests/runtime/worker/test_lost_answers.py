@@ -50,7 +50,7 @@ def ran(app: Mainspring) -> list[int]:
 async def test_jobs_whose_claim_was_not_heard_of_are_claimed_again(
     app: Mainspring, proxy: LossyProxy, connection: psycopg.Connection, ran: list[int]
 ):
-    job_ids = await app.enqueue_many("note", [{}] * 50)
+    job_ids = await app.aenqueue_many("note", [{}] * 50)
     proxy.lose_answer_to(CLAIM)
 
     async with working(app):
@@ -63,7 +63,7 @@ async def test_jobs_whose_claim_was_not_heard_of_are_claimed_again(
 async def test_a_success_that_was_not_heard_of_is_recorded_once(
     app: Mainspring, proxy: LossyProxy, connection: psycopg.Connection, ran: list[int]
 ):
-    job_ids = await app.enqueue_many("note", [{}] * 50)
+    job_ids = await app.aenqueue_many("note", [{}] * 50)
     proxy.lose_answer_to(FINISH)
 
     async with working(app):

@@ -60,7 +60,7 @@ async def test_it_hears_of_a_bulk_enqueue(
 ):
     async with working(app, poll_seconds=60):
         await settle(connection)
-        job_ids = await app.enqueue_many("note", [{}] * 10)
+        job_ids = await app.aenqueue_many("note", [{}] * 10)
         await await_until(lambda: sorted(ran) == job_ids, SOON)
 
 
@@ -105,10 +105,10 @@ async def test_it_hears_of_a_retry_by_hand(
     app: Mainspring, connection: psycopg.Connection, ran: list[int]
 ):
     job_id = await enqueue(app, "note")
-    await app.acancel(job_id)
+    await app.jobs.acancel(job_id)
     async with working(app, poll_seconds=60):
         await settle(connection)
-        await app.aretry(job_id)
+        await app.jobs.aretry(job_id)
         await await_until(lambda: ran == [job_id], SOON)
 
 
@@ -121,7 +121,7 @@ async def test_it_hears_of_a_cancel(app: Mainspring, connection: psycopg.Connect
         job_id = await enqueue(app, "wait_for_ever")
         await await_until(lambda: reading.state(connection, job_id) == "running")
         await settle(connection)
-        await app.acancel(job_id)
+        await app.jobs.acancel(job_id)
         await await_until(lambda: reading.state(connection, job_id) == "canceled", SOON)
 
 

@@ -84,7 +84,7 @@ async def test_an_urgent_job_overtakes_what_is_already_queued(app: Mainspring):
         await asyncio.sleep(0.05)
 
     async with working(app, concurrency=1, prefetch=0):
-        await app.enqueue_many(run, [{"name": "patient"}] * 50)
+        await app.aenqueue_many(run, [{"name": "patient"}] * 50)
         await await_until(lambda: ran)
         urgent = await run.options(priority=0).aenqueue(name="urgent")
         await ended(urgent)
@@ -117,7 +117,7 @@ async def test_no_more_jobs_run_at_once_than_allowed(
         enter(-1)
 
     for job in (run, run_in_thread):
-        await app.enqueue_many(job, [{}] * 20)
+        await app.aenqueue_many(job, [{}] * 20)
     async with working(app, concurrency=concurrency):
         await await_until(lambda: reading.are_all(connection, "succeeded"))
 
@@ -131,7 +131,7 @@ async def test_jobs_that_wait_run_side_by_side(app: Mainspring, connection: psyc
     async def meet() -> None:
         await all_here.wait()
 
-    await app.enqueue_many(meet, [{}] * 100)
+    await app.aenqueue_many(meet, [{}] * 100)
     async with working(app, concurrency=100):
         await await_until(lambda: reading.are_all(connection, "succeeded"))
 
@@ -149,8 +149,8 @@ async def test_quick_jobs_are_not_held_up_by_slow_ones_claimed_before(
     async def be_quick() -> None: ...
 
     async with working(app, concurrency=2) as _, working(app, concurrency=2):
-        await app.enqueue_many(be_quick, [{}] * 500)
-        await app.enqueue_many(be_slow, [{}] * 3)
+        await app.aenqueue_many(be_quick, [{}] * 500)
+        await app.aenqueue_many(be_slow, [{}] * 3)
         last = await be_quick.aenqueue()
         assert (await ended(last)).state == "succeeded"
         may_end.set()

@@ -13,9 +13,9 @@ from tests.support.waiting import wait_until
 def test_a_job_that_kills_its_worker_is_parked_and_the_others_succeed(
     shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
 ):
-    shared_app.enqueue_many_sync(apps.linger_twice, [{}] * 20)
+    shared_app.enqueue_many(apps.linger_twice, [{}] * 20)
     poison = apps.kill_the_worker.enqueue().id
-    shared_app.enqueue_many_sync(apps.linger_twice, [{}] * 20)
+    shared_app.enqueue_many(apps.linger_twice, [{}] * 20)
 
     restart_until_quiet(connection, start_worker)
 

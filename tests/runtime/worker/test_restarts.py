@@ -48,7 +48,7 @@ def test_ten_thousand_jobs_outlive_two_crashes_of_the_database(
     for _ in range(2):
         start_worker(lease_seconds=60)
     wait_until(lambda: server.number(LIVING) == 2, 30)
-    job_ids = apps.app.enqueue_many_sync(apps.nap, [{"seconds": 0.05}] * 10_000)
+    job_ids = apps.app.enqueue_many(apps.nap, [{"seconds": 0.05}] * 10_000)
 
     for done, number in ((2000, SIGQUIT), (5000, SIGKILL)):
         wait_until(partial(has_succeeded, server, done), 30)

@@ -23,7 +23,7 @@ async def app(database_url: str):
 
 async def enqueued(app: Mainspring, connection: psycopg.Connection, payload: str):
     """What became of a job that plain SQL enqueued."""
-    await app.async_definitions()
+    await app.aregister_definitions()
     ((job_id,),) = connection.execute(ENQUEUE, (payload,)).fetchall()
     async with working(app):
         return await ended(JobHandle(job_id, True, DEFAULT_TENANT, app))

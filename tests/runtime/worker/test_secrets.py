@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from mainspring import JobState, Launcher, Mainspring
-from mainspring.app.server import Indoors
+from mainspring.app.server import InProcessServer
 from mainspring.client import Client
 from mainspring.db.database import Database
 from mainspring.services.secrets import generate_key
@@ -131,7 +131,7 @@ def app(
     monkeypatch.setenv("TEST_DATABASE_URL", database_url)
     connection.execute(secret_jobs.TABLES)
     secret_jobs.app.use(load(database_url=database_url, **settings))
-    secret_jobs.app.note_definitions()
+    secret_jobs.app.register_definitions()
     yield secret_jobs.app
     secret_jobs.app.close()
 
@@ -174,7 +174,10 @@ def printed_by_commands(url: str, job_ids: list[int]) -> str:
 
 def said_by_the_api(url: str, job_ids: list[int]) -> list[str]:
     database = Database(load(database_url=url))
-    with Indoors(database, version="test") as inside, Client(inside.url, inside.token) as client:
+    with (
+        InProcessServer(database, version="test") as inside,
+        Client(inside.url, inside.token) as client,
+    ):
         models = [
             *client.jobs.list(),
             *client.schedules.list(),
@@ -228,7 +231,7 @@ def test_what_a_command_prints_in_pieces_is_hidden(app, worker, connection, data
     assert heard(connection) == {"command"}
     for text in seen:
         ensure_hidden(text)
-    (attempt,) = app.blocking(app.aattempts(handles[0].id))
+    (attempt,) = app.blocking(app.jobs.aattempts(handles[0].id))
     assert "[redacted]" in attempt.stdout_tail
     assert "[redacted]" in attempt.stderr_tail
     ensure_hidden(printed_by_commands(database_url, [handle.id for handle in handles]))
@@ -317,7 +320,7 @@ async def test_a_handler_that_marks_nothing_any_more_still_gets_the_real_value(o
 
 
 async def test_a_payload_by_plain_sql_is_hidden_without_being_encrypted(own, connection):
-    await own.async_definitions()
+    await own.aregister_definitions()
     connection.execute(
         "select mainspring.enqueue('login', jsonb_build_object('word', %s::text))", (WORD,)
     )

@@ -96,8 +96,8 @@ def test_what_was_claimed_ahead_goes_back_unattempted(
     shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
 ):
     worker = start_worker("--drain-seconds", "0", "--concurrency", "2")
-    shared_app.enqueue_many_sync(apps.do_nothing, [{"number": n} for n in range(2000)])
-    shared_app.enqueue_many_sync(apps.take_a_while, [{"seconds": 30}] * 500)
+    shared_app.enqueue_many(apps.do_nothing, [{"number": n} for n in range(2000)])
+    shared_app.enqueue_many(apps.take_a_while, [{"seconds": 30}] * 500)
     wait_until(lambda: len(reading.notes(connection, "began")) == 2, 30)
     worker.stop()
 

@@ -38,7 +38,7 @@ def test_every_effect_happens_once_under_random_kills(
     count: int,
     kills: int,
 ):
-    job_ids = shared_app.enqueue_many_sync(job, [{}] * count)
+    job_ids = shared_app.enqueue_many(job, [{}] * count)
     for seen in sorted(random.Random(kills).sample(range(1, count * 3 // 4), kills)):
         worker = start_worker("--concurrency", "20", max_losses=100)
         wait_until(partial(are_effects, connection, seen), 30)

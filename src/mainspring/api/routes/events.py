@@ -23,6 +23,7 @@ from mainspring.api.routes.parameters import (
     once,
 )
 from mainspring.db.database import Database
+from mainspring.db.plans import arun
 from mainspring.domain.types import EventId
 from mainspring.services import events
 
@@ -62,7 +63,7 @@ async def emit(
     context: Writer, event: Annotated[NewEvent, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Say that something happened."""
-    call = events.plan_emit(
+    plan = events.emit(
         event.name,
         event.context,
         tenant_id=context.tenant_id,
@@ -71,8 +72,7 @@ async def emit(
     )
 
     async def make(database: Database) -> Response:
-        ((event_id,),) = await database.arun(call)
-        return reply(EmittedModel.model_construct(id=event_id), 201)
+        return reply(EmittedModel.model_construct(id=await arun(plan, database)), 201)
 
     return await once(context, idempotency_key, make)
 

@@ -23,6 +23,7 @@ from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number, once
 from mainspring.db.database import Database
+from mainspring.db.plans import arun
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import FlowNotFound, InvalidFlow
 from mainspring.domain.flows import Step
@@ -76,9 +77,9 @@ async def start(
     steps = _steps(context, flow.steps)
 
     async def make(database: Database) -> Response:
-        flow_id, job_ids = await context.server.submissions.submit_flow(
-            database, flow.name, steps, tenant_id=context.tenant_id
-        )
+        plan = context.server.enqueuer.enqueue_flow(flow.name, steps, context.tenant_id)
+        flow_id, by_step = await arun(plan, database)
+        job_ids = {step.name: job_id for step, job_id in by_step.items()}
         return reply(StartedModel.model_construct(id=flow_id, job_ids=job_ids), 201)
 
     return await once(context, idempotency_key, make)

@@ -29,6 +29,7 @@ from mainspring.api.models.jobs import (
 from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import nothing, page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number
+from mainspring.db.plans import arun
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import JobNotFound
 from mainspring.domain.errors.access import Forbidden
@@ -36,8 +37,7 @@ from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId, JobSource, JobState
 from mainspring.services import approvals, jobs
-from mainspring.services.secrets import seal_edit
-from mainspring.store import jobs as store
+from mainspring.services.enqueueing import Bearer
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
 
@@ -118,9 +118,9 @@ async def enqueue(
     options = EnqueueOptions(
         **_tuples(facts), tenant_id=context.tenant_id, idempotency_key=idempotency_key
     )
-    job_id, is_new = await context.server.submissions.submit(
-        context.database, definition, payload, options=options, digest=context.digest
-    )
+    bearer = Bearer(context.database, context.digest)
+    plan = context.server.enqueuer.enqueue(definition, payload, options, bearer=bearer)
+    job_id, is_new = await arun(plan, context.database)
     made = EnqueuedModel.model_construct(id=job_id, is_new=is_new)
     return reply(made, 201 if is_new else 200, {"Location": f"{context.request.url.path}/{job_id}"})
 
@@ -132,9 +132,10 @@ async def enqueue_many(context: Writer, jobs: Annotated[NewJobs, Body()]) -> Res
     definition, payloads = facts.pop("definition"), facts.pop("payloads")
     dedupe_keys = facts.pop("dedupe_keys", None)
     options = EnqueueOptions(**_tuples(facts), tenant_id=context.tenant_id)
-    ids = await context.server.submissions.submit_many(
-        context.database, definition, payloads, options=options, dedupe_keys=dedupe_keys
+    plan = context.server.enqueuer.enqueue_many(
+        definition, payloads, options, dedupe_keys=dedupe_keys
     )
+    ids = await arun(plan, context.database)
     return reply(EnqueuedManyModel.model_construct(ids=ids), 201)
 
 
@@ -171,9 +172,8 @@ async def cancel(
     """Cancel a job that waits at once; ask a running one to stop."""
     reason = (why and why.reason) or f"canceled by {context.caller.actor}"
     async with own(context):
-        call = store.cancel(context.tenant_id, JobId(job_id), reason)
-        ((state,),) = await context.database.arun(call)
-    return reply(StateModel.model_construct(id=job_id, state=JobState(state)))
+        state = await arun(jobs.cancel(JobId(job_id), reason, context.tenant_id), context.database)
+    return reply(StateModel.model_construct(id=job_id, state=state))
 
 
 @router.post("/{job_id:int}/retry", response_model=StateModel)
@@ -181,16 +181,10 @@ async def retry(
     context: Writer, job_id: Number, edit: Annotated[Edit | None, Body()] = None
 ) -> Response:
     """Put a failed, dead-lettered or canceled job back, with another payload if given."""
-    number, payload = JobId(job_id), edit and edit.payload
-    limit = context.settings.max_payload_bytes
+    number, payload = JobId(job_id), None if edit is None else edit.payload
     async with own(context):
-        if payload is not None:
-            payload = await seal_edit(
-                context.database, payload, number, tenant_id=context.tenant_id
-            )
-        await context.database.arun(
-            jobs.plan_retry(number, payload, context.tenant_id, limit=limit)
-        )
+        plan = jobs.retry(number, payload, context.tenant_id, settings=context.settings)
+        await arun(plan, context.database)
         job = await jobs.get(context.database, number, context.tenant_id)
     return reply(StateModel.model_construct(id=job_id, state=job.state))
 
@@ -199,7 +193,7 @@ async def retry(
 async def delete(context: Writer, job_id: Number) -> Response:
     """Remove a job that is not running, with its attempts."""
     async with own(context):
-        await context.database.arun(store.delete(context.tenant_id, JobId(job_id)))
+        await arun(jobs.delete(JobId(job_id), context.tenant_id), context.database)
     return nothing()
 
 

@@ -19,8 +19,8 @@ Change = Callable[[Any, Place], Any]
 
 ANY = "*"
 REDACTED = "[redacted]"
-SEAL = "$mainspring"
-SEALED = "encrypted"
+ENCRYPTION_MARK = "$mainspring"
+ENCRYPTED = "encrypted"
 _MOST_NODES = 10_000
 _DEEPEST = 50
 _ROOT = "#"
@@ -172,9 +172,9 @@ def _shortest(paths: set[Path]) -> tuple[Path, ...]:
 # Payloads
 
 
-def is_sealed(value: object) -> bool:
+def is_encrypted(value: object) -> bool:
     """Whether a value is encrypted."""
-    return isinstance(value, Mapping) and value.get(SEAL) == SEALED
+    return isinstance(value, Mapping) and value.get(ENCRYPTION_MARK) == ENCRYPTED
 
 
 def changed_at(value: Any, paths: tuple[Path, ...], change: Change) -> Any:
@@ -189,7 +189,7 @@ def _changed(value: Any, path: Path, change: Change, *, place: Place) -> Any:
         return None
     if not path:
         return change(value, place)
-    if is_sealed(value):
+    if is_encrypted(value):
         return value
     step, rest = path[0], path[1:]
     if isinstance(value, Mapping):

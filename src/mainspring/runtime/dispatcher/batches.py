@@ -15,17 +15,15 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from mainspring import telemetry
-from mainspring.domain import documents
+from mainspring.domain import documents, triggers
 from mainspring.domain.errors import InputError
 from mainspring.domain.events import DispatchOutcome, patterns_for
 from mainspring.domain.jobs.outcomes import clean
-from mainspring.domain.schemas import Schema
-from mainspring.domain.secrets.paths import Path, secret_paths
 from mainspring.domain.triggers import Occurrence
 from mainspring.domain.types import TenantId
-from mainspring.services.jobs import encode_payload
-from mainspring.services.secrets import Owner, seal_payload
-from mainspring.services.triggers import payload_of
+from mainspring.services.payloads import PayloadRules, prepare
+from mainspring.services.schemas import rules_of
+from mainspring.services.secrets import Owner
 from mainspring.settings import Settings
 from mainspring.store import events as store
 from mainspring.store import triggers as trigger_store
@@ -38,8 +36,9 @@ _LONGEST_ERROR = 2000
 
 
 @dataclass(slots=True)
-class Turns:
-    """Whose events come next: tenants take turns where there are more than a batch can hold."""
+class RoundRobin:
+    """Dispatches batches of events; serves the tenants in turn where there are more of them than
+    a batch can hold."""
 
     settings: Settings
     after: str = field(default="", init=False)
@@ -64,7 +63,7 @@ class Turns:
             dispatched = await store.dispatch(connection, ids, plans)
         tenants = {event.tenant_id for event in events}
         self.after = max(tenants) if len(tenants) >= store.BATCH else ""
-        _tell(events, dispatched)
+        _log(events, dispatched)
         return len(events)
 
 
@@ -113,21 +112,20 @@ def _facts(event: Waiting, match: Match) -> Plan:
 def _rendered(event: Waiting, match: Match, settings: Settings) -> Plan:
     """The payload, or what is wrong with it."""
     try:
-        payload = payload_of(
-            documents.read(match.payload),
-            _occurrence(event),
-            unknown_paths=match.unknown_paths,
-            schema=_schema(match.definition, match.version, match.arg_schema),
-            limit=settings.max_payload_bytes,
+        template = documents.read(match.payload)
+        prepared = prepare(
+            triggers.render(template, _occurrence(event), match.unknown_paths),
+            _rules(match.definition, match.version, match.arg_schema),
+            Owner(TenantId(event.tenant_id), match.definition),
+            settings=settings,
+            # Dedupe windows compare payloads.
+            is_repeatable=True,
         )
-        if paths := _secret_paths(match.arg_schema):
-            owner = Owner(TenantId(event.tenant_id), match.definition)
-            payload = _sealed(payload, paths, owner, settings=settings)
     except InputError as error:
         return {"error": clean(str(error), limit=_LONGEST_ERROR)}
     except Exception as error:  # noqa: BLE001 - one trigger must not hold up the others
         return {"error": clean(repr(error), limit=_LONGEST_ERROR)}
-    return {"payload": payload.decode()}
+    return {"payload": prepared.text.decode()}
 
 
 @lru_cache(maxsize=1)
@@ -143,25 +141,14 @@ def _occurrence(event: Waiting) -> Occurrence:
 
 
 @lru_cache(maxsize=256)
-def _schema(key: str, version: int | None, document: str | None) -> Schema | None:
+def _rules(key: str, version: int | None, document: str | None) -> PayloadRules:
     """Made once for each version of a definition."""
-    return None if version is None or document is None else Schema(key, documents.read(document))
+    if version is None or document is None:
+        return PayloadRules()
+    return rules_of(key, documents.read(document))
 
 
-@lru_cache(maxsize=256)
-def _secret_paths(document: str | None) -> tuple[Path, ...]:
-    return () if document is None else secret_paths(documents.read(document))
-
-
-def _sealed(payload: bytes, paths: tuple[Path, ...], owner: Owner, *, settings: Settings) -> bytes:
-    """Equal payloads stay equal, as dedupe windows compare them."""
-    sealed = seal_payload(
-        documents.read(payload.decode()), paths, owner, settings=settings, is_repeatable=True
-    )
-    return encode_payload(sealed, settings.max_payload_bytes)
-
-
-def _tell(events: Sequence[Waiting], dispatched: Sequence[Dispatched]) -> None:
+def _log(events: Sequence[Waiting], dispatched: Sequence[Dispatched]) -> None:
     failed = [each for each in dispatched if each.outcome == DispatchOutcome.FAILED]
     jobs = sum(each.outcome == DispatchOutcome.ENQUEUED for each in dispatched)
     telemetry.event("events_dispatched", events=len(events), jobs=jobs, failed=len(failed))

@@ -12,7 +12,7 @@ from psycopg import AsyncConnection
 
 from mainspring.db.connect import with_options
 from mainspring.db.reconnecting import ReconnectingConnection
-from mainspring.runtime.dispatcher.batches import Turns
+from mainspring.runtime.dispatcher.batches import RoundRobin
 from mainspring.runtime.loop import Loop
 from mainspring.settings import Settings
 from mainspring.store import events as store
@@ -35,7 +35,7 @@ class Dispatcher:
 
     def __init__(self, url: str, *, settings: Settings) -> None:
         self._settings = settings
-        self._turns = Turns(settings)
+        self._round_robin = RoundRobin(settings)
         limit = f"-c mainspring.max_payload_bytes={settings.max_payload_bytes}"
         self._connection = ReconnectingConnection(
             url if settings.use_pooler else with_options(url, f"{_OPTIONS} {limit}"),
@@ -53,7 +53,7 @@ class Dispatcher:
         await self._connection.close()
 
     async def _pass(self) -> float:
-        while await self._connection.try_once(self._turns.dispatch):
+        while await self._connection.try_once(self._round_robin.dispatch):
             pass
         return await self._connection.try_once(self._rest)
 

@@ -18,7 +18,7 @@ from mainspring import telemetry
 from mainspring.db.pool import AsyncPool
 from mainspring.domain import templates
 from mainspring.domain.errors import InputError
-from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, ensure_text
+from mainspring.domain.jobs.options import ensure_text
 from mainspring.domain.jobs.outcomes import clean
 from mainspring.domain.schedules import conditions, slots
 from mainspring.domain.schedules.conditions import Failed, Run, Skip, Verdict
@@ -26,8 +26,9 @@ from mainspring.domain.schedules.model import ScheduleSpec, template_values
 from mainspring.domain.schedules.slots import Plan, PlannedSlot, SlotOutcome, SlotTrigger
 from mainspring.runtime.scheduler.launchers import Launch, Launcher, Launchers
 from mainspring.runtime.secrets import ScheduleSecrets
-from mainspring.services.jobs import encode_payload
-from mainspring.services.secrets import KeyRing
+from mainspring.services.payloads import prepare
+from mainspring.services.secrets import Owner
+from mainspring.settings import Settings
 from mainspring.store import conditions as condition_store
 from mainspring.store import due_schedules as store
 from mainspring.store import slots as slot_store
@@ -46,21 +47,20 @@ class Checker:
         launchers: Mapping[str, type[Launcher]],
         job_queue: Any,
         *,
-        payload_limit: int = MAX_PAYLOAD_BYTES,
+        settings: Settings,
         condition_pool: AsyncPool | None = None,
-        keys: KeyRing,
     ) -> None:
         self._pool = pool
-        self._secrets = ScheduleSecrets(pool, keys)
+        self._secrets = ScheduleSecrets(pool, settings)
         self._condition_pool = condition_pool
-        self._payload_limit = payload_limit
+        self._settings = settings
         self._registered = launchers
         self._job_queue = job_queue
         self._launchers = Launchers()
 
     async def check(self, due: DueSchedule) -> None:
         """Decide about a slot that time has brought."""
-        due = self._secrets.opened(due)
+        due = self._secrets.decrypted(due)
         try:
             plan = slots.plan(due.timing(), due.spec.misfires, due.slot_at, now=due.now)
         except InputError as error:
@@ -71,8 +71,9 @@ class Checker:
         if firing:
             last = firing[-1]
             verdict = await self._judge(due, Launch(due.spec, last.at, last.trigger, last.missed))
-        payloads = _payloads(due.spec, firing) if isinstance(verdict, Run) else {}
-        payloads = {at: await self._secrets.encrypted(due, each) for at, each in payloads.items()}
+        payloads: dict[datetime, Any] = {}
+        if isinstance(verdict, Run):
+            verdict, payloads = await self._own_payloads(due, verdict, firing)
         facts = plan_facts(plan, verdict, payloads)
         async with self._pool.connection() as connection:
             whose = {"schedule_id": due.schedule_id, "turn": due.turn, "waits": True}
@@ -82,7 +83,7 @@ class Checker:
 
     async def check_asked(self, due: DueSchedule) -> None:
         """Decide about a slot that a person asked for."""
-        due = self._secrets.opened(due)
+        due = self._secrets.decrypted(due)
         launch = Launch(due.spec, due.slot_at, SlotTrigger.MANUAL, 0, due.is_forced)
         verdict = await self._judge(due, launch)
         plan = {
@@ -116,12 +117,32 @@ class Checker:
         try:
             if verdict.payload is None and templates.has_template(payload):
                 payload = templates.render(payload, _values(launch))
-            encode_payload(payload, self._payload_limit)
             ensure_text("job_type", verdict.definition or due.spec.definition)
+            payload = await self._prepared(due, payload, verdict.definition)
         except InputError as error:
             return Failed(str(error))
-        payload = await self._secrets.encrypted(due, payload, verdict.definition)
         return Run(payload, verdict.definition, verdict.gauge_is_high)
+
+    async def _own_payloads(
+        self, due: DueSchedule, verdict: Run, firing: Sequence[PlannedSlot]
+    ) -> tuple[Verdict, dict[datetime, Any]]:
+        """The payloads of slots that have one of their own; the verdict fails if one is wrong."""
+        try:
+            rendered = _payloads(due.spec, firing)
+            return verdict, {at: await self._prepared(due, each) for at, each in rendered.items()}
+        except InputError as error:
+            return Failed(str(error)), {}
+
+    async def _prepared(self, due: DueSchedule, payload: Any, definition: str | None = None) -> Any:
+        """The payload as its job stores it, of another definition if given."""
+        key = definition or due.spec.definition
+        return prepare(
+            payload,
+            await self._secrets.rules(key, payload),
+            Owner(due.spec.tenant_id, key),
+            settings=self._settings,
+            is_checked=False,
+        ).value
 
     async def _ask(self, due: DueSchedule, launch: Launch) -> Verdict:
         spec = due.spec

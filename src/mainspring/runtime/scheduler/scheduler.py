@@ -37,7 +37,6 @@ from mainspring.runtime.scheduler.evaluator import Checker
 from mainspring.runtime.scheduler.launchers import Launcher
 from mainspring.runtime.scheduler.prefetch import Prefetch
 from mainspring.runtime.worker.lease import is_gone, process_identity
-from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
 from mainspring.store import due_schedules as store
 from mainspring.store import slots as slot_store
@@ -92,9 +91,8 @@ class Scheduler:
             self._pool,
             launchers,
             job_queue,
-            payload_limit=settings.max_payload_bytes,
+            settings=settings,
             condition_pool=self._condition_pool,
-            keys=key_ring(settings),
         )
         self._checks: set[asyncio.Task[None]] = set()
         self._unfired: set[Key] = set()

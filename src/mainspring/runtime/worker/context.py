@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, Connection
 
 from mainspring import telemetry
 from mainspring.domain.errors import InputError, InvalidPayload, LeaseLost
@@ -147,8 +147,8 @@ class Context:
         """Store where a later attempt may start from; it is committed when this returns, or with
         the transaction of a psycopg connection of yours."""
         encoded = _encode("checkpoint", data).decode()
-        async with self._lent(connection) as lent:
-            has_lease = await attempts.save_checkpoint(lent, self._job.report, encoded)
+        async with self._lent(connection) as chosen:
+            has_lease = await attempts.save_checkpoint(chosen, self._job.report, encoded)
         if not has_lease:
             raise LeaseLost(self._job.id)
 
@@ -159,13 +159,14 @@ class Context:
             return nullcontext(connection)
         return self._environment.async_source.connection()
 
-    def checkpoint(self, data: Any) -> None:
+    def checkpoint(self, data: Any, *, connection: Connection[Any] | None = None) -> None:
         """The same for blocking functions."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.acheckpoint(...)`")
         encoded = _encode("checkpoint", data).decode()
-        with self._environment.sync_source.connection() as connection:
-            has_lease = attempts.save_checkpoint_sync(connection, self._job.report, encoded)
+        source = self._environment.sync_source
+        with source.connection() if connection is None else nullcontext(connection) as chosen:
+            has_lease = attempts.save_checkpoint_sync(chosen, self._job.report, encoded)
         if not has_lease:
             raise LeaseLost(self._job.id)
 

@@ -13,7 +13,7 @@ from mainspring.domain.claiming import probation
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import InvalidPayload
 from mainspring.domain.jobs.outcomes import Fail, Succeed, of_answer
-from mainspring.domain.secrets.paths import SEAL
+from mainspring.domain.secrets.paths import ENCRYPTION_MARK
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.executors.processes import Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
@@ -58,7 +58,7 @@ class Calls:
             await self._speculation.resolved()
         if job.rare("is_rated") and not await self._take_token(job):
             return PUT_BACK
-        if not handler.secret_paths and SEAL not in job.payload_text:
+        if not handler.secret_paths and ENCRYPTION_MARK not in job.payload_text:
             return await self._call_on_probation(job, handler)
         with decrypted(job, handler, self._keys):
             return await self._call_on_probation(job, handler)

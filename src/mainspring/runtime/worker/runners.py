@@ -36,7 +36,7 @@ from mainspring.domain.jobs.outcomes import (
     of_failure,
     of_stop,
 )
-from mainspring.domain.secrets.paths import SEAL
+from mainspring.domain.secrets.paths import ENCRYPTION_MARK
 from mainspring.domain.types import AttemptStatus, ExecutionMode, JobState
 from mainspring.runtime.executors.processes import Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
@@ -152,7 +152,7 @@ class Runners:
             if buffer and not self._is_starter_scheduled:
                 self.start()
             try:
-                needs_nothing = job.extras is None and SEAL not in job.payload_text
+                needs_nothing = job.extras is None and ENCRYPTION_MARK not in job.payload_text
                 if handler.is_simple and needs_nothing and not job.losses:
                     # The hot path: no context, no executor, nothing to clean up.
                     answer = await handler.function(**job.payload())

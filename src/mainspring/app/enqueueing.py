@@ -1,0 +1,121 @@
+"""The ways of a `Mainspring` to enqueue; each runs a plan of its enqueuer."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mainspring.app.flows import Flow
+from mainspring.app.job_functions import JobFunction, JobHandle, checked, make_options
+from mainspring.app.namespaces import App
+from mainspring.db.plans import Plan, arun, run
+from mainspring.domain.jobs.options import EnqueueOptions, ensure_payload
+from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
+from mainspring.services.enqueueing import DEFAULT_OPTIONS
+
+
+class EnqueueMethods(App):
+    """The part of `Mainspring` that makes jobs."""
+
+    def enqueue(self, key: str, payload: dict[str, Any], **options: Any) -> JobHandle:
+        """Enqueue by key, for definitions whose code is elsewhere."""
+        connection = options.pop("connection", None)
+        return self.enqueue_payload(key, payload, make_options(options), connection=connection)
+
+    async def aenqueue(self, key: str, payload: dict[str, Any], **options: Any) -> JobHandle:
+        """The same from async code."""
+        connection = options.pop("connection", None)
+        return await self.aenqueue_payload(
+            key, payload, make_options(options), connection=connection
+        )
+
+    def enqueue_many(
+        self,
+        job: JobFunction[..., Any] | str,
+        payloads: Iterable[dict[str, Any]],
+        *,
+        dedupe_keys: Sequence[str | None] | None = None,
+        connection: object = None,
+        **options: Any,
+    ) -> list[JobId]:
+        """One job a payload, in one transaction; one whose dedupe key is taken is left out."""
+        plan = self._plan_many(
+            job, payloads, options=options, dedupe_keys=dedupe_keys, connection=connection
+        )
+        return run(plan, self.database)
+
+    async def aenqueue_many(
+        self,
+        job: JobFunction[..., Any] | str,
+        payloads: Iterable[dict[str, Any]],
+        *,
+        dedupe_keys: Sequence[str | None] | None = None,
+        connection: object = None,
+        **options: Any,
+    ) -> list[JobId]:
+        """The same from async code."""
+        plan = self._plan_many(
+            job, payloads, options=options, dedupe_keys=dedupe_keys, connection=connection
+        )
+        return await arun(plan, self.database)
+
+    def _plan_many(
+        self,
+        job: JobFunction[..., Any] | str,
+        payloads: Iterable[dict[str, Any]],
+        *,
+        options: dict[str, Any],
+        dedupe_keys: Sequence[str | None] | None,
+        connection: object,
+    ) -> Plan[list[JobId]]:
+        given = list(payloads)
+        if isinstance(job, JobFunction):
+            for payload in given:
+                if not (isinstance(payload, dict) and job.signature.fits(payload)):
+                    ensure_payload(payload)
+                    job.signature.payload_of((), payload)
+        return self.enqueuer.enqueue_many(
+            job.key if isinstance(job, JobFunction) else job,
+            given,
+            make_options(options),
+            dedupe_keys=dedupe_keys,
+            connection=connection,
+        )
+
+    def enqueue_payload(
+        self,
+        key: str,
+        payload: object,
+        options: EnqueueOptions = DEFAULT_OPTIONS,
+        *,
+        connection: object = None,
+    ) -> JobHandle:
+        """Enqueue with options that are checked already."""
+        plan = self.enqueuer.enqueue(key, payload, options, connection=connection)
+        job_id, is_new = run(plan, self.database)
+        return JobHandle(job_id, is_new, options.tenant_id, self)
+
+    async def aenqueue_payload(
+        self,
+        key: str,
+        payload: object,
+        options: EnqueueOptions = DEFAULT_OPTIONS,
+        *,
+        connection: object = None,
+    ) -> JobHandle:
+        """The same from async code."""
+        plan = self.enqueuer.enqueue(key, payload, options, connection=connection)
+        job_id, is_new = await arun(plan, self.database)
+        return JobHandle(job_id, is_new, options.tenant_id, self)
+
+    def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> JobHandle:
+        """Enqueue from within a handler; see `Context.enqueue`."""
+        return self.enqueue(*checked(job, payload), **options)
+
+    async def aenqueue_followup(
+        self, job: Any, payload: dict[str, Any], **options: Any
+    ) -> JobHandle:
+        """The same from async code."""
+        return await self.aenqueue(*checked(job, payload), **options)
+
+    def flow(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> Flow:
+        """Jobs that wait for each other, to be enqueued together."""
+        return Flow(self, name, TenantId(tenant_id))
