@@ -71,7 +71,7 @@ begin
         select format('grant select on mainspring.%I to mainspring_app', view.relname) as said
           from pg_catalog.pg_class as view
          where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
-           and view.relname not in ('bearers', 'unwalled_jobs')
+           and view.relname not in ('bearers', 'all_jobs')
            and not has_table_privilege('mainspring_app', view.oid, 'select')
         union all
         select format('grant %s on mainspring.%I to mainspring_app', asked.rights, asked.name)

@@ -40,12 +40,3 @@ begin
     end;
 end
 $$;
-
--- What a person decides about a trigger.
-create or replace function mainspring.trigger_facts(trigger mainspring.triggers)
-returns jsonb
-language sql stable
-set timezone = 'UTC'
-set intervalstyle = 'postgres'
-return (select jsonb_object_agg(key, value) from jsonb_each(to_jsonb(trigger)
-    - array['trigger_id', 'created_at', 'updated_at']) where value <> 'null');

@@ -5,7 +5,7 @@
 -- without secrets pay for a look into a small set, made once a query.
 
 -- For views alone, which build their own wall.
-create or replace view mainspring.unwalled_jobs as
+create or replace view mainspring.all_jobs as
 select job_id, tenant_id, definition, queue, state, waits_for, priority,
        case when definition in (select key from mainspring.definition_versions
                                  where secret_paths is not null)
@@ -50,5 +50,5 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
 
 -- The wall is not in the view above: a part of a union that has a condition of its own is read whole.
 create or replace view mainspring.job_status as
-select * from mainspring.unwalled_jobs
+select * from mainspring.all_jobs
  where mainspring.is_visible(tenant_id) and mainspring.is_own(created_by);
