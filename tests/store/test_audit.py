@@ -76,8 +76,10 @@ CHANGES = [
         ("acme", "update", "tenant", "acme", None, {"max_running": None}, {"max_running": 4}),
     ),
     (
-        "update mainspring.limits set concurrency = null, rate_count = 2, rate_period = '1 minute'"
-        " where name = 'mail'",
+        (
+            "update mainspring.limits set concurrency = null, rate_count = 2,"
+            " rate_period = '1 minute' where name = 'mail'"
+        ),
         (
             *("", "update", "limit", "mail", None),
             {"concurrency": 5, "rate_count": None, "rate_period": None},
@@ -89,19 +91,23 @@ CHANGES = [
         (
             *("", "delete", "limit", "mail", None),
             {
-                **{"name": "mail", "concurrency": 5, "key_concurrency": None, "burst": 1},
-                **{"rate_count": None, "rate_period": None},
+                "name": "mail",
+                "concurrency": 5,
+                "key_concurrency": None,
+                "burst": 1,
+                "rate_count": None,
+                "rate_period": None,
             },
             None,
         ),
     ),
     # Definitions
     (
-        "update mainspring.definitions set timeout = '2 hours', description = 'x' where key = 'pay'",
+        "update mainspring.definitions set timeout = '2 hours', queue = 'x' where key = 'pay'",
         (
             *("", "update", "definition", "pay", None),
-            {"timeout": "01:00:00", "description": ""},
-            {"timeout": "02:00:00", "description": "x"},
+            {"timeout": "01:00:00", "queue": "default"},
+            {"timeout": "02:00:00", "queue": "x"},
         ),
     ),
     (
@@ -118,8 +124,10 @@ CHANGES = [
     ),
     # Schedules and triggers, whose payloads are shown without secrets
     (
-        "update mainspring.schedules set enabled = false, disabled_reason = 'too loud'"
-        " where name = 'hourly'",
+        (
+            "update mainspring.schedules set enabled = false, disabled_reason = 'too loud'"
+            " where name = 'hourly'"
+        ),
         (
             *("acme", "disable", "schedule", "hourly", "too loud"),
             {"enabled": True},
@@ -155,9 +163,13 @@ CHANGES = [
         (
             *("acme", "delete", "trigger", "paid", None),
             {
-                **{"name": "paid", "tenant_id": "acme", "event": "order.paid"},
-                **{"definition": "pay", "payload": {"pin": "[redacted]", "user": 7}},
-                **{"unknown_paths": "refuse", "is_enabled": True},
+                "name": "paid",
+                "tenant_id": "acme",
+                "event": "order.paid",
+                "definition": "pay",
+                "payload": {"pin": "[redacted]", "user": 7},
+                "unknown_paths": "refuse",
+                "is_enabled": True,
             },
             None,
         ),

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 # A semicolon ends a statement unless it stands in one of the others.
-_PIECE = re.compile(
-    r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|;", re.DOTALL
-)
+_PIECE = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|;", re.DOTALL)
 _FUNCTION = re.compile(r"create (?:or replace )?function (?:mainspring\.)?(\w+)", re.IGNORECASE)
 _COMMENT = re.compile(r"comment on function mainspring\.(\w+)")
 
@@ -74,9 +72,7 @@ def _statement(text: str, start: int, end: int) -> Statement:
     assert above is not None
     first = start + above.end()
     comment = re.search(r"((?:--[^\n]*\n)+)\Z", above.group())
-    return Statement(
-        text[first:end], text.count("\n", 0, first) + 1, comment[1] if comment else ""
-    )
+    return Statement(text[first:end], text.count("\n", 0, first) + 1, comment[1] if comment else "")
 
 
 def _is_comment(piece: str) -> bool:

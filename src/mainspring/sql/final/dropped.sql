@@ -6,4 +6,5 @@ drop function if exists mainspring.audit_bearer(), mainspring.audit_definition()
     mainspring.audit_schedule(), mainspring.audit_tenant(), mainspring.audit_trigger(),
     mainspring.note_limit() cascade;
 drop function if exists mainspring.definition_facts(mainspring.definitions),
-    mainspring.trigger_facts(mainspring.triggers), mainspring.differing_shown(jsonb, jsonb);
+    mainspring.trigger_facts(mainspring.triggers), mainspring.differing_shown(jsonb, jsonb),
+    mainspring.cron_limits(integer);

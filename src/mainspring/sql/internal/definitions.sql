@@ -1,5 +1,6 @@
--- Definitions: how a wrong one is refused, and what the audit keeps of one.
+-- Definitions: what is checked when one is written.
 
+-- Raises the error for a definition with a field that is wrong.
 create or replace function mainspring.refuse_definition(key text, field text, problem text)
 returns void
 language plpgsql
@@ -7,5 +8,99 @@ as $$
 begin
     perform mainspring.refuse('MS050', key || ': ' || field || ' ' || problem,
         jsonb_build_object('key', key, 'field', field, 'problem', problem));
+end
+$$;
+
+-- Refuses a key that cannot be, or that belongs to what comes with Mainspring.
+create or replace function mainspring.check_definition_key(definition mainspring.definitions)
+returns void
+language plpgsql
+as $$
+begin
+    if definition.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
+        perform mainspring.refuse_definition(definition.key, 'key', 'must start with a letter or _ '
+            || 'and hold only letters, digits and _ . : - (200 at most)');
+    end if;
+    if definition.key like 'mainspring.%' and definition.kind <> 'python' then
+        perform mainspring.refuse_definition(definition.key, 'key',
+            'is built in, like all that start with mainspring.; choose another');
+    end if;
+end
+$$;
+
+-- The name of the limit that a definition is under: its key if the limit is its own. Refuses one
+-- that is shared beside one of its own.
+create or replace function mainspring.limit_name_of(
+    definition mainspring.definitions, is_new boolean
+)
+returns text
+language plpgsql
+as $$
+begin
+    if num_nonnulls(definition.concurrency, definition.key_concurrency, definition.rate_count) > 0
+    then
+        if definition.limit_name <> definition.key then
+            perform mainspring.refuse_definition(definition.key, 'limit', 'names a limit that is '
+                || 'shared, which excludes concurrency, key_concurrency and rate');
+        end if;
+        return definition.key;
+    elsif definition.limit_name = definition.key then
+        if is_new then
+            perform mainspring.refuse_definition(definition.key, 'limit',
+                'must be another name than the key; give concurrency, key_concurrency or rate '
+                || 'for a limit of its own');
+        end if;
+        return null;
+    end if;
+    return definition.limit_name;
+end
+$$;
+
+-- Whether nothing but the definition decides about an enqueue for the default tenant.
+create or replace function mainspring.is_plain_definition(definition mainspring.definitions)
+returns boolean
+language sql stable
+return definition.limit_name is null and definition.approvals_needed = 0
+       and definition.key not like 'mainspring.%'
+       and not exists (select from mainspring.tenants as t
+                        where t.tenant_id = 'default' and t.max_running is not null);
+
+-- A field with a duration or a queue that is wrong, and what is wrong with it; null if none is.
+create or replace function mainspring.wrong_default(definition mainspring.definitions)
+returns text[]
+language sql stable
+return coalesce(
+    (select array['queue', problem]
+       -- An empty one is refused by a constraint.
+       from mainspring.wrong_queue(nullif(definition.queue, '')) as problem
+      where problem is not null),
+    (select array[field, 'must be from 0 to 36500 days']
+       from (values ('timeout', definition.timeout), ('retention', definition.retention),
+                    ('backoff_base', definition.backoff_base),
+                    ('backoff_cap', definition.backoff_cap),
+                    ('backoff_jitter', definition.backoff_jitter),
+                    ('approval_expiry', definition.approval_expiry)) as bound (field, value)
+      where value not between '0' and mainspring.longest_delay()
+      limit 1));
+
+-- Refuses what the kind of a definition cannot run.
+create or replace function mainspring.check_definition_spec(definition mainspring.definitions)
+returns void
+language plpgsql
+as $$
+declare
+    wrong text[];
+begin
+    if definition.kind = 'sql' then
+        wrong := mainspring.wrong_function(definition.spec);
+        if wrong is not null then
+            perform mainspring.refuse_definition(definition.key, wrong[1], wrong[2]);
+        end if;
+        perform mainspring.ensure_caller(definition.spec ->> 'role');
+    elsif definition.kind = 'command'
+          and jsonb_typeof(definition.spec -> 'argv') is distinct from 'array' then
+        perform mainspring.refuse_definition(
+            definition.key, 'argv', 'must be an array of arguments');
+    end if;
 end
 $$;

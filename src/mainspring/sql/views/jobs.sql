@@ -4,7 +4,7 @@
 -- handlers as they are, so here is where their secrets are kept from readers. Jobs of definitions
 -- without secrets pay for a look into a small set, made once a query.
 
--- For views alone, which build their own wall.
+-- Jobs of all tenants. For views and functions alone, which isolate tenants themselves.
 create or replace view mainspring.all_jobs as
 select job_id, tenant_id, definition, queue, state, waits_for, priority,
        case when definition in (select key from mainspring.definition_versions
@@ -48,7 +48,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
        created_by, mainspring.source_of(schedule_id, created_by) as source
   from mainspring.jobs_history as job;
 
--- The wall is not in the view above: a part of a union that has a condition of its own is read whole.
+-- Isolates tenants here and not in the view above: a part of a union that has a condition of its
+-- own is read whole.
 create or replace view mainspring.job_status as
 select * from mainspring.all_jobs
  where mainspring.is_visible(tenant_id) and mainspring.is_own(created_by);
