@@ -25,28 +25,20 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
             then '"[redacted]"' else checkpoint end as checkpoint,
        result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
        created_by, mainspring.source_of(schedule_id, created_by) as source
-  from mainspring.jobs as job
-union all
-select job_id, tenant_id, definition, queue, state, waits_for, priority,
-       case when definition in (select key from mainspring.definition_versions
-                                 where secret_paths is not null)
-            then mainspring.redacted(payload, (
-                select jsonb_agg(distinct path)
-                  from mainspring.definition_versions as kept
-                  left join mainspring.definitions as defined using (key),
-                       lateral jsonb_array_elements(kept.secret_paths) as path
-                 where kept.key = job.definition
-                   and kept.version in (job.definition_version, defined.version)))
-            else payload end as payload,
-       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
-       attempt, failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress,
-       case when checkpoint is not null
-                 and definition in (select key from mainspring.definition_versions
-                                     where secret_paths is not null)
-            then '"[redacted]"' else checkpoint end as checkpoint,
-       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
-       created_by, mainspring.source_of(schedule_id, created_by) as source
-  from mainspring.jobs_history as job;
+  from (
+    select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
+           scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt,
+           failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint,
+           result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
+           created_by
+      from mainspring.jobs
+    union all
+    select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
+           scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt,
+           failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint,
+           result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
+           created_by
+      from mainspring.jobs_history) as job;
 
 -- Isolates tenants here and not in the view above: a part of a union that has a condition of its
 -- own is read whole.
