@@ -7,6 +7,7 @@ tests/store/test_redaction.py.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, get_args
 from zoneinfo import available_timezones
 
@@ -374,9 +375,7 @@ def test_a_time_zone_exists_for_both_or_for_neither(tx):
         "select name, mainspring.is_zone(name) from unnest(%s::text[]) as name", (zones,)
     ).fetchall()
 
-    assert dict(found) == {
-        zone: python_accepts(lambda zone=zone: find_zone(zone)) for zone in zones
-    }
+    assert dict(found) == {zone: python_accepts(partial(find_zone, zone)) for zone in zones}
 
 
 def test_a_cron_field_holds_the_same_for_both(tx):

@@ -11,13 +11,13 @@ from mainspring.domain.errors import SettingsError
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.services.secrets import KeyRing, Owner, key_ring
 from mainspring.store import secrets as store
-from mainspring.store.secrets import SealedJob, SealedSchedule
+from mainspring.store.secrets import EncryptedJob, EncryptedSchedule
 
 _FIRST = -(2**63)
 _PASSES = 3
 
 Read = Callable[[int, int], Call]
-Write = Callable[[Sequence[SealedJob], Sequence[str]], Call]
+Write = Callable[[Sequence[EncryptedJob], Sequence[str]], Call]
 
 
 @dataclass(slots=True)
@@ -40,8 +40,8 @@ async def rotate(database: Database, *, batch: int = 500) -> Rotation:
     turn = _Turn(database, keys, batch)
     for _ in range(_PASSES):
         turn.done.left = turn.done.unreadable = 0
-        turn.done.jobs += await turn.jobs(store.sealed_jobs, store.reseal_jobs)
-        turn.done.finished += await turn.jobs(store.sealed_history, store.reseal_history)
+        turn.done.jobs += await turn.jobs(store.encrypted_jobs, store.reencrypt_jobs)
+        turn.done.finished += await turn.jobs(store.encrypted_history, store.reencrypt_history)
         turn.done.schedules += await turn.schedules()
         if not turn.done.left:
             break
@@ -59,7 +59,7 @@ class _Turn:
         after, changed = _FIRST, 0
         while rows := await self._database.arun(read(after, self._batch)):
             after = rows[-1][0]
-            pairs = [(job, self._renewed(job)) for job in (SealedJob(*row) for row in rows)]
+            pairs = [(job, self._renewed(job)) for job in (EncryptedJob(*row) for row in rows)]
             due = [(job, text) for job, text in pairs if text is not None]
             if due:
                 call = write([job for job, _ in due], [text for _, text in due])
@@ -70,16 +70,16 @@ class _Turn:
 
     async def schedules(self) -> int:
         after, changed = _FIRST, 0
-        while rows := await self._database.arun(store.sealed_schedules(after, self._batch)):
+        while rows := await self._database.arun(store.encrypted_schedules(after, self._batch)):
             after = rows[-1][0]
             due = [
                 (schedule, payload, declared)
-                for schedule in (SealedSchedule(*row) for row in rows)
+                for schedule in (EncryptedSchedule(*row) for row in rows)
                 for payload, declared in (self._renewed_both(schedule),)
                 if payload is not None or declared is not None
             ]
             if due:
-                call = store.reseal_schedules(
+                call = store.reencrypt_schedules(
                     [schedule for schedule, _, _ in due],
                     [payload or schedule.payload for schedule, payload, _ in due],
                     [declared for _, _, declared in due],
@@ -89,18 +89,18 @@ class _Turn:
                 self.done.left += len(due) - count
         return changed
 
-    def _renewed_both(self, schedule: SealedSchedule) -> tuple[str | None, str | None]:
-        payload = self._renewed(SealedJob(*schedule[:4]))
+    def _renewed_both(self, schedule: EncryptedSchedule) -> tuple[str | None, str | None]:
+        payload = self._renewed(EncryptedJob(*schedule[:4]))
         if schedule.declared is None or schedule.declared_definition is None:
             return payload, None
         owner = (schedule.id, schedule.tenant_id, schedule.declared_definition)
-        return payload, self._renewed(SealedJob(*owner, schedule.declared))
+        return payload, self._renewed(EncryptedJob(*owner, schedule.declared))
 
-    def _renewed(self, sealed: SealedJob) -> str | None:
+    def _renewed(self, encrypted: EncryptedJob) -> str | None:
         """The payload under the first key; None where it is so already, or cannot be."""
-        payload = orjson.loads(sealed.payload)
+        payload = orjson.loads(encrypted.payload)
         try:
-            renewed = self._keys.renew(payload, Owner(sealed.tenant_id, sealed.definition))
+            renewed = self._keys.renew(payload, Owner(encrypted.tenant_id, encrypted.definition))
         except UnreadableSecret:
             self.done.unreadable += 1
             return None

@@ -13,7 +13,7 @@ from mainspring.domain.types import JobId, TenantId
 _STATEMENTS = load("secrets")
 
 
-class SealedJob(NamedTuple):
+class EncryptedJob(NamedTuple):
     """A job with encrypted values."""
 
     id: int
@@ -22,7 +22,7 @@ class SealedJob(NamedTuple):
     payload: str
 
 
-class SealedSchedule(NamedTuple):
+class EncryptedSchedule(NamedTuple):
     """A schedule with encrypted values; `declared` is the payload that code declared, if any."""
 
     id: int
@@ -50,33 +50,33 @@ def real_payload(tenant_id: TenantId, name: str) -> Call:
     return Call(_STATEMENTS["real_payload"].sql, params)
 
 
-def sealed_jobs(after: int, limit: int) -> Call:
-    """Each row is a SealedJob."""
-    return Call(_STATEMENTS["sealed_jobs"].sql, {"after": after, "limit": limit})
+def encrypted_jobs(after: int, limit: int) -> Call:
+    """Each row is an EncryptedJob."""
+    return Call(_STATEMENTS["encrypted_jobs"].sql, {"after": after, "limit": limit})
 
 
-def sealed_history(after: int, limit: int) -> Call:
-    """Each row is a SealedJob."""
-    return Call(_STATEMENTS["sealed_history"].sql, {"after": after, "limit": limit})
+def encrypted_history(after: int, limit: int) -> Call:
+    """Each row is an EncryptedJob."""
+    return Call(_STATEMENTS["encrypted_history"].sql, {"after": after, "limit": limit})
 
 
-def sealed_schedules(after: int, limit: int) -> Call:
-    """Each row is a SealedSchedule."""
-    return Call(_STATEMENTS["sealed_schedules"].sql, {"after": after, "limit": limit})
+def encrypted_schedules(after: int, limit: int) -> Call:
+    """Each row is an EncryptedSchedule."""
+    return Call(_STATEMENTS["encrypted_schedules"].sql, {"after": after, "limit": limit})
 
 
-def reseal_jobs(jobs: Sequence[SealedJob], payloads: Sequence[str]) -> Call:
+def reencrypt_jobs(jobs: Sequence[EncryptedJob], payloads: Sequence[str]) -> Call:
     """The row is (how many were changed,)."""
-    return Call(_STATEMENTS["reseal_jobs"].sql, _resealed(jobs, payloads))
+    return Call(_STATEMENTS["reencrypt_jobs"].sql, _reencrypted(jobs, payloads))
 
 
-def reseal_history(jobs: Sequence[SealedJob], payloads: Sequence[str]) -> Call:
+def reencrypt_history(jobs: Sequence[EncryptedJob], payloads: Sequence[str]) -> Call:
     """The row is (how many were changed,)."""
-    return Call(_STATEMENTS["reseal_history"].sql, _resealed(jobs, payloads))
+    return Call(_STATEMENTS["reencrypt_history"].sql, _reencrypted(jobs, payloads))
 
 
-def reseal_schedules(
-    schedules: Sequence[SealedSchedule], payloads: Sequence[str], declared: Sequence[str | None]
+def reencrypt_schedules(
+    schedules: Sequence[EncryptedSchedule], payloads: Sequence[str], declared: Sequence[str | None]
 ) -> Call:
     """A row for each that was changed."""
     params = {
@@ -85,14 +85,14 @@ def reseal_schedules(
         "after": list(payloads),
         "declared": list(declared),
     }
-    return Call(_STATEMENTS["reseal_schedules"].sql, params)
+    return Call(_STATEMENTS["reencrypt_schedules"].sql, params)
 
 
 def read_paths(text: str) -> tuple[Path, ...]:
     return tuple(tuple(path) for path in orjson.loads(text))
 
 
-def _resealed(jobs: Sequence[SealedJob], payloads: Sequence[str]) -> dict[str, Any]:
+def _reencrypted(jobs: Sequence[EncryptedJob], payloads: Sequence[str]) -> dict[str, Any]:
     return {
         "job_ids": [job.id for job in jobs],
         "before": [job.payload for job in jobs],

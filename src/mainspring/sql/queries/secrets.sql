@@ -17,14 +17,14 @@ select definition, coalesce(mainspring.paths_of(definition, definition_version),
 select definition, payload::text from mainspring.schedules
  where tenant_id = %(tenant_id)s and name = %(name)s;
 
--- name: sealed_jobs
+-- name: encrypted_jobs
 -- scope: system
 -- Live jobs with encrypted values, by id, after one if given.
 select job_id, tenant_id, definition, payload::text from mainspring.jobs
  where job_id > %(after)s::bigint and payload::text like '%%"$mainspring": "encrypted"%%'
  order by job_id limit %(limit)s;
 
--- name: reseal_jobs
+-- name: reencrypt_jobs
 -- scope: system
 -- Replaces payloads of live jobs that are still as they were read, and what is made of them: keys
 -- by content, and fingerprints of requests. One that someone holds right now is left out.
@@ -57,14 +57,14 @@ with given as (
 )
 select count(*) from changed;
 
--- name: sealed_history
+-- name: encrypted_history
 -- scope: system
 -- Finished jobs with encrypted values, by id, after one if given.
 select job_id, tenant_id, definition, payload::text from mainspring.jobs_history
  where job_id > %(after)s::bigint and payload::text like '%%"$mainspring": "encrypted"%%'
  order by job_id limit %(limit)s;
 
--- name: reseal_history
+-- name: reencrypt_history
 -- scope: system
 -- Replaces payloads of finished jobs that are still as they were read.
 with given as (
@@ -88,7 +88,7 @@ with given as (
 )
 select count(*) from changed;
 
--- name: sealed_schedules
+-- name: encrypted_schedules
 -- scope: system
 -- Schedules with encrypted values, by id, after one if given, with the payload that code declared.
 select schedule_id, tenant_id, definition, payload::text, (declared -> 'payload')::text,
@@ -99,7 +99,7 @@ select schedule_id, tenant_id, definition, payload::text, (declared -> 'payload'
         or (declared -> 'payload')::text like '%%"$mainspring": "encrypted"%%')
  order by schedule_id limit %(limit)s;
 
--- name: reseal_schedules
+-- name: reencrypt_schedules
 -- scope: system
 -- Replaces payloads of schedules that are still as they were read, and those that code declared.
 update mainspring.schedules as schedule
