@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median, quantiles
 
+import psycopg
 import pytest
 
+from mainspring.db import migrate
 from tests.support.sql_text import SqlFunction, functions, statements, without_literals
 
 SQL = Path(__file__).parents[2] / "src" / "mainspring" / "sql"
@@ -192,3 +194,24 @@ def test_what_is_written_otherwise_is_noticed(check, text):
 )
 def test_what_is_written_like_the_rest_passes(text):
     assert [problem for check in CHECKS for problem in check(text)] == []
+
+
+# What PostgreSQL itself finds
+
+
+def test_no_variable_hides_another(connection):
+    connection.execute("set plpgsql.extra_errors = 'shadowed_variables'")
+
+    with connection.transaction(force_rollback=True):
+        for script in migrate.functions():
+            connection.execute(script)
+
+
+def test_a_variable_that_hides_another_is_noticed(connection):
+    connection.execute("set plpgsql.extra_errors = 'shadowed_variables'")
+
+    with pytest.raises(psycopg.Error, match='variable "f1" shadows'):
+        connection.execute(
+            "create function pg_temp.f(f1 integer) returns void language plpgsql"
+            " as $$ declare f1 integer; begin end $$"
+        )
