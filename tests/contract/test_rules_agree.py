@@ -15,7 +15,12 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
+from pydantic import BaseModel
 
+from mainspring.api.models.definitions import NewDefinition
+from mainspring.api.models.jobs import NewJob
+from mainspring.api.models.schedules import NewSchedule
+from mainspring.api.models.tenants import NewTenant
 from mainspring.db.template_databases import fresh_database
 from mainspring.domain import events, limits
 from mainspring.domain.access.roles import Role
@@ -24,7 +29,14 @@ from mainspring.domain.errors import MainspringError
 from mainspring.domain.events import DispatchOutcome
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES
-from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, EnqueueOptions, OnParentFailure
+from mainspring.domain.jobs.options import (
+    APPROVALS,
+    ATTEMPTS,
+    MAX_PAYLOAD_BYTES,
+    PRIORITIES,
+    EnqueueOptions,
+    OnParentFailure,
+)
 from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.cron_fields import FIELDS
 from mainspring.domain.schedules.model import ScheduleSpec, ensure_spec
@@ -44,6 +56,7 @@ from mainspring.services.jobs import encode_payload
 from tests.support.databases import undone
 
 TICK = timedelta(microseconds=1)
+MOST = 1_000_000_000
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
 Verdict = bool
@@ -237,22 +250,25 @@ DEFINITIONS = [
         for row, verdict in durations("approval_expiry", TICK)
     ),
     *queues(),
+    *(*numbers("concurrency", 0, MOST), *numbers("key_concurrency", 0, MOST)),
+    *(({"rate": "1/s", **row}, verdict) for row, verdict in numbers("burst", 1, MOST)),
     *either("key", ["a", "_", "A.b:c-1", "x" * 200], ["", "1a", "a b", "a/b", "ü", "x" * 201]),
-    *either("concurrency", [0, 1], [-1]),
-    *either("key_concurrency", [0, 1], [-1]),
 ]
 BACKOFFS = [
     *(*durations("base", timedelta(0)), *durations("cap", timedelta(0))),
     *durations("jitter", timedelta(0)),
-    *either("factor", [1.0, 2.5], [0.99, 0.0, -1.0]),
+    *either("factor", [1.0, 2.5, 1e9], [0.99, 0.0, -1.0, 1.1e9, float("inf"), float("nan")]),
 ]
 
 
 @pytest.mark.parametrize(("row", "verdict"), DEFINITIONS, ids=str)
 def test_a_definition_is_accepted_by_both_or_by_neither(tx, row, verdict):
     columns = {"key": "mail", **row}
+    definition = columns.copy()
+    if columns.pop("rate", None):
+        columns |= {"rate_count": 1, "rate_period": SECOND}
 
-    assert python_accepts(lambda: Definition(**columns)) is verdict
+    assert python_accepts(lambda: Definition(**definition)) is verdict
     assert sql_accepts(tx, insert("definitions", columns), columns) is verdict
 
 
@@ -268,9 +284,8 @@ def test_a_backoff_is_accepted_by_both_or_by_neither(tx, row, verdict):
 
 LIMITS = [
     *either("name", ["a", "_", "A.b:c-1", "x" * 200], ["", "1a", "a b", "ü", "x" * 201]),
-    *either("concurrency", [0, 1], [-1]),
-    *either("key_concurrency", [0, 1], [-1]),
-    *either("burst", [1], [0, -1]),
+    *(*numbers("concurrency", 0, MOST), *numbers("key_concurrency", 0, MOST)),
+    *numbers("burst", 1, MOST),
 ]
 
 
@@ -348,6 +363,41 @@ def test_a_trigger_is_accepted_by_both_or_by_neither(tx, row, verdict):
 
     assert python_accepts(lambda: ensure_trigger(Trigger(**trigger))) is verdict
     assert sql_accepts(tx, insert("triggers", columns), columns) is verdict
+
+
+# The API
+
+
+def bounds_of(model: type[BaseModel], field: str) -> tuple[Any, Any]:
+    schema = model.model_json_schema()["properties"][field]
+    (number,) = [each for each in schema.get("anyOf", [schema]) if "maximum" in each]
+    return number["minimum"], number["maximum"]
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "low", "high"),
+    [
+        (NewJob, "priority", PRIORITIES[0], PRIORITIES[-1]),
+        (NewJob, "max_attempts", ATTEMPTS[0], ATTEMPTS[-1]),
+        (NewJob, "approvals_needed", APPROVALS[0], APPROVALS[-1]),
+        (NewJob, "delay", 0, LONGEST_DELAY.total_seconds()),
+        (NewDefinition, "priority", PRIORITIES[0], PRIORITIES[-1]),
+        (NewDefinition, "max_attempts", ATTEMPTS[0], ATTEMPTS[-1]),
+        (NewDefinition, "approvals_needed", APPROVALS[0], APPROVALS[-1]),
+        (NewDefinition, "timeout", 0, LONGEST_DELAY.total_seconds()),
+        (NewDefinition, "concurrency", 0, MOST),
+        (NewDefinition, "burst", 1, MOST),
+        (NewSchedule, "priority", PRIORITIES[0], PRIORITIES[-1]),
+        (NewSchedule, "max_attempts", 1, 1000),
+        (NewSchedule, "max_running", 1, 1000),
+        (NewSchedule, "max_retries", 1, 1000),
+        (NewSchedule, "catch_up_limit", 1, 10_000),
+        (NewSchedule, "run_timeout", 0, LONGEST_DELAY.total_seconds()),
+        (NewTenant, "weight", WEIGHTS[0], WEIGHTS[-1]),
+    ],
+)
+def test_the_api_documents_the_bounds_of_the_domain(model, field, low, high):
+    assert bounds_of(model, field) == (low, high)
 
 
 # Zones and cron

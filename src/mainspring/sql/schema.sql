@@ -1368,6 +1368,10 @@ CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current j
     LANGUAGE sql IMMUTABLE
     RETURN (WITH field AS (SELECT name.name, mainspring.part_of(name.name) AS part FROM jsonb_object_keys(((declared_changes.wanted || declared_changes.known) || declared_changes.current)) name(name)), touched AS (SELECT field_1.part FROM field field_1 WHERE ((declared_changes.current -> field_1.name) IS DISTINCT FROM (declared_changes.known -> field_1.name))) SELECT jsonb_object_agg(field.name, (declared_changes.wanted -> field.name)) AS jsonb_object_agg FROM field WHERE (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.current -> field.name)) AND (declared_changes.overwrite OR (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.known -> field.name)) AND (NOT (field.part IN (SELECT touched.part FROM touched))))) AND ((field.name <> 'condition_role'::text) OR (declared_changes.wanted ? field.name))));
 
+CREATE FUNCTION mainspring.definition_text(definition mainspring.definitions) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN ((to_jsonb(definition) || jsonb_build_object('timeout', EXTRACT(epoch FROM (definition).timeout), 'backoff_base', EXTRACT(epoch FROM (definition).backoff_base), 'backoff_cap', EXTRACT(epoch FROM (definition).backoff_cap), 'backoff_jitter', EXTRACT(epoch FROM (definition).backoff_jitter), 'retention', EXTRACT(epoch FROM (definition).retention), 'rate_period', EXTRACT(epoch FROM (definition).rate_period), 'approval_expiry', EXTRACT(epoch FROM (definition).approval_expiry))))::text;
+
 CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2433,6 +2437,10 @@ begin
     return null;
 end
 $$;
+
+CREATE FUNCTION mainspring.largest_count() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 1000000000;
 
 CREATE FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given text) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -3785,6 +3793,11 @@ begin
     if coalesce(set_limit.burst, 0) < 1 then
         perform mainspring.refuse('MS003', 'burst must be 1 or more', '{"option": "burst"}');
     end if;
+    if greatest(set_limit.concurrency, set_limit.key_concurrency, set_limit.rate_count,
+                set_limit.burst) > mainspring.largest_count() then
+        perform mainspring.refuse('MS003', 'limit must count to 1000000000 at most',
+            '{"option": "limit"}');
+    end if;
     if exists (select from mainspring.definitions as d
                 where d.key = set_limit.name and d.limit_name = d.key) then
         perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
@@ -4589,7 +4602,7 @@ CREATE FUNCTION mainspring.wrong_queue(queue text) RETURNS text
 
 CREATE FUNCTION mainspring.wrong_default(definition mainspring.definitions) RETURNS text[]
     LANGUAGE sql STABLE
-    RETURN COALESCE((SELECT ARRAY['queue'::text, problem.problem] AS "array" FROM mainspring.wrong_queue(NULLIF((wrong_default.definition).queue, ''::text)) problem(problem) WHERE (problem.problem IS NOT NULL)), (SELECT ARRAY[bound.field, 'must be from 0 to 36500 days'::text] AS "array" FROM (VALUES ('timeout'::text,(wrong_default.definition).timeout), ('retention'::text,(wrong_default.definition).retention), ('backoff_base'::text,(wrong_default.definition).backoff_base), ('backoff_cap'::text,(wrong_default.definition).backoff_cap), ('backoff_jitter'::text,(wrong_default.definition).backoff_jitter), ('approval_expiry'::text,(wrong_default.definition).approval_expiry)) bound(field, value) WHERE ((bound.value < '00:00:00'::interval) OR (bound.value > mainspring.longest_delay())) LIMIT 1));
+    RETURN COALESCE((SELECT ARRAY['queue'::text, problem.problem] AS "array" FROM mainspring.wrong_queue(NULLIF((wrong_default.definition).queue, ''::text)) problem(problem) WHERE (problem.problem IS NOT NULL)), (SELECT ARRAY[bound.field, 'must be from 0 to 36500 days'::text] AS "array" FROM (VALUES ('timeout'::text,(wrong_default.definition).timeout), ('retention'::text,(wrong_default.definition).retention), ('backoff_base'::text,(wrong_default.definition).backoff_base), ('backoff_cap'::text,(wrong_default.definition).backoff_cap), ('backoff_jitter'::text,(wrong_default.definition).backoff_jitter), ('approval_expiry'::text,(wrong_default.definition).approval_expiry)) bound(field, value) WHERE ((bound.value < '00:00:00'::interval) OR (bound.value > mainspring.longest_delay())) LIMIT 1), CASE WHEN ((definition).backoff_factor > ('1000000000'::numeric)::double precision) THEN '{backoff_factor,"must be 1e9 at most"}'::text[] WHEN (GREATEST((definition).concurrency, (definition).key_concurrency, (definition).rate_count, (definition).burst) > mainspring.largest_count()) THEN '{limit,"must count to 1000000000 at most"}'::text[] ELSE NULL::text[] END);
 
 CREATE FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE sql STABLE
@@ -6228,6 +6241,8 @@ REVOKE ALL ON FUNCTION mainspring.part_of(field text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current jsonb, overwrite boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.definition_text(definition mainspring.definitions) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.differing(facts jsonb, others jsonb) FROM PUBLIC;
@@ -6299,6 +6314,8 @@ REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.keep_limit() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.largest_count() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given text) FROM PUBLIC;
 

@@ -8,6 +8,12 @@ returns interval
 language sql immutable
 return interval '36500 days';
 
+-- The largest count of a limit.
+create or replace function mainspring.largest_count()
+returns integer
+language sql immutable
+return 1000000000;
+
 -- What is wrong with the name of a queue; null if nothing. A comma separates queues on the command
 -- line and in settings.
 create or replace function mainspring.wrong_queue(queue text)

@@ -1,4 +1,17 @@
--- Definitions: what is checked when one is written.
+-- Definitions: how one is read, and what is checked when one is written.
+
+-- A definition as JSON text, which every driver carries alike; durations are in seconds.
+create or replace function mainspring.definition_text(definition mainspring.definitions)
+returns text
+language sql stable
+return (to_jsonb(definition) || jsonb_build_object(
+    'timeout', extract(epoch from definition.timeout),
+    'backoff_base', extract(epoch from definition.backoff_base),
+    'backoff_cap', extract(epoch from definition.backoff_cap),
+    'backoff_jitter', extract(epoch from definition.backoff_jitter),
+    'retention', extract(epoch from definition.retention),
+    'rate_period', extract(epoch from definition.rate_period),
+    'approval_expiry', extract(epoch from definition.approval_expiry)))::text;
 
 -- Raises the error for a definition with a field that is wrong.
 create or replace function mainspring.refuse_definition(key text, field text, problem text)
@@ -65,7 +78,8 @@ return definition.limit_name is null and definition.approvals_needed = 0
        and not exists (select from mainspring.tenants as t
                         where t.tenant_id = 'default' and t.max_running is not null);
 
--- A field with a duration or a queue that is wrong, and what is wrong with it; null if none is.
+-- A field with a queue, a duration or a count that is wrong, and what is wrong with it; null if
+-- none is.
 create or replace function mainspring.wrong_default(definition mainspring.definitions)
 returns text[]
 language sql stable
@@ -81,7 +95,11 @@ return coalesce(
                     ('backoff_jitter', definition.backoff_jitter),
                     ('approval_expiry', definition.approval_expiry)) as bound (field, value)
       where value not between '0' and mainspring.longest_delay()
-      limit 1));
+      limit 1),
+    case when definition.backoff_factor > 1e9 then '{backoff_factor,must be 1e9 at most}'::text[]
+         when greatest(definition.concurrency, definition.key_concurrency, definition.rate_count,
+                       definition.burst) > mainspring.largest_count()
+         then '{limit,must count to 1000000000 at most}' end);
 
 -- Refuses what the kind of a definition cannot run.
 create or replace function mainspring.check_definition_spec(definition mainspring.definitions)
