@@ -78,7 +78,7 @@ def test_a_public_function_is_in_the_guides(name):
     assert re.search(rf"\bmainspring\.{name}\b", GUIDES)
 
 
-def test_the_function_of_a_trigger_is_told_from_others():
+def test_the_function_of_a_trigger_is_of_the_kind_trigger():
     text = (
         "create or replace function mainspring.touch()\nreturns trigger\nlanguage plpgsql\n"
         "as $$ begin end $$;\n"

@@ -13,7 +13,13 @@ from mainspring.domain.jobs.options import ATTEMPTS, ensure_approvals, ensure_pr
 from mainspring.domain.limits import Limit, Rate, ensure_limit_by, ensure_limit_name
 from mainspring.domain.schemas import Schema
 from mainspring.domain.secrets.paths import Path, secret_paths
-from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode, Kind
+from mainspring.domain.types import (
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    LONGEST_DELAY,
+    ExecutionMode,
+    Kind,
+)
 
 DEFAULT_MAX_ATTEMPTS = 3
 DEFAULT_TIMEOUT = timedelta(hours=1)
@@ -56,12 +62,7 @@ class Definition:
             raise InvalidDefinition(
                 f"{self.key}: max_attempts must be from 1 to 1000, not {self.max_attempts}"
             )
-        if not isinstance(self.timeout, timedelta) or self.timeout <= timedelta(0):
-            raise InvalidDefinition(f"{self.key}: timeout must be a timedelta of more than zero")
-        if self.retention is not None and not (
-            isinstance(self.retention, timedelta) and self.retention >= timedelta(0)
-        ):
-            raise InvalidDefinition(f"{self.key}: retention must be a timedelta, zero or more")
+        _ensure_durations(self)
         if self.arg_schema is not None and not isinstance(self.arg_schema, Mapping):
             raise InvalidDefinition(f"{self.key}: arg_schema must be a JSON Schema, an object")
         if isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags):
@@ -122,6 +123,20 @@ class Handler:
         object.__setattr__(self, "is_simple", is_simple)
 
 
+def _ensure_durations(definition: Definition) -> None:
+    key, timeout, retention = definition.key, definition.timeout, definition.retention
+    if not isinstance(timeout, timedelta) or timeout <= timedelta(0):
+        raise InvalidDefinition(f"{key}: timeout must be a timedelta of more than zero")
+    if retention is not None and not (
+        isinstance(retention, timedelta) and retention >= timedelta(0)
+    ):
+        raise InvalidDefinition(f"{key}: retention must be a timedelta, zero or more")
+    for name in ("timeout", "retention"):
+        value = getattr(definition, name)
+        if value is not None and value > LONGEST_DELAY:
+            raise InvalidDefinition(f"{key}: {name} must be {LONGEST_DELAY.days} days at most")
+
+
 def _ensure_limits(definition: Definition) -> None:
     own = (definition.concurrency, definition.key_concurrency, definition.rate)
     has_own = any(value is not None for value in own)
@@ -150,6 +165,8 @@ def _ensure_approval(definition: Definition) -> None:
     expiry, approvers = definition.approval_expiry, definition.approvers
     if expiry is not None and not (isinstance(expiry, timedelta) and expiry > timedelta(0)):
         raise InvalidOption("approval_expiry", "must be a timedelta of more than zero")
+    if expiry is not None and expiry > LONGEST_DELAY:
+        raise InvalidOption("approval_expiry", f"must be {LONGEST_DELAY.days} days at most")
     ensure_approvers(approvers)
     if (expiry or approvers) and not definition.approvals_needed:
         raise InvalidOption("approvals_needed", "must be 1 or more where approvers or expiry are")

@@ -122,6 +122,15 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.announce_limit() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_notify('mainspring', 'l:');
+    return null;
+end
+$$;
+
 CREATE FUNCTION mainspring.apply_plan(plan jsonb) RETURNS mainspring.slot_outcome
     LANGUAGE plpgsql
     AS $$
@@ -381,123 +390,40 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.audit_bearer() RETURNS trigger
+CREATE FUNCTION mainspring.audit_change() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    SET "IntervalStyle" TO 'postgres'
     AS $$
 declare
-    unsaid text[] := array['created_at', 'last_used_at', 'last_seen_at', 'digest', 'created_by'];
-    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
+    options jsonb := tg_argv[0];
+    stored jsonb := coalesce(to_jsonb(new), to_jsonb(old));
+    was jsonb := mainspring.audited_columns(to_jsonb(old), options);
+    is_now jsonb := mainspring.audited_columns(to_jsonb(new), options);
 begin
-    if was = is_now or (was || is_now) ->> 'kind' in ('session', 'login', 'console') then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values (
-        coalesce(new.tenant_id, old.tenant_id, ''), mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when was ->> 'revoked_at' is null and is_now ->> 'revoked_at' is not null then 'revoke'
-             else 'update' end,
-        tg_argv[0], coalesce(new.name, old.name),
-        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
-    return null;
-end
-$$;
-
-CREATE FUNCTION mainspring.audit_definition() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-declare
-    was jsonb := case when tg_op <> 'INSERT' then mainspring.definition_facts(old) else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.definition_facts(new) else '{}' end;
-begin
-    if was = is_now then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values (
-        '', mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when new.is_active and not old.is_active then 'activate'
-             when old.is_active and not new.is_active then 'deactivate' else 'update' end,
-        'definition', coalesce(new.key, old.key),
-        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
-    return null;
-end
-$$;
-
-CREATE FUNCTION mainspring.audit_schedule() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-declare
-    was jsonb := case when tg_op <> 'INSERT' then mainspring.schedule_facts(old) else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.schedule_facts(new) else '{}' end;
-begin
-    if tg_op = 'UPDATE' and was = is_now then
+    if was = is_now or not stored @> coalesce(options -> 'only', '{}') then
         return null;
     end if;
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
     values (
-        coalesce(new.tenant_id, old.tenant_id),
-        mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when new.enabled and not old.enabled then 'enable'
-             when old.enabled and not new.enabled then 'disable' else 'update' end,
-        'schedule', coalesce(new.name, old.name), new.disabled_reason,
-        mainspring.differing_shown(was, is_now), mainspring.differing_shown(is_now, was));
-    return null;
-end
-$$;
-
-CREATE FUNCTION mainspring.audit_tenant() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-declare
-    unsaid text[] := array['created_at', 'updated_at'];
-    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
-begin
-    if was = is_now then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values (
-        coalesce(new.tenant_id, old.tenant_id),
-        mainspring.actor(),
-        case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
-        'tenant', coalesce(new.tenant_id, old.tenant_id),
+        coalesce(stored ->> 'tenant_id', ''), mainspring.actor(),
+        case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete'
+                   else mainspring.audited_action(was, is_now, options -> 'switch') end,
+        options ->> 'noun', stored ->> (options ->> 'subject'),
+        to_jsonb(new) ->> 'disabled_reason',
         mainspring.differing(was, is_now), mainspring.differing(is_now, was));
     return null;
 end
 $$;
 
-CREATE FUNCTION mainspring.audit_trigger() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-declare
-    was jsonb := case when tg_op <> 'INSERT' then mainspring.trigger_facts(old) else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.trigger_facts(new) else '{}' end;
-begin
-    if was = is_now then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values (
-        coalesce(new.tenant_id, old.tenant_id),
-        mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when new.is_enabled and not old.is_enabled then 'enable'
-             when old.is_enabled and not new.is_enabled then 'disable' else 'update' end,
-        'trigger', coalesce(new.name, old.name),
-        mainspring.differing_shown(was, is_now), mainspring.differing_shown(is_now, was));
-    return null;
-end
-$$;
+CREATE FUNCTION mainspring.audited_action(was jsonb, is_now jsonb, switch jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN (SELECT CASE WHEN ((NOT state.was_on) AND state.is_on) THEN COALESCE((audited_action.switch ->> 'on'::text), 'update'::text) WHEN (state.was_on AND (NOT state.is_on)) THEN COALESCE((audited_action.switch ->> 'off'::text), 'update'::text) ELSE 'update'::text END AS "case" FROM (SELECT COALESCE(((audited_action.was -> (audited_action.switch ->> 'column'::text)) <> ALL (ARRAY['null'::jsonb, 'false'::jsonb])), false) AS was_on, COALESCE(((audited_action.is_now -> (audited_action.switch ->> 'column'::text)) <> ALL (ARRAY['null'::jsonb, 'false'::jsonb])), false) AS is_on) state);
+
+CREATE FUNCTION mainspring.audited_columns(stored jsonb, options jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN (SELECT COALESCE(jsonb_object_agg(part.name, part.value), '{}'::jsonb) AS "coalesce" FROM jsonb_each(audited_columns.stored) part(name, value) WHERE ((NOT ((audited_columns.options -> 'without'::text) ? part.name)) AND ((part.value <> 'null'::jsonb) OR ((audited_columns.options -> 'nulls'::text))::boolean)));
 
 CREATE FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[] DEFAULT NULL::jsonb[]) RETURNS TABLE(slot_at timestamp with time zone, job_id bigint)
     LANGUAGE plpgsql
@@ -703,7 +629,7 @@ declare
     months integer[];
     weekdays integer[];
 begin
-    -- Most are as simple as these, and are let through at a twentieth of the cost.
+    -- Most are as simple as these, and are accepted at a twentieth of the cost.
     if expression ~ ('^([*H]|[0-5]?[0-9]|\*/[1-5]?[1-9]|\*/[1-5]0) ([*H]|[01]?[0-9]|2[0-3])'
                      ' (\*|[1-9]|[12][0-9]|3[01]) \* (\*|[0-7]|1-5|MON-FRI|MON|TUE|WED|THU|FRI)$')
     then
@@ -730,6 +656,21 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.check_definition_key(definition mainspring.definitions) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+begin
+    if definition.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
+        perform mainspring.refuse_definition(definition.key, 'key', 'must start with a letter or _ '
+            || 'and hold only letters, digits and _ . : - (200 at most)');
+    end if;
+    if definition.key like 'mainspring.%' and definition.kind <> 'python' then
+        perform mainspring.refuse_definition(definition.key, 'key',
+            'is built in, like all that start with mainspring.; choose another');
+    end if;
+end
+$_$;
+
 CREATE FUNCTION mainspring.check_definition_role() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -752,6 +693,26 @@ begin
         new.spec := new.spec || jsonb_build_object('role', role);
     end if;
     return new;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_definition_spec(definition mainspring.definitions) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    wrong text[];
+begin
+    if definition.kind = 'sql' then
+        wrong := mainspring.wrong_function(definition.spec);
+        if wrong is not null then
+            perform mainspring.refuse_definition(definition.key, wrong[1], wrong[2]);
+        end if;
+        perform mainspring.ensure_caller(definition.spec ->> 'role');
+    elsif definition.kind = 'command'
+          and jsonb_typeof(definition.spec -> 'argv') is distinct from 'array' then
+        perform mainspring.refuse_definition(
+            definition.key, 'argv', 'must be an array of arguments');
+    end if;
 end
 $$;
 
@@ -784,8 +745,8 @@ begin
     if delay < '0' then
         perform mainspring.refuse('MS003', 'delay must not be negative', '{"option": "delay"}');
     end if;
-    if delay > '1000 years' then
-        perform mainspring.refuse('MS003', 'delay must be 1000 years at most',
+    if delay > mainspring.longest_delay() then
+        perform mainspring.refuse('MS003', 'delay must be 36500 days at most',
             '{"option": "delay"}');
     end if;
     -- What other clients cannot represent they could not read either.
@@ -803,6 +764,10 @@ begin
     end if;
     if dedupe_window <= '0' then
         perform mainspring.refuse('MS003', 'dedupe_window must be more than zero',
+            '{"option": "dedupe_window"}');
+    end if;
+    if dedupe_window > mainspring.longest_delay() then
+        perform mainspring.refuse('MS003', 'dedupe_window must be 36500 days at most',
             '{"option": "dedupe_window"}');
     end if;
     if deadline <= now() then
@@ -911,18 +876,11 @@ begin
         perform mainspring.refuse_schedule(wrong[1], wrong[2]);
     end if;
     if mainspring.is_closed(schedule.definition) then
-        perform mainspring.refuse_schedule('definition', mainspring.why_closed(schedule.definition));
+        perform mainspring.refuse_schedule(
+            'definition', mainspring.why_closed(schedule.definition));
     end if;
     perform mainspring.check_cron(schedule.cron, schedule.name);
-    if not mainspring.is_zone(schedule.zone) then
-        perform mainspring.refuse_schedule('zone', 'there is no time zone '
-            || quote_literal(schedule.zone) || coalesce((
-            select '; did you mean ' || quote_literal(known.name) || '?'
-              from pg_timezone_names as known
-             where lower(schedule.zone) in (lower(known.name),
-                                            lower(split_part(known.name, '/', -1)))
-             order by known.name limit 1), ''));
-    end if;
+    perform mainspring.check_zone(schedule.zone);
 end
 $$;
 
@@ -1015,6 +973,21 @@ begin
             option || case when value = '' then ' must not be empty'
                            else ' must be 500 characters at most' end,
             jsonb_build_object('option', option));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_zone(zone text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not mainspring.is_zone(zone) then
+        perform mainspring.refuse_schedule('zone', 'there is no time zone '
+            || quote_literal(zone) || coalesce((
+            select '; did you mean ' || quote_literal(known.name) || '?'
+              from pg_timezone_names as known
+             where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
+             order by known.name limit 1), ''));
     end if;
 end
 $$;
@@ -1199,18 +1172,20 @@ begin
 end
 $_$;
 
-CREATE FUNCTION mainspring.cron_limits(place integer, OUT low integer, OUT high integer, OUT spread_high integer, OUT size integer, OUT names text[]) RETURNS record
-    LANGUAGE plpgsql IMMUTABLE
+CREATE FUNCTION mainspring.cron_place(place integer, OUT name text, OUT low integer, OUT high integer, OUT spread_high integer, OUT size integer, OUT unit text, OUT names text[], OUT forms text) RETURNS record
+    LANGUAGE sql IMMUTABLE
     AS $$
-begin
-    low := ('{0,0,1,1,0}'::integer[])[place];
-    high := ('{59,23,31,12,7}'::integer[])[place];
-    -- Every month has the first 28 days; Sunday is both 0 and 7.
-    spread_high := ('{59,23,28,12,6}'::integer[])[place];
-    size := ('{60,24,31,12,7}'::integer[])[place];
-    names := case place when 4 then '{JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC}'::text[]
-                        when 5 then '{SUN,MON,TUE,WED,THU,FRI,SAT}'::text[] end;
-end
+    select known.name, known.low, known.high, known.spread_high, known.size, known.unit,
+           string_to_array(known.names, ' '), '*, ranges, steps, lists' || known.forms
+      from (values
+        (1, 'minute', 0, 59, 59, 60, 'm', null, ' and H'),
+        (2, 'hour', 0, 23, 23, 24, 'h', null, ' and H'),
+        (3, 'day of month', 1, 31, 28, 31, 'd', null, ', L, LW and H'),
+        (4, 'month', 1, 12, 12, 12, null,
+         'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC', ' and H'),
+        (5, 'day of week', 0, 7, 6, 7, null, 'SUN MON TUE WED THU FRI SAT', ', 5L, MON#1 and H'))
+        as known (number, name, low, high, spread_high, size, unit, names, forms)
+     where known.number = place
 $$;
 
 CREATE FUNCTION mainspring.cron_range(place integer, item text, range text, OUT first integer, OUT last integer) RETURNS record
@@ -1218,7 +1193,7 @@ CREATE FUNCTION mainspring.cron_range(place integer, item text, range text, OUT 
     AS $$
 declare
     dash integer := position('-' in range);
-    limits record := mainspring.cron_limits(place);
+    field record := mainspring.cron_place(place);
 begin
     first := mainspring.cron_value(
         place, item, case when dash = 0 then range else left(range, dash - 1) end);
@@ -1230,8 +1205,9 @@ begin
         end if;
     end if;
     if last < first then
-        perform mainspring.cron_refuse(place, range || ' runs backwards; write ' || first || '-'
-            || limits.high || ',' || limits.low || '-' || last || ' to go round the end');
+        perform mainspring.cron_refuse(place, format(
+            '%s runs backwards; write %s-%s,%s-%s to go round the end',
+            range, first, field.high, field.low, last));
     end if;
 end
 $$;
@@ -1240,8 +1216,7 @@ CREATE FUNCTION mainspring.cron_refuse(place integer, problem text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     AS $$
 begin
-    perform mainspring.refuse_schedule(
-        'cron ' || ('{minute,hour,day of month,month,day of week}'::text[])[place], problem);
+    perform mainspring.refuse_schedule('cron ' || (mainspring.cron_place(place)).name, problem);
 end
 $$;
 
@@ -1249,19 +1224,19 @@ CREATE FUNCTION mainspring.cron_span(place integer, item text, base text, step i
     LANGUAGE plpgsql IMMUTABLE
     AS $_$
 declare
-    limits record := mainspring.cron_limits(place);
+    field record := mainspring.cron_place(place);
     range record;
 begin
     if base in ('*', '?', 'H') then
-        first := limits.low;
-        last := case base when 'H' then limits.spread_high else limits.high end;
+        first := field.low;
+        last := case base when 'H' then field.spread_high else field.high end;
     else
         range := mainspring.cron_range(place, item, case
             when base ~ '^H\([A-Z0-9_]+-[A-Z0-9_]+\)$' then substr(base, 3, length(base) - 3)
             else base end);
         first := range.first;
         last := case when step is null or position('-' in base) > 0 then range.last
-                     else limits.high end;
+                     else field.high end;
     end if;
     if base ~ '^H' then
         first := first + mainspring.cron_spread(
@@ -1275,9 +1250,8 @@ CREATE FUNCTION mainspring.cron_spread(place integer, key text, size integer) RE
     LANGUAGE plpgsql IMMUTABLE
     AS $$
 declare
-    salt text := ('{minute,hour,day of month,month,day of week}'::text[])[place];
-    digest bytea := sha256(
-        convert_to(salt, 'UTF8') || '\x00'::bytea || convert_to(key, 'UTF8'));
+    digest bytea := sha256(convert_to((mainspring.cron_place(place)).name, 'UTF8')
+                           || '\x00'::bytea || convert_to(key, 'UTF8'));
     hash bigint := ('x' || encode(substr(digest, 1, 8), 'hex'))::bit(64)::bigint;
 begin
     return mod(hash + case when hash < 0 then 18446744073709551616 else 0 end, size::numeric);
@@ -1288,7 +1262,7 @@ CREATE FUNCTION mainspring.cron_step(place integer, item text, step text) RETURN
     LANGUAGE plpgsql IMMUTABLE
     AS $_$
 declare
-    size integer := (mainspring.cron_limits(place)).size;
+    field record := mainspring.cron_place(place);
 begin
     if step !~ '^[0-9]+$' then
         perform mainspring.cron_refuse(place, 'the step of ' || item || ' is not a whole number');
@@ -1296,10 +1270,10 @@ begin
     if step::numeric = 0 then
         perform mainspring.cron_refuse(place, item || ' has a step of zero');
     end if;
-    if step::numeric > size then
-        perform mainspring.cron_refuse(place, item || ' has a step beyond ' || size
-            || ', which never comes' || coalesce('; for a fixed interval write @every '
-            || step::numeric || ('{m,h,d}'::text[])[place], ''));
+    if step::numeric > field.size then
+        perform mainspring.cron_refuse(place, item || ' has a step beyond ' || field.size
+            || ', which never comes'
+            || coalesce('; for a fixed interval write @every ' || step::numeric || field.unit, ''));
     end if;
     return step::integer;
 end
@@ -1309,22 +1283,19 @@ CREATE FUNCTION mainspring.cron_value(place integer, item text, value text) RETU
     LANGUAGE plpgsql IMMUTABLE
     AS $_$
 declare
-    limits record := mainspring.cron_limits(place);
+    field record := mainspring.cron_place(place);
 begin
-    if value = any (limits.names) then
-        return array_position(limits.names, value) - 1 + limits.low;
+    if value = any (field.names) then
+        return array_position(field.names, value) - 1 + field.low;
     end if;
     if value !~ '^[0-9]+$' then
-        perform mainspring.cron_refuse(place, '''' || item || ''' is not understood; allowed are '
-            || limits.low || ' to ' || limits.high || ', '
-            || case place when 4 then 'JAN to DEC, ' when 5 then 'SUN to SAT, ' else '' end
-            || case place when 3 then '*, ranges, steps, lists, L, LW and H'
-                          when 5 then '*, ranges, steps, lists, 5L, MON#1 and H'
-                          else '*, ranges, steps, lists and H' end);
+        perform mainspring.cron_refuse(place, concat_ws(', ',
+            format('''%s'' is not understood; allowed are %s to %s', item, field.low, field.high),
+            field.names[1] || ' to ' || field.names[cardinality(field.names)], field.forms));
     end if;
-    if value::numeric not between limits.low and limits.high then
-        perform mainspring.cron_refuse(place,
-            value || ' is not from ' || limits.low || ' to ' || limits.high);
+    if value::numeric not between field.low and field.high then
+        perform mainspring.cron_refuse(
+            place, format('%s is not from %s to %s', value, field.low, field.high));
     end if;
     return value::integer;
 end
@@ -1397,11 +1368,9 @@ CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current j
     LANGUAGE sql IMMUTABLE
     RETURN (WITH field AS (SELECT name.name, mainspring.part_of(name.name) AS part FROM jsonb_object_keys(((declared_changes.wanted || declared_changes.known) || declared_changes.current)) name(name)), touched AS (SELECT field_1.part FROM field field_1 WHERE ((declared_changes.current -> field_1.name) IS DISTINCT FROM (declared_changes.known -> field_1.name))) SELECT jsonb_object_agg(field.name, (declared_changes.wanted -> field.name)) AS jsonb_object_agg FROM field WHERE (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.current -> field.name)) AND (declared_changes.overwrite OR (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.known -> field.name)) AND (NOT (field.part IN (SELECT touched.part FROM touched))))) AND ((field.name <> 'condition_role'::text) OR (declared_changes.wanted ? field.name))));
 
-CREATE FUNCTION mainspring.definition_facts(definition mainspring.definitions) RETURNS jsonb
+CREATE FUNCTION mainspring.definition_text(definition mainspring.definitions) RETURNS text
     LANGUAGE sql STABLE
-    SET "TimeZone" TO 'UTC'
-    SET "IntervalStyle" TO 'postgres'
-    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(definition_facts.definition) - ARRAY['key'::text, 'version'::text, 'is_plain'::text, 'created_at'::text, 'updated_at'::text, 'secret_paths'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
+    RETURN ((to_jsonb(definition) || jsonb_build_object('timeout', EXTRACT(epoch FROM (definition).timeout), 'backoff_base', EXTRACT(epoch FROM (definition).backoff_base), 'backoff_cap', EXTRACT(epoch FROM (definition).backoff_cap), 'backoff_jitter', EXTRACT(epoch FROM (definition).backoff_jitter), 'retention', EXTRACT(epoch FROM (definition).retention), 'rate_period', EXTRACT(epoch FROM (definition).rate_period), 'approval_expiry', EXTRACT(epoch FROM (definition).approval_expiry))))::text;
 
 CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1430,20 +1399,14 @@ $$;
 COMMENT ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) IS 'Removes a job that is not running, with its attempts.';
 
 CREATE FUNCTION mainspring.differing(facts jsonb, others jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE
-    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each(differing.facts) jsonb_each(key, value) WHERE ((differing.others -> jsonb_each.key) IS DISTINCT FROM jsonb_each.value));
-
-CREATE FUNCTION mainspring.differing_shown(facts jsonb, others jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
-declare
-    found jsonb := mainspring.differing(facts, others);
 begin
-    if found ? 'payload' then
-        found := found || jsonb_build_object('payload', mainspring.shown_payload(
-            facts ->> 'definition', facts -> 'payload'));
-    end if;
-    return found;
+    return (
+        select jsonb_object_agg(name, case when name = 'payload'
+                   then mainspring.shown_payload(facts ->> 'definition', value) else value end)
+          from jsonb_each(facts) as part (name, value)
+         where others -> name is distinct from value);
 end
 $$;
 
@@ -1702,7 +1665,7 @@ begin
            and coalesce(enqueue_job.priority, 0) between 0 and 1000
            and coalesce(enqueue_job.max_attempts, 1) between 1 and 1000
            and (enqueue_job.delay is null
-                or (enqueue_job.delay between '0' and '1000 years'
+                or (enqueue_job.delay between '0' and '36500 days'
                     and enqueue_job.scheduled_for is null))
            and coalesce(enqueue_job.scheduled_for, now())
                between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z'
@@ -1932,6 +1895,28 @@ end
 $$;
 
 COMMENT ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer) IS 'Enqueues one job per payload; a payload whose dedupe key is taken is left out.';
+
+CREATE FUNCTION mainspring.ensure_app_role() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if to_regrole('mainspring_app') is null then
+        begin
+            create role mainspring_app nologin;
+        exception
+            when duplicate_object or unique_violation then
+                null;
+            when insufficient_privilege then
+                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; let an '
+                    || 'administrator run: create role mainspring_app nologin; grant '
+                    || 'mainspring_app to ' || quote_ident(session_user), '{}');
+        end;
+    end if;
+    if not pg_has_role(session_user, 'mainspring_app', 'member') then
+        execute format('grant mainspring_app to %I', session_user);
+    end if;
+end
+$$;
 
 CREATE FUNCTION mainspring.ensure_caller(role text) RETURNS void
     LANGUAGE plpgsql
@@ -2392,6 +2377,10 @@ CREATE FUNCTION mainspring.is_plain(schedule mainspring.schedules) RETURNS boole
     LANGUAGE sql STABLE
     RETURN ((num_nonnulls((schedule).launcher, (schedule).condition_sql, (schedule).gauge_sql) = 0) AND (NOT (schedule).is_templated) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = (is_plain.schedule).tenant_id) AND (t.max_running IS NOT NULL))))));
 
+CREATE FUNCTION mainspring.is_plain_definition(definition mainspring.definitions) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (((definition).limit_name IS NULL) AND ((definition).approvals_needed = 0) AND ((definition).key !~~ 'mainspring.%'::text) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = 'default'::text) AND (t.max_running IS NOT NULL))))));
+
 CREATE FUNCTION mainspring.is_program() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN pg_has_role(SESSION_USER, (SELECT pg_namespace.nspowner FROM pg_namespace WHERE (pg_namespace.nspname = 'mainspring'::name)), 'MEMBER'::text);
@@ -2405,7 +2394,9 @@ CREATE FUNCTION mainspring.is_zone(name text) RETURNS boolean
     SET "TimeZone" TO 'UTC'
     AS $$
 begin
-    return name = 'UTC' or (set_config('timezone', name, true) = name and (
+    return name = 'UTC' or (
+        length(name) <= 64 and name !~ '^(localtime|posixrules|Factory|posix/|right/)'
+        and set_config('timezone', name, true) = name and (
         name !~ '[0-9]'
         or exists (select from pg_timezone_names as known where known.name = is_zone.name)));
 exception when invalid_parameter_value then
@@ -2447,9 +2438,36 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.largest_count() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 1000000000;
+
 CREATE FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given text) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN (length(COALESCE(given, (payload #>> path), ''::text)) > 500) THEN ('md5:'::text || md5(COALESCE(given, (payload #>> path)))) ELSE COALESCE(given, (payload #>> path), ''::text) END;
+
+CREATE FUNCTION mainspring.limit_name_of(definition mainspring.definitions, is_new boolean) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if num_nonnulls(definition.concurrency, definition.key_concurrency, definition.rate_count) > 0
+    then
+        if definition.limit_name <> definition.key then
+            perform mainspring.refuse_definition(definition.key, 'limit', 'names a limit that is '
+                || 'shared, which excludes concurrency, key_concurrency and rate');
+        end if;
+        return definition.key;
+    elsif definition.limit_name = definition.key then
+        if is_new then
+            perform mainspring.refuse_definition(definition.key, 'limit',
+                'must be another name than the key; give concurrency, key_concurrency or rate '
+                || 'for a limit of its own');
+        end if;
+        return null;
+    end if;
+    return definition.limit_name;
+end
+$$;
 
 CREATE SEQUENCE mainspring.job_ids
     START WITH 1
@@ -2535,7 +2553,7 @@ begin
     select * into asked from mainspring.approvals as a
      where a.job_id = lock_approval.job_id and a.tenant_id = tenant for update;
     may_decide := asked.job_id is not null and mainspring.is_approver(asked.approvers, tenant);
-    select job.state, job.created_by into found_job from mainspring.unwalled_jobs as job
+    select job.state, job.created_by into found_job from mainspring.all_jobs as job
      where job.job_id = lock_approval.job_id and job.tenant_id = tenant;
     if found_job.state is null or not (may_decide or mainspring.is_own(found_job.created_by)) then
         perform mainspring.refuse('MS030',
@@ -2570,6 +2588,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.longest_delay() RETURNS interval
+    LANGUAGE sql IMMUTABLE
+    RETURN '36500 days'::interval;
+
 CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -2587,8 +2609,8 @@ CREATE FUNCTION mainspring.move_jobs_of_definition() RETURNS trigger
     AS $$
 begin
     update mainspring.jobs as job
-       set limit_name = room.limit_name,
-           limit_key = case when room.limit_name is null then null
+       set limit_name = owner.limit_name,
+           limit_key = case when owner.limit_name is null then null
                             -- One that was given with the job stays.
                             when job.limit_name <> ''
                                  and new.limit_by is not distinct from old.limit_by
@@ -2596,12 +2618,12 @@ begin
                             else mainspring.limit_key_of(job.payload, new.limit_by, null) end,
            waits_for = case when job.state = 'queued'
                                  and (job.waits_for is null or job.waits_for = 'limit')
-                            then mainspring.wait_of(room.limit_name) else job.waits_for end
+                            then mainspring.wait_of(owner.limit_name) else job.waits_for end
       from (select t.tenant_id,
                    coalesce(new.limit_name, case when t.max_running is not null then '' end)
                        as limit_name
-              from mainspring.tenants as t) as room
-     where job.definition = new.key and room.tenant_id = job.tenant_id;
+              from mainspring.tenants as t) as owner
+     where job.definition = new.key and owner.tenant_id = job.tenant_id;
     perform pg_notify('mainspring', 'l:');
     perform pg_notify('mainspring', 'q:' || new.queue);
     return null;
@@ -2703,25 +2725,6 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.note_limit() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-declare
-    unsaid text[] := array['created_at', 'updated_at'];
-    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
-begin
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values ('', mainspring.actor(),
-            case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
-            'limit', coalesce(new.name, old.name),
-            mainspring.differing(was, is_now), mainspring.differing(is_now, was));
-    perform pg_notify('mainspring', 'l:');
-    return null;
-end
-$$;
-
 CREATE FUNCTION mainspring.note_vote(asked mainspring.approvals, action text, reason text, became mainspring.job_state) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2736,32 +2739,18 @@ CREATE FUNCTION mainspring.open_to_app() RETURNS void
     LANGUAGE plpgsql
     AS $$
 declare
-    opened record;
+    missing record;
 begin
-    if to_regrole('mainspring_app') is null then
-        begin
-            create role mainspring_app nologin;
-        exception
-            when duplicate_object or unique_violation then
-                null;
-            when insufficient_privilege then
-                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; let an '
-                    || 'administrator run: create role mainspring_app nologin; grant '
-                    || 'mainspring_app to ' || quote_ident(session_user), '{}');
-        end;
-    end if;
-    if not pg_has_role(session_user, 'mainspring_app', 'member') then
-        execute format('grant mainspring_app to %I', session_user);
-    end if;
+    perform mainspring.ensure_app_role();
     grant usage on schema mainspring to mainspring_app;
-    for opened in
-        select format('grant select on mainspring.%I to mainspring_app', view.relname) as said
+    for missing in
+        select format('grant select on mainspring.%I to mainspring_app', view.relname) as statement
           from pg_catalog.pg_class as view
          where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
-           and view.relname not in ('bearers', 'unwalled_jobs')
+           and view.relname not in ('bearers', 'all_jobs')
            and not has_table_privilege('mainspring_app', view.oid, 'select')
         union all
-        select format('grant %s on mainspring.%I to mainspring_app', asked.rights, asked.name)
+        select format('grant %s on mainspring.%I to mainspring_app', used.rights, used.name)
           from (values
               ('audit', 'select'),
               ('clocks', 'select'),
@@ -2774,17 +2763,18 @@ begin
               ('tenants', 'select'),
               ('tokens', 'select, insert, update'),
               ('triggers', 'select, insert, update, delete'),
-              ('workers', 'select')) as asked (name, rights)
-         where not has_table_privilege('mainspring_app', 'mainspring.' || asked.name, 'select')
+              ('workers', 'select')) as used (name, rights)
+         where not has_table_privilege('mainspring_app', 'mainspring.' || used.name, 'select')
         union all
         select format('grant execute on function %s to mainspring_app', called.oid::regprocedure)
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'call_function', 'change_jobs', 'enter', 'open_to_app', 'remove_limit', 'set_limit'])
+               'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'open_to_app',
+               'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
-        execute opened.said;
+        execute missing.statement;
     end loop;
 end
 $$;
@@ -2870,54 +2860,30 @@ $$;
 CREATE FUNCTION mainspring.prepare_definition() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $_$
+    AS $$
 declare
     wrong text[];
 begin
-    if new.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
-        perform mainspring.refuse_definition(new.key, 'key', 'must start with a letter or _ and '
-            || 'hold only letters, digits and _ . : - (200 at most)');
-    end if;
-    if new.key like 'mainspring.%' and new.kind <> 'python' then
-        perform mainspring.refuse_definition(new.key, 'key',
-            'is built in, like all that start with mainspring.; choose another');
-    end if;
+    perform mainspring.check_definition_key(new);
     if tg_op = 'UPDATE' and new.kind <> old.kind then
-        perform mainspring.refuse_definition(new.key, 'kind', format('is %s and stays so', old.kind));
+        perform mainspring.refuse_definition(
+            new.key, 'kind', format('is %s and stays so', old.kind));
     end if;
-    if num_nonnulls(new.concurrency, new.key_concurrency, new.rate_count) > 0 then
-        if new.limit_name <> new.key then
-            perform mainspring.refuse_definition(new.key, 'limit', 'names a limit that is shared, '
-                || 'which excludes concurrency, key_concurrency and rate');
-        end if;
-        new.limit_name := new.key;
-    elsif new.limit_name = new.key then
-        if tg_op = 'INSERT' then
-            perform mainspring.refuse_definition(new.key, 'limit', 'must be another name than the '
-                || 'key; give concurrency, key_concurrency or rate for a limit of its own');
-        end if;
-        new.limit_name := null;
-    end if;
-    new.is_plain := new.limit_name is null and new.approvals_needed = 0
-                    and new.key not like 'mainspring.%'
-                    and not exists (select from mainspring.tenants as t
-                                     where t.tenant_id = 'default' and t.max_running is not null);
+    new.limit_name := mainspring.limit_name_of(new, tg_op = 'INSERT');
+    new.is_plain := mainspring.is_plain_definition(new);
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
+    end if;
+    wrong := mainspring.wrong_default(new);
+    if wrong is not null then
+        perform mainspring.refuse_definition(new.key, wrong[1], wrong[2]);
     end if;
     if new.limit_by is not null and new.limit_name is null then
         perform mainspring.refuse_definition(new.key, 'limit_by',
             'needs a limit: give concurrency, key_concurrency, rate or limit');
     end if;
-    if new.kind = 'sql' and (tg_op = 'INSERT' or new.spec is distinct from old.spec) then
-        wrong := mainspring.wrong_function(new.spec);
-        if wrong is not null then
-            perform mainspring.refuse_definition(new.key, wrong[1], wrong[2]);
-        end if;
-        perform mainspring.ensure_caller(new.spec ->> 'role');
-    end if;
-    if new.kind = 'command' and jsonb_typeof(new.spec -> 'argv') is distinct from 'array' then
-        perform mainspring.refuse_definition(new.key, 'argv', 'must be an array of arguments');
+    if tg_op = 'INSERT' or new.kind = 'command' or new.spec is distinct from old.spec then
+        perform mainspring.check_definition_spec(new);
     end if;
     new.updated_at := now();
     new.secret_paths := mainspring.secret_paths(new.arg_schema);
@@ -2935,7 +2901,7 @@ begin
     end if;
     return new;
 end
-$_$;
+$$;
 
 CREATE FUNCTION mainspring.prepare_schedule() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3653,7 +3619,6 @@ declare
     marked jsonb := '[]';
     reaching text[] := '{}';
     circles jsonb := '[]';
-    closing jsonb;
 begin
     if schema is null or not jsonb_path_exists(
         schema, '$.** ? (@.writeOnly == true || @.format == "password")') then
@@ -3688,31 +3653,7 @@ begin
             reaching := reaching || node.part_refs;
         end if;
     end loop;
-    loop
-        select jsonb_agg(circle) into closing from jsonb_array_elements(circles) as circle
-         where circle ->> 'to' = any (reaching);
-        exit when closing is null;
-        select coalesce(jsonb_agg(circle), '[]') into circles
-          from jsonb_array_elements(circles) as circle
-         where circle ->> 'to' <> all (reaching);
-        select marked || jsonb_agg(circle -> 'path') into marked
-          from jsonb_array_elements(closing) as circle;
-        reaching := reaching || array(
-            select jsonb_array_elements_text(circle -> 'refs')
-              from jsonb_array_elements(closing) as circle);
-    end loop;
-    if exists (select from jsonb_array_elements(marked) as path where path = '[]') then
-        return '[["*"]]';
-    end if;
-    return (
-        select jsonb_agg(path order by path)
-          from (select distinct path from jsonb_array_elements(marked) as path) as each
-         where not exists (
-            select from jsonb_array_elements(marked) as above
-             where jsonb_array_length(above) < jsonb_array_length(path)
-               and not exists (
-                   select from generate_series(0, jsonb_array_length(above) - 1) as step
-                    where above -> step <> path -> step)));
+    return mainspring.topmost_paths(mainspring.with_circles(marked, reaching, circles));
 end
 $_$;
 
@@ -3851,6 +3792,11 @@ begin
     end if;
     if coalesce(set_limit.burst, 0) < 1 then
         perform mainspring.refuse('MS003', 'burst must be 1 or more', '{"option": "burst"}');
+    end if;
+    if greatest(set_limit.concurrency, set_limit.key_concurrency, set_limit.rate_count,
+                set_limit.burst) > mainspring.largest_count() then
+        perform mainspring.refuse('MS003', 'limit must count to 1000000000 at most',
+            '{"option": "limit"}');
     end if;
     if exists (select from mainspring.definitions as d
                 where d.key = set_limit.name and d.limit_name = d.key) then
@@ -4370,6 +4316,10 @@ CREATE FUNCTION mainspring.token_seconds(rate_count integer, rate_period interva
     LANGUAGE sql IMMUTABLE
     RETURN ((EXTRACT(epoch FROM rate_period) / (rate_count)::numeric))::double precision;
 
+CREATE FUNCTION mainspring.topmost_paths(paths jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (EXISTS (SELECT FROM jsonb_array_elements(topmost_paths.paths) path(value) WHERE (path.value = '[]'::jsonb))) THEN '[["*"]]'::jsonb ELSE (SELECT jsonb_agg(each.path ORDER BY each.path) AS jsonb_agg FROM (SELECT DISTINCT path.value AS path FROM jsonb_array_elements(topmost_paths.paths) path(value)) each WHERE (NOT (EXISTS (SELECT FROM jsonb_array_elements(topmost_paths.paths) above(value) WHERE ((jsonb_array_length(above.value) < jsonb_array_length(each.path)) AND (NOT (EXISTS (SELECT FROM generate_series(0, (jsonb_array_length(above.value) - 1)) step(step) WHERE ((above.value -> step.step) <> (each.path -> step.step)))))))))) END;
+
 CREATE FUNCTION mainspring.touch() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -4378,32 +4328,6 @@ begin
     return new;
 end
 $$;
-
-CREATE TABLE mainspring.triggers (
-    trigger_id bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    priority smallint,
-    is_enabled boolean DEFAULT true NOT NULL,
-    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL COLLATE pg_catalog."C",
-    event text NOT NULL COLLATE pg_catalog."C",
-    definition text NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
-    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
-    dedupe_window interval,
-    queue text COLLATE pg_catalog."C",
-    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
-    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
-    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
-);
-
-CREATE FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) RETURNS jsonb
-    LANGUAGE sql STABLE
-    SET "TimeZone" TO 'UTC'
-    SET "IntervalStyle" TO 'postgres'
-    RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(trigger_facts.trigger) - ARRAY['trigger_id'::text, 'created_at'::text, 'updated_at'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
 
 CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
@@ -4608,6 +4532,29 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.with_circles(marked jsonb, reaching text[], circles jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+declare
+    closing jsonb;
+begin
+    loop
+        select jsonb_agg(circle) into closing from jsonb_array_elements(circles) as circle
+         where circle ->> 'to' = any (reaching);
+        exit when closing is null;
+        select coalesce(jsonb_agg(circle), '[]') into circles
+          from jsonb_array_elements(circles) as circle
+         where circle ->> 'to' <> all (reaching);
+        select marked || jsonb_agg(circle -> 'path') into marked
+          from jsonb_array_elements(closing) as circle;
+        reaching := reaching || array(
+            select jsonb_array_elements_text(circle -> 'refs')
+              from jsonb_array_elements(closing) as circle);
+    end loop;
+    return marked;
+end
+$$;
+
 CREATE FUNCTION mainspring.write_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -4635,34 +4582,31 @@ begin
     return case
         when num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql) > 1
         then '{condition,"give at most one of launcher, condition_sql and gauge_sql"}'
+        when schedule.launcher !~ '\S' then '{launcher,must not be empty}'
+        when schedule.condition_sql !~ '\S' then '{condition_sql,must not be empty}'
+        when schedule.gauge_sql !~ '\S' then '{gauge_sql,must not be empty}'
         when num_nonnulls(schedule.gauge_sql, schedule.gauge_lower, schedule.gauge_upper)
              not in (0, 3) or schedule.gauge_lower > schedule.gauge_upper
         then array['gauge',
                    'needs gauge_sql, gauge_lower and gauge_upper, the lower not above the upper']
+        when 'NaN' in (schedule.gauge_lower, schedule.gauge_upper)
+             or 'Infinity' in (abs(schedule.gauge_lower), abs(schedule.gauge_upper))
+        then '{gauge,needs finite numbers for gauge_lower and gauge_upper}'
     end;
 end
 $$;
 
+CREATE FUNCTION mainspring.wrong_queue(queue text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN ((length(queue) < 1) OR (length(queue) > 500)) THEN 'must have 1 to 500 characters'::text WHEN (queue ~ '^\s|\s$|,'::text) THEN 'must not hold a comma or outer spaces'::text ELSE NULL::text END;
+
+CREATE FUNCTION mainspring.wrong_default(definition mainspring.definitions) RETURNS text[]
+    LANGUAGE sql STABLE
+    RETURN COALESCE((SELECT ARRAY['queue'::text, problem.problem] AS "array" FROM mainspring.wrong_queue(NULLIF((wrong_default.definition).queue, ''::text)) problem(problem) WHERE (problem.problem IS NOT NULL)), (SELECT ARRAY[bound.field, 'must be from 0 to 36500 days'::text] AS "array" FROM (VALUES ('timeout'::text,(wrong_default.definition).timeout), ('retention'::text,(wrong_default.definition).retention), ('backoff_base'::text,(wrong_default.definition).backoff_base), ('backoff_cap'::text,(wrong_default.definition).backoff_cap), ('backoff_jitter'::text,(wrong_default.definition).backoff_jitter), ('approval_expiry'::text,(wrong_default.definition).approval_expiry)) bound(field, value) WHERE ((bound.value < '00:00:00'::interval) OR (bound.value > mainspring.longest_delay())) LIMIT 1), CASE WHEN ((definition).backoff_factor > ('1000000000'::numeric)::double precision) THEN '{backoff_factor,"must be 1e9 at most"}'::text[] WHEN (GREATEST((definition).concurrency, (definition).key_concurrency, (definition).rate_count, (definition).burst) > mainspring.largest_count()) THEN '{limit,"must count to 1000000000 at most"}'::text[] ELSE NULL::text[] END);
+
 CREATE FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) RETURNS text[]
-    LANGUAGE plpgsql IMMUTABLE
-    AS $$
-begin
-    return case
-        when schedule.every not between '1 second' and '1000 years'
-        then '{every,must be from 1 second to 1000 years}'
-        when schedule.jitter not between '0' and '1000 years'
-        then '{jitter,must be from 0 to 1000 years}'
-        when schedule.misfire_grace not between '0' and '1000 years'
-        then '{misfire_grace,must be from 0 to 1000 years}'
-        when schedule.catch_up_max_age <= '0' or schedule.catch_up_max_age > '1000 years'
-        then '{catch_up_max_age,must be more than 0 and 1000 years at most}'
-        when schedule.run_timeout <= '0' or schedule.run_timeout > '1000 years'
-        then '{run_timeout,must be more than 0 and 1000 years at most}'
-        when schedule.condition_timeout not between '1 millisecond' and '1 day'
-        then '{condition_timeout,must be from 1 millisecond to 1 day}'
-    end;
-end
-$$;
+    LANGUAGE sql STABLE
+    RETURN (SELECT ARRAY[bound.field, format('must be from %s to %s'::text, bound.shortest, bound.longest)] AS "array" FROM (VALUES ('every'::text,(wrong_duration.schedule).every,'1 second'::text,'36500 days'::text), ('jitter'::text,(wrong_duration.schedule).jitter,'0'::text,'36500 days'::text), ('misfire_grace'::text,(wrong_duration.schedule).misfire_grace,'0'::text,'36500 days'::text), ('catch_up_max_age'::text,(wrong_duration.schedule).catch_up_max_age,'1 second'::text,'36500 days'::text), ('run_timeout'::text,(wrong_duration.schedule).run_timeout,'1 second'::text,'36500 days'::text), ('condition_timeout'::text,(wrong_duration.schedule).condition_timeout,'1 millisecond'::text,'1 day'::text)) bound(field, value, shortest, longest) WHERE ((bound.value < (bound.shortest)::interval) OR (bound.value > (bound.longest)::interval)) LIMIT 1);
 
 CREATE FUNCTION mainspring.wrong_function(spec jsonb) RETURNS text[]
     LANGUAGE plpgsql
@@ -4715,23 +4659,28 @@ end
 $$;
 
 CREATE FUNCTION mainspring.wrong_number(schedule mainspring.schedules) RETURNS text[]
-    LANGUAGE plpgsql IMMUTABLE
-    AS $$
-begin
-    return case
-        when schedule.max_retries not between 1 and 1000
-        then '{max_retries,must be from 1 to 1000}'
-        when schedule.max_running not between 1 and 1000
-        then '{max_running,must be from 1 to 1000}'
-        when schedule.max_attempts not between 1 and 1000
-        then '{max_attempts,must be from 1 to 1000}'
-        when schedule.catch_up_limit not between 1 and 10000
-        then '{catch_up_limit,must be from 1 to 10000}'
-        when schedule.priority not between 0 and 1000
-        then '{priority,must be from 0 to 1000}'
-    end;
-end
-$$;
+    LANGUAGE sql IMMUTABLE
+    RETURN (SELECT ARRAY[bound.field, format('must be from %s to %s'::text, bound."least", bound."greatest")] AS "array" FROM (VALUES ('max_retries'::text,(wrong_number.schedule).max_retries,1,1000), ('max_running'::text,(wrong_number.schedule).max_running,1,1000), ('max_attempts'::text,(wrong_number.schedule).max_attempts,1,1000), ('catch_up_limit'::text,(wrong_number.schedule).catch_up_limit,1,10000), ('priority'::text,(wrong_number.schedule).priority,0,1000)) bound(field, value, "least", "greatest") WHERE ((bound.value < bound."least") OR (bound.value > bound."greatest")) LIMIT 1);
+
+CREATE TABLE mainspring.triggers (
+    trigger_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    priority smallint,
+    is_enabled boolean DEFAULT true NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    event text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
+    dedupe_window interval,
+    queue text COLLATE pg_catalog."C",
+    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
+    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
+);
 
 CREATE FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
@@ -4742,9 +4691,10 @@ begin
         then '{name,must have 1 to 200 characters}'
         when trigger.event is distinct from '*'
              and mainspring.is_event_name(regexp_replace(trigger.event, '\.\*$', '')) is not true
-        then array['event', coalesce(quote_literal(left(trigger.event, 200)), 'null') || ' must be the name of an '
-                   || 'event, or its first parts and .* such as provider.*, or * for all']
-        when coalesce(trigger.definition, '') = ''
+        then array['event', coalesce(quote_literal(left(trigger.event, 200)), 'null')
+                            || ' must be the name of an event, or its first parts and .* such as '
+                            || 'provider.*, or * for all']
+        when coalesce(trigger.definition, '') !~ '\S' or length(trigger.definition) > 200
         then '{definition,must name what is to run}'
         when mainspring.is_closed(trigger.definition)
         then array['definition', mainspring.why_closed(trigger.definition)]
@@ -4752,10 +4702,10 @@ begin
         then '{payload,must be a JSON object}'
         when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
         then '{unknown_paths,must be refuse or null}'
-        when trigger.dedupe_window <= '0' or trigger.dedupe_window > '1000 years'
-        then '{dedupe_window,must be more than 0 and 1000 years at most}'
-        when length(trigger.queue) not between 1 and 500
-        then '{queue,must have 1 to 500 characters}'
+        when trigger.dedupe_window <= '0' or trigger.dedupe_window > mainspring.longest_delay()
+        then '{dedupe_window,must be more than 0 and 36500 days at most}'
+        when mainspring.wrong_queue(trigger.queue) is not null
+        then array['queue', mainspring.wrong_queue(trigger.queue)]
         when trigger.priority not between 0 and 1000
         then '{priority,must be from 0 to 1000}'
     end;
@@ -4769,8 +4719,9 @@ begin
     return case
         when coalesce(schedule.name, '') !~ '\S' or length(schedule.name) > 200
         then '{name,must have 1 to 200 characters}'
-        when schedule.definition = ''
-        then '{definition,must name what is to run}'
+        when schedule.definition !~ '\S' then '{definition,must name what is to run}'
+        when mainspring.wrong_queue(schedule.queue) is not null
+        then array['queue', mainspring.wrong_queue(schedule.queue)]
         when schedule.dst_gap not in ('run_after', 'skip')
         then '{dst_gap,must be run_after or skip}'
         when schedule.dst_fold not in ('once', 'both')
@@ -4825,102 +4776,118 @@ CREATE TABLE mainspring.jobs_history (
 )
 PARTITION BY RANGE (finished_at);
 
-CREATE VIEW mainspring.unwalled_jobs AS
- SELECT job.job_id,
-    job.tenant_id,
-    job.definition,
-    job.queue,
-    job.state,
-    job.waits_for,
-    job.priority,
+CREATE VIEW mainspring.all_jobs AS
+ SELECT job_id,
+    tenant_id,
+    definition,
+    queue,
+    state,
+    waits_for,
+    priority,
         CASE
-            WHEN (job.definition IN ( SELECT definition_versions.key
+            WHEN (definition IN ( SELECT definition_versions.key
                FROM mainspring.definition_versions
-              WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
+              WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
                FROM (mainspring.definition_versions kept
                  LEFT JOIN mainspring.definitions defined USING (key)),
                 LATERAL jsonb_array_elements(kept.secret_paths) path(value)
               WHERE ((kept.key = job.definition) AND ((kept.version = job.definition_version) OR (kept.version = defined.version)))))
-            ELSE job.payload
+            ELSE payload
         END AS payload,
-    job.created_at,
-    job.scheduled_for,
-    job.started_at,
-    job.finished_at,
-    job.deadline_at,
-    job.cancel_requested_at,
-    job.attempt,
-    job.failures,
-    job.losses,
-    job.max_attempts,
-    job.dedupe_key,
-    job.correlation_id,
-    job.tags,
-    job.progress,
+    created_at,
+    scheduled_for,
+    started_at,
+    finished_at,
+    deadline_at,
+    cancel_requested_at,
+    attempt,
+    failures,
+    losses,
+    max_attempts,
+    dedupe_key,
+    correlation_id,
+    tags,
+    progress,
         CASE
-            WHEN ((job.checkpoint IS NOT NULL) AND (job.definition IN ( SELECT definition_versions.key
+            WHEN ((checkpoint IS NOT NULL) AND (definition IN ( SELECT definition_versions.key
                FROM mainspring.definition_versions
               WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
-            ELSE job.checkpoint
+            ELSE checkpoint
         END AS checkpoint,
-    job.result,
-    job.last_error,
-    job.worker_id,
-    job.schedule_id,
-    job.slot_at,
-    job.origin,
-    job.definition_version,
-    job.created_by,
-    mainspring.source_of(job.schedule_id, job.created_by) AS source
-   FROM mainspring.jobs job
-UNION ALL
- SELECT job.job_id,
-    job.tenant_id,
-    job.definition,
-    job.queue,
-    job.state,
-    job.waits_for,
-    job.priority,
-        CASE
-            WHEN (job.definition IN ( SELECT definition_versions.key
-               FROM mainspring.definition_versions
-              WHERE (definition_versions.secret_paths IS NOT NULL))) THEN mainspring.redacted(job.payload, ( SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg
-               FROM (mainspring.definition_versions kept
-                 LEFT JOIN mainspring.definitions defined USING (key)),
-                LATERAL jsonb_array_elements(kept.secret_paths) path(value)
-              WHERE ((kept.key = job.definition) AND ((kept.version = job.definition_version) OR (kept.version = defined.version)))))
-            ELSE job.payload
-        END AS payload,
-    job.created_at,
-    job.scheduled_for,
-    job.started_at,
-    job.finished_at,
-    job.deadline_at,
-    job.cancel_requested_at,
-    job.attempt,
-    job.failures,
-    job.losses,
-    job.max_attempts,
-    job.dedupe_key,
-    job.correlation_id,
-    job.tags,
-    job.progress,
-        CASE
-            WHEN ((job.checkpoint IS NOT NULL) AND (job.definition IN ( SELECT definition_versions.key
-               FROM mainspring.definition_versions
-              WHERE (definition_versions.secret_paths IS NOT NULL)))) THEN '"[redacted]"'::jsonb
-            ELSE job.checkpoint
-        END AS checkpoint,
-    job.result,
-    job.last_error,
-    job.worker_id,
-    job.schedule_id,
-    job.slot_at,
-    job.origin,
-    job.definition_version,
-    job.created_by,
-    mainspring.source_of(job.schedule_id, job.created_by) AS source
-   FROM mainspring.jobs_history job;
+    result,
+    last_error,
+    worker_id,
+    schedule_id,
+    slot_at,
+    origin,
+    definition_version,
+    created_by,
+    mainspring.source_of(schedule_id, created_by) AS source
+   FROM ( SELECT jobs.job_id,
+            jobs.tenant_id,
+            jobs.definition,
+            jobs.queue,
+            jobs.state,
+            jobs.waits_for,
+            jobs.priority,
+            jobs.payload,
+            jobs.created_at,
+            jobs.scheduled_for,
+            jobs.started_at,
+            jobs.finished_at,
+            jobs.deadline_at,
+            jobs.cancel_requested_at,
+            jobs.attempt,
+            jobs.failures,
+            jobs.losses,
+            jobs.max_attempts,
+            jobs.dedupe_key,
+            jobs.correlation_id,
+            jobs.tags,
+            jobs.progress,
+            jobs.checkpoint,
+            jobs.result,
+            jobs.last_error,
+            jobs.worker_id,
+            jobs.schedule_id,
+            jobs.slot_at,
+            jobs.origin,
+            jobs.definition_version,
+            jobs.created_by
+           FROM mainspring.jobs
+        UNION ALL
+         SELECT jobs_history.job_id,
+            jobs_history.tenant_id,
+            jobs_history.definition,
+            jobs_history.queue,
+            jobs_history.state,
+            jobs_history.waits_for,
+            jobs_history.priority,
+            jobs_history.payload,
+            jobs_history.created_at,
+            jobs_history.scheduled_for,
+            jobs_history.started_at,
+            jobs_history.finished_at,
+            jobs_history.deadline_at,
+            jobs_history.cancel_requested_at,
+            jobs_history.attempt,
+            jobs_history.failures,
+            jobs_history.losses,
+            jobs_history.max_attempts,
+            jobs_history.dedupe_key,
+            jobs_history.correlation_id,
+            jobs_history.tags,
+            jobs_history.progress,
+            jobs_history.checkpoint,
+            jobs_history.result,
+            jobs_history.last_error,
+            jobs_history.worker_id,
+            jobs_history.schedule_id,
+            jobs_history.slot_at,
+            jobs_history.origin,
+            jobs_history.definition_version,
+            jobs_history.created_by
+           FROM mainspring.jobs_history) job;
 
 CREATE TABLE mainspring.votes (
     job_id bigint NOT NULL,
@@ -4950,7 +4917,7 @@ CREATE VIEW mainspring.approval_status AS
            FROM mainspring.votes vote
           WHERE (vote.job_id = approval.job_id)) AS votes
    FROM (mainspring.approvals approval
-     JOIN mainspring.unwalled_jobs job USING (job_id))
+     JOIN mainspring.all_jobs job USING (job_id))
   WHERE (mainspring.is_visible(approval.tenant_id) AND (mainspring.is_own(job.created_by) OR (approval.approvers && (NULLIF(current_setting('mainspring.approver'::text, true), ''::text))::text[])));
 
 CREATE TABLE mainspring.attempts (
@@ -5001,7 +4968,7 @@ CREATE VIEW mainspring.job_status AS
     definition_version,
     created_by,
     source
-   FROM mainspring.unwalled_jobs
+   FROM mainspring.all_jobs
   WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by));
 
 CREATE TABLE mainspring.outputs (
@@ -6039,7 +6006,10 @@ ALTER INDEX mainspring.jobs_history_tenant ATTACH PARTITION mainspring.jobs_hist
 
 ALTER INDEX mainspring.jobs_history_unsuccessful ATTACH PARTITION mainspring.jobs_history_default_tenant_id_state_job_id_idx;
 
-CREATE TRIGGER definitions_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.audit_definition();
+CREATE TRIGGER definitions_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+        "noun": "definition", "subject": "key", "nulls": false,
+        "without": ["key", "version", "is_plain", "created_at", "updated_at", "secret_paths"],
+        "switch": {"column": "is_active", "on": "activate", "off": "deactivate"}}');
 
 CREATE TRIGGER definitions_check_role BEFORE INSERT OR UPDATE OF kind, spec ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.check_definition_role();
 
@@ -6053,15 +6023,25 @@ CREATE TRIGGER definitions_prepare BEFORE INSERT OR UPDATE ON mainspring.definit
 
 CREATE TRIGGER jobs_history_settle_slot AFTER INSERT ON mainspring.jobs_history FOR EACH ROW WHEN ((new.schedule_id IS NOT NULL)) EXECUTE FUNCTION mainspring.settle_slot();
 
-CREATE TRIGGER limits_note AFTER INSERT OR DELETE OR UPDATE ON mainspring.limits FOR EACH ROW EXECUTE FUNCTION mainspring.note_limit();
+CREATE TRIGGER limits_announce AFTER INSERT OR DELETE OR UPDATE ON mainspring.limits FOR EACH ROW EXECUTE FUNCTION mainspring.announce_limit();
+
+CREATE TRIGGER limits_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.limits FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+        "noun": "limit", "subject": "name", "nulls": true,
+        "without": ["created_at", "updated_at"]}');
 
 CREATE TRIGGER limits_touch BEFORE UPDATE ON mainspring.limits FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
 
-CREATE TRIGGER people_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.people FOR EACH ROW EXECUTE FUNCTION mainspring.audit_bearer('person');
+CREATE TRIGGER people_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.people FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+        "noun": "person", "subject": "name", "nulls": true,
+        "without": ["created_at", "last_seen_at", "created_by"]}');
 
 CREATE TRIGGER schedules_add_clock AFTER INSERT ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.add_clock();
 
-CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_schedule();
+CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+        "noun": "schedule", "subject": "name", "nulls": false,
+        "without": ["schedule_id", "run_at", "created_at", "updated_at", "anchor_at",
+                    "disabled_reason", "declared", "origin", "is_templated"],
+        "switch": {"column": "enabled", "on": "enable", "off": "disable"}}');
 
 CREATE TRIGGER schedules_check_role BEFORE INSERT OR UPDATE OF condition_role, condition_sql, gauge_sql ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.check_condition_role();
 
@@ -6071,15 +6051,23 @@ CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, a
 
 CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
 
-CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_tenant();
+CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+        "noun": "tenant", "subject": "tenant_id", "nulls": true,
+        "without": ["created_at", "updated_at"]}');
 
 CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenants FOR EACH ROW WHEN ((new.max_running IS DISTINCT FROM old.max_running)) EXECUTE FUNCTION mainspring.move_jobs_of_tenant();
 
 CREATE TRIGGER tenants_touch BEFORE UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
 
-CREATE TRIGGER tokens_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tokens FOR EACH ROW EXECUTE FUNCTION mainspring.audit_bearer('token');
+CREATE TRIGGER tokens_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tokens FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+        "noun": "token", "subject": "name", "nulls": true, "only": {"kind": "token"},
+        "without": ["created_at", "last_used_at", "digest", "created_by"],
+        "switch": {"column": "revoked_at", "on": "revoke"}}');
 
-CREATE TRIGGER triggers_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.audit_trigger();
+CREATE TRIGGER triggers_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+        "noun": "trigger", "subject": "name", "nulls": false,
+        "without": ["trigger_id", "created_at", "updated_at"],
+        "switch": {"column": "is_enabled", "on": "enable", "off": "disable"}}');
 
 CREATE TRIGGER triggers_prepare BEFORE INSERT OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_trigger();
 
@@ -6179,6 +6167,8 @@ REVOKE ALL ON FUNCTION mainspring.add_parents(job_id bigint, parents bigint[], t
 
 REVOKE ALL ON FUNCTION mainspring.announce(queue text, priority integer, tenant text, first_id bigint, due_at timestamp with time zone) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.announce_limit() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.apply_plan(plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
@@ -6189,15 +6179,11 @@ REVOKE ALL ON FUNCTION mainspring.approver_names(tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions, needed integer) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.audit_bearer() FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.audit_change() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.audit_definition() FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.audited_action(was jsonb, is_now jsonb, switch jsonb) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.audit_schedule() FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.audit_tenant() FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.audit_trigger() FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.audited_columns(stored jsonb, options jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
 
@@ -6217,7 +6203,11 @@ REVOKE ALL ON FUNCTION mainspring.check_condition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_cron(expression text, spread_key text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.check_definition_key(definition mainspring.definitions) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.check_definition_role() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_definition_spec(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) FROM PUBLIC;
 
@@ -6228,6 +6218,8 @@ REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) 
 REVOKE ALL ON FUNCTION mainspring.check_steps(steps jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_text(option text, value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_zone(zone text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
 
@@ -6249,7 +6241,7 @@ REVOKE ALL ON FUNCTION mainspring.cron_has_date(days integer[], months integer[]
 
 REVOKE ALL ON FUNCTION mainspring.cron_item(place integer, item text, key text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.cron_limits(place integer, OUT low integer, OUT high integer, OUT spread_high integer, OUT size integer, OUT names text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.cron_place(place integer, OUT name text, OUT low integer, OUT high integer, OUT spread_high integer, OUT size integer, OUT unit text, OUT names text[], OUT forms text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.cron_range(place integer, item text, range text, OUT first integer, OUT last integer) FROM PUBLIC;
 
@@ -6273,13 +6265,11 @@ REVOKE ALL ON FUNCTION mainspring.part_of(field text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current jsonb, overwrite boolean) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.definition_facts(definition mainspring.definitions) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.definition_text(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.differing(facts jsonb, others jsonb) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.differing_shown(facts jsonb, others jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.dispatch(event_ids bigint[], plans jsonb) FROM PUBLIC;
 
@@ -6294,6 +6284,8 @@ REVOKE ALL ON FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant te
 REVOKE ALL ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.ensure_app_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_caller(role text) FROM PUBLIC;
 
@@ -6337,6 +6329,8 @@ REVOKE ALL ON FUNCTION mainspring.is_marked(schema jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_plain_definition(definition mainspring.definitions) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_program() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
@@ -6345,13 +6339,19 @@ REVOKE ALL ON FUNCTION mainspring.keep_limit() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.largest_count() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.limit_name_of(definition mainspring.definitions, is_new boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.lock_approval(job_id bigint, tenant text, target text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.lock_windows(keys text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
@@ -6366,8 +6366,6 @@ REVOKE ALL ON FUNCTION mainspring.move_on(job_id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.note_limit() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_vote(asked mainspring.approvals, action text, reason text, became mainspring.job_state) FROM PUBLIC;
 
@@ -6475,9 +6473,9 @@ REVOKE ALL ON FUNCTION mainspring.tell_busy(queue text, priority integer, tenant
 
 REVOKE ALL ON FUNCTION mainspring.token_seconds(rate_count integer, rate_period interval) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.touch() FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.topmost_paths(paths jsonb) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.trigger_facts(trigger mainspring.triggers) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.touch() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
 
@@ -6503,9 +6501,15 @@ REVOKE ALL ON FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspri
 
 REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, payload text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.with_circles(marked jsonb, reaching text[], circles jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.write_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_queue(queue text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_default(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) FROM PUBLIC;
 

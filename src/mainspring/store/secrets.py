@@ -51,17 +51,17 @@ def real_payload(tenant_id: TenantId, name: str) -> Call:
 
 
 def encrypted_jobs(after: int, limit: int) -> Call:
-    """Each row is a EncryptedJob."""
+    """Each row is an EncryptedJob."""
     return Call(_STATEMENTS["encrypted_jobs"].sql, {"after": after, "limit": limit})
 
 
 def encrypted_history(after: int, limit: int) -> Call:
-    """Each row is a EncryptedJob."""
+    """Each row is an EncryptedJob."""
     return Call(_STATEMENTS["encrypted_history"].sql, {"after": after, "limit": limit})
 
 
 def encrypted_schedules(after: int, limit: int) -> Call:
-    """Each row is a EncryptedSchedule."""
+    """Each row is an EncryptedSchedule."""
     return Call(_STATEMENTS["encrypted_schedules"].sql, {"after": after, "limit": limit})
 
 

@@ -14,12 +14,14 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from mainspring.domain.types import LONGEST_DELAY
+
 T = TypeVar("T")
 
 _LARGEST_ID = 2**63 - 1
 _ID_PATTERN = r"^[1-9][0-9]{0,18}$"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-_LONGEST_SECONDS = 36_500 * 86_400
+_LONGEST_SECONDS = int(LONGEST_DELAY.total_seconds())
 
 
 class Body(BaseModel):

@@ -7,6 +7,8 @@ from datetime import timedelta
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import LONGEST_DELAY
 
+# Their power is a number that a float can hold.
+_LARGEST_FACTOR = 1_000_000_000
 _LARGEST_EXPONENT = 32
 
 
@@ -22,8 +24,12 @@ class Backoff:
     def __post_init__(self) -> None:
         for name in ("base", "cap", "jitter"):
             ensure_delay(f"backoff {name}", getattr(self, name))
-        if self.factor < 1:
+        if not self.factor >= 1:
             raise InvalidOption("backoff factor", f"must be at least 1, not {self.factor}")
+        if self.factor > _LARGEST_FACTOR:
+            raise InvalidOption(
+                "backoff factor", f"must be {_LARGEST_FACTOR:,} at most, not {self.factor}"
+            )
 
     def delay(self, failures: int, random: Callable[[], float]) -> timedelta:
         """The wait after the given number of failures; `random` gives a value in [0, 1)."""

@@ -112,13 +112,13 @@ _NUMBERS: Mapping[str, tuple[int, int]] = {
     "max_running": (1, 1000),
     "max_retries": (1, 1000),
 }
-_DURATIONS: Mapping[str, timedelta] = {
-    "jitter": timedelta(0),
-    "misfire_grace": timedelta(0),
-    "catch_up_max_age": timedelta(seconds=1),
-    "run_timeout": timedelta(seconds=1),
-    "condition_timeout": timedelta(milliseconds=1),
-    "every": timedelta(seconds=1),
+_DURATIONS: Mapping[str, tuple[timedelta, timedelta]] = {
+    "jitter": (timedelta(0), LONGEST_DELAY),
+    "misfire_grace": (timedelta(0), LONGEST_DELAY),
+    "catch_up_max_age": (timedelta(seconds=1), LONGEST_DELAY),
+    "run_timeout": (timedelta(seconds=1), LONGEST_DELAY),
+    "condition_timeout": (timedelta(milliseconds=1), timedelta(days=1)),
+    "every": (timedelta(seconds=1), LONGEST_DELAY),
 }
 
 
@@ -183,12 +183,12 @@ def _ensure_ranges(spec: ScheduleSpec) -> None:
         value = getattr(spec, name)
         if value is not None and not low <= value <= high:
             raise InvalidSchedule(name, f"must be from {low} to {high}, not {value}")
-    for name, shortest in _DURATIONS.items():
+    for name, (shortest, longest) in _DURATIONS.items():
         value = getattr(spec, name)
         if value is not None and value < shortest:
             raise InvalidSchedule(name, f"must be {_said(shortest)} or more, not {_said(value)}")
-        if value is not None and value > LONGEST_DELAY:
-            raise InvalidSchedule(name, f"must be {LONGEST_DELAY.days:,} days or less, not {value}")
+        if value is not None and value > longest:
+            raise InvalidSchedule(name, f"must be {_days(longest)} or less, not {value}")
 
 
 def _ensure_condition(spec: ScheduleSpec) -> None:
@@ -207,6 +207,10 @@ def _ensure_condition(spec: ScheduleSpec) -> None:
         raise InvalidSchedule("gauge", "needs finite numbers for gauge_lower and gauge_upper")
     elif spec.gauge_lower > spec.gauge_upper:
         raise InvalidSchedule("gauge_lower", "must not be above gauge_upper")
+
+
+def _days(duration: timedelta) -> str:
+    return "1 day" if duration.days == 1 else f"{duration.days:,} days"
 
 
 def _said(duration: timedelta) -> str:

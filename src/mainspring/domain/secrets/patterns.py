@@ -66,11 +66,11 @@ _VALUE = (
     r"|(\[redacted\]|[^\s\"'&,;<>\\]{1,1000}))"
 )
 _PLAIN_NAMES = ("password", "passwd", "passphrase", "secret", "api_key", "api-key", "apikey")
-_NAMES = (
+NAMES = (
     *(*_PLAIN_NAMES, "token", "pwd", "access_key", "access-key", "accesskey"),
     *("private_key", "private-key", "privatekey"),
 )
-_ANY_NAME = f"(?:{'|'.join(_NAMES)})"
+_ANY_NAME = f"(?:{'|'.join(NAMES)})"
 _ANY_PLAIN_NAME = f"(?:{'|'.join(_PLAIN_NAMES)})"
 _SCHEMES = r"(?:(?:bearer|basic|token|digest|negotiate)\s{1,3})?"
 _KEY = r"[A-Z0-9 ]{0,40}PRIVATE KEY-----"
@@ -85,7 +85,7 @@ _PATTERNS = (
     _spelt_freely(r"\bbearer\s{1,3}([\w.~+/=-]{8,4000})", "bearer"),
     # The directory of a process is called PWD.
     _spelt_freely(
-        rf"(?!pwd=/){_ANY_NAME}(?:{_QUOTE}\s{{0,3}}[:=]|\s{{0,3}}=(?!=)){_VALUE}", *_NAMES
+        rf"(?!pwd=/){_ANY_NAME}(?:{_QUOTE}\s{{0,3}}[:=]|\s{{0,3}}=(?!=)){_VALUE}", *NAMES
     ),
     # A token before a colon is a word of parsers, and the name of a file that was not found.
     _spelt_freely(rf"{_ANY_PLAIN_NAME}:{_VALUE}", *_PLAIN_NAMES),

@@ -1,10 +1,10 @@
--- The wall between tenants. A request of the API runs as the role mainspring_app, with its tenant,
--- and the member whose own jobs are meant, as settings of the transaction; whoever else is connected
--- is not asked. Row-level security asks is_visible of every table with a tenant. Views and functions
--- that run with the owner's rights, whom it does not concern, ask by themselves.
+-- Tenant isolation. A request of the API runs as the role mainspring_app, with its tenant, and the
+-- member whose own jobs are meant, as settings of the transaction; any other connection sees all.
+-- Row-level security calls is_visible on every table with a tenant. Views and functions that run
+-- with the owner's rights, to which it does not apply, call it themselves.
 
--- Lets the bearer of a token in for the rest of the transaction. An operator has no tenant and stays
--- outside the wall. Says true, so that a statement can make the rest of itself wait for it.
+-- Authenticates the bearer of a token for the rest of the transaction. An operator has no tenant
+-- and is not isolated. Returns true, so that a statement can make the rest of itself wait for it.
 create or replace function mainspring.enter(digest bytea)
 returns boolean
 language plpgsql
@@ -29,7 +29,7 @@ begin
 end
 $$;
 
--- Refuses a tenant that is not the caller's, as if it were not there.
+-- Refuses a tenant that is not the caller's with the error for one that does not exist.
 create or replace function mainspring.ensure_visible(tenant text)
 returns void
 language plpgsql stable
@@ -42,14 +42,11 @@ begin
 end
 $$;
 
--- What the API's role may touch; the rest it reaches through functions and views. Makes the role where
--- it is missing and may be made.
-create or replace function mainspring.open_to_app()
+-- Creates the API's role where it is missing, and makes the current user a member of it.
+create or replace function mainspring.ensure_app_role()
 returns void
 language plpgsql
 as $$
-declare
-    opened record;
 begin
     if to_regrole('mainspring_app') is null then
         begin
@@ -66,15 +63,28 @@ begin
     if not pg_has_role(session_user, 'mainspring_app', 'member') then
         execute format('grant mainspring_app to %I', session_user);
     end if;
+end
+$$;
+
+-- Grants the API's role the tables, views and functions that it uses itself; the rest it reaches
+-- through these. Creates the role where it is missing.
+create or replace function mainspring.open_to_app()
+returns void
+language plpgsql
+as $$
+declare
+    missing record;
+begin
+    perform mainspring.ensure_app_role();
     grant usage on schema mainspring to mainspring_app;
-    for opened in
-        select format('grant select on mainspring.%I to mainspring_app', view.relname) as said
+    for missing in
+        select format('grant select on mainspring.%I to mainspring_app', view.relname) as statement
           from pg_catalog.pg_class as view
          where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
-           and view.relname not in ('bearers', 'unwalled_jobs')
+           and view.relname not in ('bearers', 'all_jobs')
            and not has_table_privilege('mainspring_app', view.oid, 'select')
         union all
-        select format('grant %s on mainspring.%I to mainspring_app', asked.rights, asked.name)
+        select format('grant %s on mainspring.%I to mainspring_app', used.rights, used.name)
           from (values
               ('audit', 'select'),
               ('clocks', 'select'),
@@ -87,17 +97,18 @@ begin
               ('tenants', 'select'),
               ('tokens', 'select, insert, update'),
               ('triggers', 'select, insert, update, delete'),
-              ('workers', 'select')) as asked (name, rights)
-         where not has_table_privilege('mainspring_app', 'mainspring.' || asked.name, 'select')
+              ('workers', 'select')) as used (name, rights)
+         where not has_table_privilege('mainspring_app', 'mainspring.' || used.name, 'select')
         union all
         select format('grant execute on function %s to mainspring_app', called.oid::regprocedure)
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'call_function', 'change_jobs', 'enter', 'open_to_app', 'remove_limit', 'set_limit'])
+               'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'open_to_app',
+               'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
-        execute opened.said;
+        execute missing.statement;
     end loop;
 end
 $$;

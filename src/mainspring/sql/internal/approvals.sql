@@ -77,7 +77,7 @@ begin
     select * into asked from mainspring.approvals as a
      where a.job_id = lock_approval.job_id and a.tenant_id = tenant for update;
     may_decide := asked.job_id is not null and mainspring.is_approver(asked.approvers, tenant);
-    select job.state, job.created_by into found_job from mainspring.unwalled_jobs as job
+    select job.state, job.created_by into found_job from mainspring.all_jobs as job
      where job.job_id = lock_approval.job_id and job.tenant_id = tenant;
     if found_job.state is null or not (may_decide or mainspring.is_own(found_job.created_by)) then
         perform mainspring.refuse('MS030',

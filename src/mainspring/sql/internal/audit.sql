@@ -1,4 +1,4 @@
--- The audit: who changed what, whichever door was used. Only what differs is kept.
+-- The audit: who changed what, through whichever interface. Only what differs is kept.
 
 -- Whether the program itself is connected, and not someone with a login of their own.
 create or replace function mainspring.is_program()
@@ -7,8 +7,8 @@ language sql stable
 return pg_has_role(session_user, (select nspowner from pg_catalog.pg_namespace
                                    where nspname = 'mainspring'), 'MEMBER');
 
--- Who does something, for the audit and for votes. Only the program itself may speak for someone
--- else; whoever comes by a login of their own is that login.
+-- Who does something, for the audit and for votes. Only the program itself may act for someone
+-- else; whoever has a login of their own is that login.
 create or replace function mainspring.actor()
 returns text
 language plpgsql stable
@@ -21,7 +21,7 @@ begin
 end
 $$;
 
--- Writes down what was done to a job or the like by someone's request.
+-- Records what was done on request to something whose changes no trigger records, such as a job.
 create or replace function mainspring.note_action(
     tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb)
 returns void
@@ -34,25 +34,39 @@ begin
 end
 $$;
 
-create or replace function mainspring.differing(facts jsonb, others jsonb)
+-- The columns of a row that the audit keeps, by the options of mainspring.audit_change. A row that
+-- is not there has none.
+create or replace function mainspring.audited_columns(stored jsonb, options jsonb)
 returns jsonb
 language sql immutable
-return (select jsonb_object_agg(key, value) from jsonb_each(facts)
-         where others -> key is distinct from value);
+return (select coalesce(jsonb_object_agg(name, value), '{}')
+          from jsonb_each(stored) as part (name, value)
+         where not options -> 'without' ? name
+           and (value <> 'null' or (options -> 'nulls')::boolean));
 
--- The same of something that enqueues a definition. What has changed is told by the real payload,
--- and kept without its secrets.
-create or replace function mainspring.differing_shown(facts jsonb, others jsonb)
+-- What an update of a row is called: by the column that switches the thing on and off, if it does.
+create or replace function mainspring.audited_action(was jsonb, is_now jsonb, switch jsonb)
+returns text
+language sql immutable
+return (
+    select case when not was_on and is_on then coalesce(switch ->> 'on', 'update')
+                when was_on and not is_on then coalesce(switch ->> 'off', 'update')
+                else 'update' end
+      from (select coalesce(was -> (switch ->> 'column') not in ('null', 'false'), false) as was_on,
+                   coalesce(is_now -> (switch ->> 'column') not in ('null', 'false'), false)
+                       as is_on) as state);
+
+-- The columns whose value is another in the other row. A payload is compared as it is, and kept
+-- without its secrets.
+create or replace function mainspring.differing(facts jsonb, others jsonb)
 returns jsonb
 language plpgsql stable
 as $$
-declare
-    found jsonb := mainspring.differing(facts, others);
 begin
-    if found ? 'payload' then
-        found := found || jsonb_build_object('payload', mainspring.shown_payload(
-            facts ->> 'definition', facts -> 'payload'));
-    end if;
-    return found;
+    return (
+        select jsonb_object_agg(name, case when name = 'payload'
+                   then mainspring.shown_payload(facts ->> 'definition', value) else value end)
+          from jsonb_each(facts) as part (name, value)
+         where others -> name is distinct from value);
 end
 $$;

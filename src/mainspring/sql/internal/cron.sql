@@ -1,6 +1,7 @@
--- Cron expressions in SQL: whoever writes a schedule without our programs is told what is wrong
--- at once. This refuses what domain/cron refuses, in the same fields and about the same words; a
--- test holds the two together. Nothing here computes when an expression fires.
+-- Cron expressions in SQL, so that an insert into mainspring.schedules without our programs is
+-- refused at once, in the field that is wrong. This refuses what domain/schedules/cron refuses,
+-- with the same fields and words; tests/store/test_cron_checks.py compares the two. Nothing here
+-- computes when an expression fires. docs/decisions/0018-cron-checks-in-sql.md says why it exists.
 --
 -- The fields have the numbers 1 to 5. What an item matches is a list of numbers: values of the
 -- field (Sunday is 0), and beyond them
@@ -8,59 +9,62 @@
 --     -1 the last day (L)           10 n + weekday   the n-th of the month (MON#1)
 --     -2 the last workday (LW)      100 + weekday    the last of the month (5L)
 
+-- What a field may hold; FIELDS in domain/schedules/cron_fields.py has the same. A bare H chooses
+-- from low to spread_high: every month has the first 28 days, and Sunday is both 0 and 7.
+create or replace function mainspring.cron_place(
+    place integer, out name text, out low integer, out high integer, out spread_high integer,
+    out size integer, out unit text, out names text[], out forms text
+)
+language sql immutable
+as $$
+    select known.name, known.low, known.high, known.spread_high, known.size, known.unit,
+           string_to_array(known.names, ' '), '*, ranges, steps, lists' || known.forms
+      from (values
+        (1, 'minute', 0, 59, 59, 60, 'm', null, ' and H'),
+        (2, 'hour', 0, 23, 23, 24, 'h', null, ' and H'),
+        (3, 'day of month', 1, 31, 28, 31, 'd', null, ', L, LW and H'),
+        (4, 'month', 1, 12, 12, 12, null,
+         'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC', ' and H'),
+        (5, 'day of week', 0, 7, 6, 7, null, 'SUN MON TUE WED THU FRI SAT', ', 5L, MON#1 and H'))
+        as known (number, name, low, high, spread_high, size, unit, names, forms)
+     where known.number = place
+$$;
+
+-- Raises the error for an expression with a field that is wrong.
 create or replace function mainspring.cron_refuse(place integer, problem text)
 returns void
 language plpgsql immutable
 as $$
 begin
-    perform mainspring.refuse_schedule(
-        'cron ' || ('{minute,hour,day of month,month,day of week}'::text[])[place], problem);
+    perform mainspring.refuse_schedule('cron ' || (mainspring.cron_place(place)).name, problem);
 end
 $$;
 
-create or replace function mainspring.cron_limits(
-    place integer, out low integer, out high integer, out spread_high integer, out size integer,
-    out names text[]
-)
-language plpgsql immutable
-as $$
-begin
-    low := ('{0,0,1,1,0}'::integer[])[place];
-    high := ('{59,23,31,12,7}'::integer[])[place];
-    -- Every month has the first 28 days; Sunday is both 0 and 7.
-    spread_high := ('{59,23,28,12,6}'::integer[])[place];
-    size := ('{60,24,31,12,7}'::integer[])[place];
-    names := case place when 4 then '{JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC}'::text[]
-                        when 5 then '{SUN,MON,TUE,WED,THU,FRI,SAT}'::text[] end;
-end
-$$;
-
+-- The number that a value of an item stands for.
 create or replace function mainspring.cron_value(place integer, item text, value text)
 returns integer
 language plpgsql immutable
 as $$
 declare
-    limits record := mainspring.cron_limits(place);
+    field record := mainspring.cron_place(place);
 begin
-    if value = any (limits.names) then
-        return array_position(limits.names, value) - 1 + limits.low;
+    if value = any (field.names) then
+        return array_position(field.names, value) - 1 + field.low;
     end if;
     if value !~ '^[0-9]+$' then
-        perform mainspring.cron_refuse(place, '''' || item || ''' is not understood; allowed are '
-            || limits.low || ' to ' || limits.high || ', '
-            || case place when 4 then 'JAN to DEC, ' when 5 then 'SUN to SAT, ' else '' end
-            || case place when 3 then '*, ranges, steps, lists, L, LW and H'
-                          when 5 then '*, ranges, steps, lists, 5L, MON#1 and H'
-                          else '*, ranges, steps, lists and H' end);
+        perform mainspring.cron_refuse(place, concat_ws(', ',
+            format('''%s'' is not understood; allowed are %s to %s', item, field.low, field.high),
+            field.names[1] || ' to ' || field.names[cardinality(field.names)], field.forms));
     end if;
-    if value::numeric not between limits.low and limits.high then
-        perform mainspring.cron_refuse(place,
-            value || ' is not from ' || limits.low || ' to ' || limits.high);
+    if value::numeric not between field.low and field.high then
+        perform mainspring.cron_refuse(
+            place, format('%s is not from %s to %s', value, field.low, field.high));
     end if;
     return value::integer;
 end
 $$;
 
+-- The first and the last value of a range; of a single value both are the same.
 create or replace function mainspring.cron_range(
     place integer, item text, range text, out first integer, out last integer
 )
@@ -68,7 +72,7 @@ language plpgsql immutable
 as $$
 declare
     dash integer := position('-' in range);
-    limits record := mainspring.cron_limits(place);
+    field record := mainspring.cron_place(place);
 begin
     first := mainspring.cron_value(
         place, item, case when dash = 0 then range else left(range, dash - 1) end);
@@ -80,18 +84,20 @@ begin
         end if;
     end if;
     if last < first then
-        perform mainspring.cron_refuse(place, range || ' runs backwards; write ' || first || '-'
-            || limits.high || ',' || limits.low || '-' || last || ' to go round the end');
+        perform mainspring.cron_refuse(place, format(
+            '%s runs backwards; write %s-%s,%s-%s to go round the end',
+            range, first, field.high, field.low, last));
     end if;
 end
 $$;
 
+-- The step of an item, which may be as large as the field has values.
 create or replace function mainspring.cron_step(place integer, item text, step text)
 returns integer
 language plpgsql immutable
 as $$
 declare
-    size integer := (mainspring.cron_limits(place)).size;
+    field record := mainspring.cron_place(place);
 begin
     if step !~ '^[0-9]+$' then
         perform mainspring.cron_refuse(place, 'the step of ' || item || ' is not a whole number');
@@ -99,24 +105,23 @@ begin
     if step::numeric = 0 then
         perform mainspring.cron_refuse(place, item || ' has a step of zero');
     end if;
-    if step::numeric > size then
-        perform mainspring.cron_refuse(place, item || ' has a step beyond ' || size
-            || ', which never comes' || coalesce('; for a fixed interval write @every '
-            || step::numeric || ('{m,h,d}'::text[])[place], ''));
+    if step::numeric > field.size then
+        perform mainspring.cron_refuse(place, item || ' has a step beyond ' || field.size
+            || ', which never comes'
+            || coalesce('; for a fixed interval write @every ' || step::numeric || field.unit, ''));
     end if;
     return step::integer;
 end
 $$;
 
--- What H adds to the first value it may choose: the same as domain/cron_fields, for ever.
+-- What H adds to the first value it may choose: as in domain/schedules/cron_fields, for ever.
 create or replace function mainspring.cron_spread(place integer, key text, size integer)
 returns integer
 language plpgsql immutable
 as $$
 declare
-    salt text := ('{minute,hour,day of month,month,day of week}'::text[])[place];
-    digest bytea := sha256(
-        convert_to(salt, 'UTF8') || '\x00'::bytea || convert_to(key, 'UTF8'));
+    digest bytea := sha256(convert_to((mainspring.cron_place(place)).name, 'UTF8')
+                           || '\x00'::bytea || convert_to(key, 'UTF8'));
     hash bigint := ('x' || encode(substr(digest, 1, 8), 'hex'))::bit(64)::bigint;
 begin
     return mod(hash + case when hash < 0 then 18446744073709551616 else 0 end, size::numeric);
@@ -131,19 +136,19 @@ create or replace function mainspring.cron_span(
 language plpgsql immutable
 as $$
 declare
-    limits record := mainspring.cron_limits(place);
+    field record := mainspring.cron_place(place);
     range record;
 begin
     if base in ('*', '?', 'H') then
-        first := limits.low;
-        last := case base when 'H' then limits.spread_high else limits.high end;
+        first := field.low;
+        last := case base when 'H' then field.spread_high else field.high end;
     else
         range := mainspring.cron_range(place, item, case
             when base ~ '^H\([A-Z0-9_]+-[A-Z0-9_]+\)$' then substr(base, 3, length(base) - 3)
             else base end);
         first := range.first;
         last := case when step is null or position('-' in base) > 0 then range.last
-                     else limits.high end;
+                     else field.high end;
     end if;
     if base ~ '^H' then
         first := first + mainspring.cron_spread(
@@ -153,7 +158,7 @@ begin
 end
 $$;
 
--- 5L and MON#1.
+-- What 5L or MON#1 matches.
 create or replace function mainspring.cron_weekday(item text)
 returns integer
 language plpgsql immutable
@@ -174,6 +179,7 @@ begin
 end
 $$;
 
+-- What one item of a list matches.
 create or replace function mainspring.cron_item(place integer, item text, key text)
 returns integer[]
 language plpgsql immutable
@@ -200,6 +206,7 @@ begin
 end
 $$;
 
+-- What a field matches.
 create or replace function mainspring.cron_field(place integer, field text, key text)
 returns integer[]
 language plpgsql immutable
@@ -245,7 +252,7 @@ return exists (
             or 10 * ((day + 6) / 7) + weekday = any (weekdays)
             or (100 + weekday = any (weekdays) and day + 7 > length)));
 
--- @every and its duration.
+-- Refuses @every without a duration that can be.
 create or replace function mainspring.cron_check_every(words text[])
 returns void
 language plpgsql immutable
@@ -268,6 +275,7 @@ begin
 end
 $$;
 
+-- Refuses a name that there is not, such as @reboot.
 create or replace function mainspring.cron_check_name(words text[])
 returns void
 language plpgsql immutable
@@ -308,6 +316,7 @@ begin
 end
 $$;
 
+-- Refuses what does not have five fields, with what may be meant.
 create or replace function mainspring.cron_check_count(words text[])
 returns void
 language plpgsql immutable
@@ -345,7 +354,7 @@ declare
     months integer[];
     weekdays integer[];
 begin
-    -- Most are as simple as these, and are let through at a twentieth of the cost.
+    -- Most are as simple as these, and are accepted at a twentieth of the cost.
     if expression ~ ('^([*H]|[0-5]?[0-9]|\*/[1-5]?[1-9]|\*/[1-5]0) ([*H]|[01]?[0-9]|2[0-3])'
                      ' (\*|[1-9]|[12][0-9]|3[01]) \* (\*|[0-7]|1-5|MON-FRI|MON|TUE|WED|THU|FRI)$')
     then

@@ -1,5 +1,19 @@
--- Definitions: how a wrong one is refused, and what the audit keeps of one.
+-- Definitions: how one is read, and what is checked when one is written.
 
+-- A definition as JSON text, which every driver carries alike; durations are in seconds.
+create or replace function mainspring.definition_text(definition mainspring.definitions)
+returns text
+language sql stable
+return (to_jsonb(definition) || jsonb_build_object(
+    'timeout', extract(epoch from definition.timeout),
+    'backoff_base', extract(epoch from definition.backoff_base),
+    'backoff_cap', extract(epoch from definition.backoff_cap),
+    'backoff_jitter', extract(epoch from definition.backoff_jitter),
+    'retention', extract(epoch from definition.retention),
+    'rate_period', extract(epoch from definition.rate_period),
+    'approval_expiry', extract(epoch from definition.approval_expiry)))::text;
+
+-- Raises the error for a definition with a field that is wrong.
 create or replace function mainspring.refuse_definition(key text, field text, problem text)
 returns void
 language plpgsql
@@ -10,13 +24,101 @@ begin
 end
 $$;
 
--- What a person decides about a definition.
-create or replace function mainspring.definition_facts(definition mainspring.definitions)
-returns jsonb
+-- Refuses a key that cannot be, or that belongs to what comes with Mainspring.
+create or replace function mainspring.check_definition_key(definition mainspring.definitions)
+returns void
+language plpgsql
+as $$
+begin
+    if definition.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
+        perform mainspring.refuse_definition(definition.key, 'key', 'must start with a letter or _ '
+            || 'and hold only letters, digits and _ . : - (200 at most)');
+    end if;
+    if definition.key like 'mainspring.%' and definition.kind <> 'python' then
+        perform mainspring.refuse_definition(definition.key, 'key',
+            'is built in, like all that start with mainspring.; choose another');
+    end if;
+end
+$$;
+
+-- The name of the limit that a definition is under: its key if the limit is its own. Refuses one
+-- that is shared beside one of its own.
+create or replace function mainspring.limit_name_of(
+    definition mainspring.definitions, is_new boolean
+)
+returns text
+language plpgsql
+as $$
+begin
+    if num_nonnulls(definition.concurrency, definition.key_concurrency, definition.rate_count) > 0
+    then
+        if definition.limit_name <> definition.key then
+            perform mainspring.refuse_definition(definition.key, 'limit', 'names a limit that is '
+                || 'shared, which excludes concurrency, key_concurrency and rate');
+        end if;
+        return definition.key;
+    elsif definition.limit_name = definition.key then
+        if is_new then
+            perform mainspring.refuse_definition(definition.key, 'limit',
+                'must be another name than the key; give concurrency, key_concurrency or rate '
+                || 'for a limit of its own');
+        end if;
+        return null;
+    end if;
+    return definition.limit_name;
+end
+$$;
+
+-- Whether nothing but the definition decides about an enqueue for the default tenant.
+create or replace function mainspring.is_plain_definition(definition mainspring.definitions)
+returns boolean
 language sql stable
-set timezone = 'UTC'
-set intervalstyle = 'postgres'
-return (select jsonb_object_agg(key, value)
-          from jsonb_each(to_jsonb(definition) - array['key', 'version', 'is_plain', 'created_at',
-                                                       'updated_at', 'secret_paths'])
-         where value <> 'null');
+return definition.limit_name is null and definition.approvals_needed = 0
+       and definition.key not like 'mainspring.%'
+       and not exists (select from mainspring.tenants as t
+                        where t.tenant_id = 'default' and t.max_running is not null);
+
+-- A field with a queue, a duration or a count that is wrong, and what is wrong with it; null if
+-- none is.
+create or replace function mainspring.wrong_default(definition mainspring.definitions)
+returns text[]
+language sql stable
+return coalesce(
+    (select array['queue', problem]
+       -- An empty one is refused by a constraint.
+       from mainspring.wrong_queue(nullif(definition.queue, '')) as problem
+      where problem is not null),
+    (select array[field, 'must be from 0 to 36500 days']
+       from (values ('timeout', definition.timeout), ('retention', definition.retention),
+                    ('backoff_base', definition.backoff_base),
+                    ('backoff_cap', definition.backoff_cap),
+                    ('backoff_jitter', definition.backoff_jitter),
+                    ('approval_expiry', definition.approval_expiry)) as bound (field, value)
+      where value not between '0' and mainspring.longest_delay()
+      limit 1),
+    case when definition.backoff_factor > 1e9 then '{backoff_factor,must be 1e9 at most}'::text[]
+         when greatest(definition.concurrency, definition.key_concurrency, definition.rate_count,
+                       definition.burst) > mainspring.largest_count()
+         then '{limit,must count to 1000000000 at most}' end);
+
+-- Refuses what the kind of a definition cannot run.
+create or replace function mainspring.check_definition_spec(definition mainspring.definitions)
+returns void
+language plpgsql
+as $$
+declare
+    wrong text[];
+begin
+    if definition.kind = 'sql' then
+        wrong := mainspring.wrong_function(definition.spec);
+        if wrong is not null then
+            perform mainspring.refuse_definition(definition.key, wrong[1], wrong[2]);
+        end if;
+        perform mainspring.ensure_caller(definition.spec ->> 'role');
+    elsif definition.kind = 'command'
+          and jsonb_typeof(definition.spec -> 'argv') is distinct from 'array' then
+        perform mainspring.refuse_definition(
+            definition.key, 'argv', 'must be an array of arguments');
+    end if;
+end
+$$;

@@ -41,8 +41,8 @@ begin
     if delay < '0' then
         perform mainspring.refuse('MS003', 'delay must not be negative', '{"option": "delay"}');
     end if;
-    if delay > '1000 years' then
-        perform mainspring.refuse('MS003', 'delay must be 1000 years at most',
+    if delay > mainspring.longest_delay() then
+        perform mainspring.refuse('MS003', 'delay must be 36500 days at most',
             '{"option": "delay"}');
     end if;
     -- What other clients cannot represent they could not read either.
@@ -60,6 +60,10 @@ begin
     end if;
     if dedupe_window <= '0' then
         perform mainspring.refuse('MS003', 'dedupe_window must be more than zero',
+            '{"option": "dedupe_window"}');
+    end if;
+    if dedupe_window > mainspring.longest_delay() then
+        perform mainspring.refuse('MS003', 'dedupe_window must be 36500 days at most',
             '{"option": "dedupe_window"}');
     end if;
     if deadline <= now() then

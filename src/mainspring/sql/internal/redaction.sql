@@ -1,5 +1,6 @@
 -- Secrets in payloads: where they are by a schema, and how they are kept from readers.
 
+-- Whether a schema says that what it describes is a secret.
 create or replace function mainspring.is_marked(schema jsonb)
 returns boolean
 language sql immutable
@@ -59,8 +60,52 @@ as $$
      where target <> all (refs) and (found is null or jsonb_typeof(found) = 'object')
 $$;
 
+-- Adds the circles that lead to a secret: where the walk came back to a schema from which one is
+-- reached. Each may reach others, so until none is left.
+create or replace function mainspring.with_circles(marked jsonb, reaching text[], circles jsonb)
+returns jsonb
+language plpgsql immutable
+as $$
+declare
+    closing jsonb;
+begin
+    loop
+        select jsonb_agg(circle) into closing from jsonb_array_elements(circles) as circle
+         where circle ->> 'to' = any (reaching);
+        exit when closing is null;
+        select coalesce(jsonb_agg(circle), '[]') into circles
+          from jsonb_array_elements(circles) as circle
+         where circle ->> 'to' <> all (reaching);
+        select marked || jsonb_agg(circle -> 'path') into marked
+          from jsonb_array_elements(closing) as circle;
+        reaching := reaching || array(
+            select jsonb_array_elements_text(circle -> 'refs')
+              from jsonb_array_elements(closing) as circle);
+    end loop;
+    return marked;
+end
+$$;
+
+-- The paths of which none is below another; all of the payload if one is empty; null for none.
+create or replace function mainspring.topmost_paths(paths jsonb)
+returns jsonb
+language sql immutable
+return case
+    when exists (select from jsonb_array_elements(paths) as path where path = '[]')
+    then '[["*"]]'
+    else (
+        select jsonb_agg(path order by path)
+          from (select distinct path from jsonb_array_elements(paths) as path) as each
+         where not exists (
+            select from jsonb_array_elements(paths) as above
+             where jsonb_array_length(above) < jsonb_array_length(path)
+               and not exists (
+                   select from generate_series(0, jsonb_array_length(above) - 1) as step
+                    where above -> step <> path -> step)))
+    end;
+
 -- The paths of all fields that a schema marks as secret, none below another; null if none. The
--- program finds the same by domain/secret_paths, where the rules are told.
+-- program finds the same by domain/secrets/paths, which explains the rules.
 create or replace function mainspring.secret_paths(schema jsonb)
 returns jsonb
 language plpgsql immutable
@@ -71,7 +116,6 @@ declare
     marked jsonb := '[]';
     reaching text[] := '{}';
     circles jsonb := '[]';
-    closing jsonb;
 begin
     if schema is null or not jsonb_path_exists(
         schema, '$.** ? (@.writeOnly == true || @.format == "password")') then
@@ -106,34 +150,11 @@ begin
             reaching := reaching || node.part_refs;
         end if;
     end loop;
-    loop
-        select jsonb_agg(circle) into closing from jsonb_array_elements(circles) as circle
-         where circle ->> 'to' = any (reaching);
-        exit when closing is null;
-        select coalesce(jsonb_agg(circle), '[]') into circles
-          from jsonb_array_elements(circles) as circle
-         where circle ->> 'to' <> all (reaching);
-        select marked || jsonb_agg(circle -> 'path') into marked
-          from jsonb_array_elements(closing) as circle;
-        reaching := reaching || array(
-            select jsonb_array_elements_text(circle -> 'refs')
-              from jsonb_array_elements(closing) as circle);
-    end loop;
-    if exists (select from jsonb_array_elements(marked) as path where path = '[]') then
-        return '[["*"]]';
-    end if;
-    return (
-        select jsonb_agg(path order by path)
-          from (select distinct path from jsonb_array_elements(marked) as path) as each
-         where not exists (
-            select from jsonb_array_elements(marked) as above
-             where jsonb_array_length(above) < jsonb_array_length(path)
-               and not exists (
-                   select from generate_series(0, jsonb_array_length(above) - 1) as step
-                    where above -> step <> path -> step)));
+    return mainspring.topmost_paths(mainspring.with_circles(marked, reaching, circles));
 end
 $$;
 
+-- A value without what is at a path, in which * stands for any member or element.
 create or replace function mainspring.redacted_at(value jsonb, path text[])
 returns jsonb
 language plpgsql immutable
@@ -173,7 +194,7 @@ end
 $$;
 
 -- A value that no schema describes, as people may see it: without what stands under the name of a
--- secret, and without the password of a URL. The names are those of domain/secret_patterns.
+-- secret, and without the password of a URL. The names are those of domain/secrets/patterns.
 create or replace function mainspring.shown_value(value jsonb)
 returns jsonb
 language plpgsql immutable
@@ -232,6 +253,7 @@ begin
 end
 $$;
 
+-- The same for all paths of a payload.
 create or replace function mainspring.restored(edited jsonb, stored jsonb, paths jsonb)
 returns jsonb
 language plpgsql immutable

@@ -1,5 +1,6 @@
 -- Schedules: what is checked when one is written.
 
+-- Raises the error for a schedule with a field that is wrong.
 create or replace function mainspring.refuse_schedule(field text, problem text)
 returns void
 language plpgsql
@@ -12,14 +13,17 @@ $$;
 
 -- Whether there is a zone with exactly this name, the only spelling that every program reads.
 -- The server spells back what it takes for a zone: in its own letters if it has a file, as given
--- if it is a rule such as UTC+3. All rules have a digit; few names have one.
+-- if it is a rule such as UTC+3. All rules have a digit; few names have one. Beside the zones there
+-- are files for what a machine is set to, for nothing, and with leap seconds.
 create or replace function mainspring.is_zone(name text)
 returns boolean
 language plpgsql strict
 set timezone = 'UTC'
 as $$
 begin
-    return name = 'UTC' or (set_config('timezone', name, true) = name and (
+    return name = 'UTC' or (
+        length(name) <= 64 and name !~ '^(localtime|posixrules|Factory|posix/|right/)'
+        and set_config('timezone', name, true) = name and (
         name !~ '[0-9]'
         or exists (select from pg_timezone_names as known where known.name = is_zone.name)));
 exception when invalid_parameter_value then
@@ -27,8 +31,26 @@ exception when invalid_parameter_value then
 end
 $$;
 
--- Each of these answers with a field and what is wrong with it, or null.
+-- Refuses a time zone that does not exist, with the one that may be meant.
+create or replace function mainspring.check_zone(zone text)
+returns void
+language plpgsql
+as $$
+begin
+    if not mainspring.is_zone(zone) then
+        perform mainspring.refuse_schedule('zone', 'there is no time zone '
+            || quote_literal(zone) || coalesce((
+            select '; did you mean ' || quote_literal(known.name) || '?'
+              from pg_timezone_names as known
+             where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
+             order by known.name limit 1), ''));
+    end if;
+end
+$$;
 
+-- Each of the functions named wrong_ returns a field and what is wrong with it, or null.
+
+-- Names and other texts, which may be left out but not blank, and words out of a list.
 create or replace function mainspring.wrong_word(schedule mainspring.schedules)
 returns text[]
 language plpgsql immutable
@@ -37,8 +59,9 @@ begin
     return case
         when coalesce(schedule.name, '') !~ '\S' or length(schedule.name) > 200
         then '{name,must have 1 to 200 characters}'
-        when schedule.definition = ''
-        then '{definition,must name what is to run}'
+        when schedule.definition !~ '\S' then '{definition,must name what is to run}'
+        when mainspring.wrong_queue(schedule.queue) is not null
+        then array['queue', mainspring.wrong_queue(schedule.queue)]
         when schedule.dst_gap not in ('run_after', 'skip')
         then '{dst_gap,must be run_after or skip}'
         when schedule.dst_fold not in ('once', 'both')
@@ -55,50 +78,39 @@ begin
 end
 $$;
 
+-- Counts, each with its least and its greatest value.
 create or replace function mainspring.wrong_number(schedule mainspring.schedules)
 returns text[]
-language plpgsql immutable
-as $$
-begin
-    return case
-        when schedule.max_retries not between 1 and 1000
-        then '{max_retries,must be from 1 to 1000}'
-        when schedule.max_running not between 1 and 1000
-        then '{max_running,must be from 1 to 1000}'
-        when schedule.max_attempts not between 1 and 1000
-        then '{max_attempts,must be from 1 to 1000}'
-        when schedule.catch_up_limit not between 1 and 10000
-        then '{catch_up_limit,must be from 1 to 10000}'
-        when schedule.priority not between 0 and 1000
-        then '{priority,must be from 0 to 1000}'
-    end;
-end
-$$;
+language sql immutable
+return (
+    select array[field, format('must be from %s to %s', least, greatest)]
+      from (values ('max_retries', schedule.max_retries, 1, 1000),
+                   ('max_running', schedule.max_running, 1, 1000),
+                   ('max_attempts', schedule.max_attempts, 1, 1000),
+                   ('catch_up_limit', schedule.catch_up_limit, 1, 10000),
+                   ('priority', schedule.priority, 0, 1000))
+           as bound (field, value, least, greatest)
+     where value not between bound.least and bound.greatest
+     limit 1);
 
--- The programs that fire schedules cannot read what is far beyond their own calendar, and one
--- row that they cannot read would hold up all.
+-- Durations. The programs that fire schedules cannot read what is far beyond their own calendar,
+-- and one row that they cannot read would hold up all.
 create or replace function mainspring.wrong_duration(schedule mainspring.schedules)
 returns text[]
-language plpgsql immutable
-as $$
-begin
-    return case
-        when schedule.every not between '1 second' and '1000 years'
-        then '{every,must be from 1 second to 1000 years}'
-        when schedule.jitter not between '0' and '1000 years'
-        then '{jitter,must be from 0 to 1000 years}'
-        when schedule.misfire_grace not between '0' and '1000 years'
-        then '{misfire_grace,must be from 0 to 1000 years}'
-        when schedule.catch_up_max_age <= '0' or schedule.catch_up_max_age > '1000 years'
-        then '{catch_up_max_age,must be more than 0 and 1000 years at most}'
-        when schedule.run_timeout <= '0' or schedule.run_timeout > '1000 years'
-        then '{run_timeout,must be more than 0 and 1000 years at most}'
-        when schedule.condition_timeout not between '1 millisecond' and '1 day'
-        then '{condition_timeout,must be from 1 millisecond to 1 day}'
-    end;
-end
-$$;
+language sql stable
+return (
+    select array[field, format('must be from %s to %s', shortest, longest)]
+      from (values ('every', schedule.every, '1 second', '36500 days'),
+                   ('jitter', schedule.jitter, '0', '36500 days'),
+                   ('misfire_grace', schedule.misfire_grace, '0', '36500 days'),
+                   ('catch_up_max_age', schedule.catch_up_max_age, '1 second', '36500 days'),
+                   ('run_timeout', schedule.run_timeout, '1 second', '36500 days'),
+                   ('condition_timeout', schedule.condition_timeout, '1 millisecond', '1 day'))
+           as bound (field, value, shortest, longest)
+     where value not between shortest::interval and longest::interval
+     limit 1);
 
+-- Instants: in the years that every program can read, and in their order.
 create or replace function mainspring.wrong_instant(schedule mainspring.schedules)
 returns text[]
 language plpgsql immutable
@@ -123,6 +135,7 @@ begin
 end
 $$;
 
+-- The condition: one kind of it at most, and whole.
 create or replace function mainspring.wrong_condition(schedule mainspring.schedules)
 returns text[]
 language plpgsql immutable
@@ -131,14 +144,21 @@ begin
     return case
         when num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql) > 1
         then '{condition,"give at most one of launcher, condition_sql and gauge_sql"}'
+        when schedule.launcher !~ '\S' then '{launcher,must not be empty}'
+        when schedule.condition_sql !~ '\S' then '{condition_sql,must not be empty}'
+        when schedule.gauge_sql !~ '\S' then '{gauge_sql,must not be empty}'
         when num_nonnulls(schedule.gauge_sql, schedule.gauge_lower, schedule.gauge_upper)
              not in (0, 3) or schedule.gauge_lower > schedule.gauge_upper
         then array['gauge',
                    'needs gauge_sql, gauge_lower and gauge_upper, the lower not above the upper']
+        when 'NaN' in (schedule.gauge_lower, schedule.gauge_upper)
+             or 'Infinity' in (abs(schedule.gauge_lower), abs(schedule.gauge_upper))
+        then '{gauge,needs finite numbers for gauge_lower and gauge_upper}'
     end;
 end
 $$;
 
+-- Refuses a schedule that cannot be.
 create or replace function mainspring.check_schedule(schedule mainspring.schedules)
 returns void
 language plpgsql
@@ -156,17 +176,10 @@ begin
         perform mainspring.refuse_schedule(wrong[1], wrong[2]);
     end if;
     if mainspring.is_closed(schedule.definition) then
-        perform mainspring.refuse_schedule('definition', mainspring.why_closed(schedule.definition));
+        perform mainspring.refuse_schedule(
+            'definition', mainspring.why_closed(schedule.definition));
     end if;
     perform mainspring.check_cron(schedule.cron, schedule.name);
-    if not mainspring.is_zone(schedule.zone) then
-        perform mainspring.refuse_schedule('zone', 'there is no time zone '
-            || quote_literal(schedule.zone) || coalesce((
-            select '; did you mean ' || quote_literal(known.name) || '?'
-              from pg_timezone_names as known
-             where lower(schedule.zone) in (lower(known.name),
-                                            lower(split_part(known.name, '/', -1)))
-             order by known.name limit 1), ''));
-    end if;
+    perform mainspring.check_zone(schedule.zone);
 end
 $$;

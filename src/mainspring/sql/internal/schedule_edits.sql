@@ -1,5 +1,6 @@
--- How the front doors write schedules: a JSON object with the names of the columns.
+-- How interfaces write schedules: as a JSON object with the names of the columns.
 
+-- Inserts a schedule, or updates the one whose id it has. A row of nulls if the name is taken.
 create or replace function mainspring.store_schedule(schedule mainspring.schedules)
 returns mainspring.schedules
 language plpgsql
@@ -55,6 +56,7 @@ begin
 end
 $$;
 
+-- The schedule of a name, locked; refuses one that does not exist.
 create or replace function mainspring.find_schedule(tenant text, name text)
 returns mainspring.schedules
 language plpgsql
@@ -74,6 +76,7 @@ begin
 end
 $$;
 
+-- Adds a schedule and returns its id; refuses a name that is taken.
 create or replace function mainspring.create_schedule(spec jsonb)
 returns bigint
 language plpgsql
@@ -91,6 +94,7 @@ begin
 end
 $$;
 
+-- Changes the given columns of a schedule and returns its id.
 create or replace function mainspring.update_schedule(tenant text, name text, changes jsonb)
 returns bigint
 language plpgsql

@@ -1,5 +1,6 @@
 -- Schedules: what follows from the columns of one.
 
+-- When the job of a slot is due: a fixed part of the jitter after the slot, chosen by both.
 create or replace function mainspring.run_instant(
     schedule_id bigint, slot timestamptz, jitter interval
 )
@@ -17,20 +18,20 @@ language sql stable
 return (select count(*) from mainspring.jobs as job
          where job.schedule_id = live_runs.schedule_id and job.slot_at is not null);
 
--- Where a rhythm begins to count, if it is one.
+-- The instant that a fixed interval counts from; null for other timings.
 create or replace function mainspring.counted_from(schedule mainspring.schedules)
 returns timestamptz
 language sql immutable
 return case when schedule.cron ~* '^\s*@every' or schedule.every is not null
             then schedule.anchor_at end;
 
--- What `H` is made of, if there is one.
+-- What `H` in a cron expression is chosen by, if there is one.
 create or replace function mainspring.spread_by(schedule mainspring.schedules)
 returns text
 language sql immutable
 return case when schedule.cron ~* '(^|[\s,])h' then schedule.name end;
 
--- All that decides which slots a schedule has and what becomes of them, in one word of 128 bits.
+-- A hash of all that decides which slots a schedule has and what becomes of them.
 create or replace function mainspring.plan_key(schedule mainspring.schedules)
 returns uuid
 language plpgsql immutable
@@ -48,6 +49,7 @@ begin
 end
 $$;
 
+-- Whether a slot can be fired by one statement: nothing decides about its job but its columns.
 create or replace function mainspring.is_plain(schedule mainspring.schedules)
 returns boolean
 language sql stable

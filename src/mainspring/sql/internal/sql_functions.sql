@@ -30,6 +30,7 @@ begin
 end
 $$;
 
+-- The name of the function through which everything runs that is to run under a role.
 create or replace function mainspring.caller_of(role text)
 returns text
 language sql immutable
@@ -100,6 +101,8 @@ begin
 end
 $$;
 
+-- What is wrong with the function or the role that a definition names: a field and a problem, or
+-- null.
 create or replace function mainspring.wrong_function(spec jsonb)
 returns text[]
 language plpgsql

@@ -1,5 +1,6 @@
 -- Triggers (rules that turn events into jobs): what is checked when one is written.
 
+-- Raises the error for a trigger with a field that is wrong.
 create or replace function mainspring.refuse_trigger(field text, problem text)
 returns void
 language plpgsql
@@ -21,9 +22,10 @@ begin
         then '{name,must have 1 to 200 characters}'
         when trigger.event is distinct from '*'
              and mainspring.is_event_name(regexp_replace(trigger.event, '\.\*$', '')) is not true
-        then array['event', coalesce(quote_literal(left(trigger.event, 200)), 'null') || ' must be the name of an '
-                   || 'event, or its first parts and .* such as provider.*, or * for all']
-        when coalesce(trigger.definition, '') = ''
+        then array['event', coalesce(quote_literal(left(trigger.event, 200)), 'null')
+                            || ' must be the name of an event, or its first parts and .* such as '
+                            || 'provider.*, or * for all']
+        when coalesce(trigger.definition, '') !~ '\S' or length(trigger.definition) > 200
         then '{definition,must name what is to run}'
         when mainspring.is_closed(trigger.definition)
         then array['definition', mainspring.why_closed(trigger.definition)]
@@ -31,21 +33,12 @@ begin
         then '{payload,must be a JSON object}'
         when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
         then '{unknown_paths,must be refuse or null}'
-        when trigger.dedupe_window <= '0' or trigger.dedupe_window > '1000 years'
-        then '{dedupe_window,must be more than 0 and 1000 years at most}'
-        when length(trigger.queue) not between 1 and 500
-        then '{queue,must have 1 to 500 characters}'
+        when trigger.dedupe_window <= '0' or trigger.dedupe_window > mainspring.longest_delay()
+        then '{dedupe_window,must be more than 0 and 36500 days at most}'
+        when mainspring.wrong_queue(trigger.queue) is not null
+        then array['queue', mainspring.wrong_queue(trigger.queue)]
         when trigger.priority not between 0 and 1000
         then '{priority,must be from 0 to 1000}'
     end;
 end
 $$;
-
--- What a person decides about a trigger.
-create or replace function mainspring.trigger_facts(trigger mainspring.triggers)
-returns jsonb
-language sql stable
-set timezone = 'UTC'
-set intervalstyle = 'postgres'
-return (select jsonb_object_agg(key, value) from jsonb_each(to_jsonb(trigger)
-    - array['trigger_id', 'created_at', 'updated_at']) where value <> 'null');

@@ -69,7 +69,7 @@ begin
            and coalesce(enqueue_job.priority, 0) between 0 and 1000
            and coalesce(enqueue_job.max_attempts, 1) between 1 and 1000
            and (enqueue_job.delay is null
-                or (enqueue_job.delay between '0' and '1000 years'
+                or (enqueue_job.delay between '0' and '36500 days'
                     and enqueue_job.scheduled_for is null))
            and coalesce(enqueue_job.scheduled_for, now())
                between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z'

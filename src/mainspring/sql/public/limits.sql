@@ -28,6 +28,11 @@ begin
     if coalesce(set_limit.burst, 0) < 1 then
         perform mainspring.refuse('MS003', 'burst must be 1 or more', '{"option": "burst"}');
     end if;
+    if greatest(set_limit.concurrency, set_limit.key_concurrency, set_limit.rate_count,
+                set_limit.burst) > mainspring.largest_count() then
+        perform mainspring.refuse('MS003', 'limit must count to 1000000000 at most',
+            '{"option": "limit"}');
+    end if;
     if exists (select from mainspring.definitions as d
                 where d.key = set_limit.name and d.limit_name = d.key) then
         perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '

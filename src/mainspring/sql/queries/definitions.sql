@@ -91,28 +91,13 @@ returning d.key;
 
 -- name: get_definition
 -- scope: system
--- One definition, as JSON text that every driver carries alike; durations are in seconds.
-select (to_jsonb(d) || jsonb_build_object(
-           'timeout', extract(epoch from d.timeout),
-           'backoff_base', extract(epoch from d.backoff_base),
-           'backoff_cap', extract(epoch from d.backoff_cap),
-           'backoff_jitter', extract(epoch from d.backoff_jitter),
-           'retention', extract(epoch from d.retention),
-           'rate_period', extract(epoch from d.rate_period),
-           'approval_expiry', extract(epoch from d.approval_expiry)))::text
-  from mainspring.definitions as d where d.key = %(key)s;
+-- One definition, as JSON text.
+select mainspring.definition_text(d) from mainspring.definitions as d where d.key = %(key)s;
 
 -- name: list_definitions
 -- scope: system
--- Definitions by key, after a key if given, with the filters that are given.
-select (to_jsonb(d) || jsonb_build_object(
-           'timeout', extract(epoch from d.timeout),
-           'backoff_base', extract(epoch from d.backoff_base),
-           'backoff_cap', extract(epoch from d.backoff_cap),
-           'backoff_jitter', extract(epoch from d.backoff_jitter),
-           'retention', extract(epoch from d.retention),
-           'rate_period', extract(epoch from d.rate_period),
-           'approval_expiry', extract(epoch from d.approval_expiry)))::text
+-- Definitions by key, as JSON text, after a key if given, with the filters that are given.
+select mainspring.definition_text(d)
   from mainspring.definitions as d
  where d.key > coalesce(%(after)s::text, '')
    and (%(kind)s::text is null or d.kind = %(kind)s::text)

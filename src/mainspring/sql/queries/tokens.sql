@@ -17,7 +17,7 @@ select to_jsonb(t)::text from mainspring.token_status as t
 
 -- name: list_tokens
 -- scope: system
--- Tokens by name, after a name if given; those that let nobody in only if asked for.
+-- Tokens by name, after a name if given; those that are no longer valid only if asked for.
 select to_jsonb(t)::text from mainspring.token_status as t
  where t.name > coalesce(%(after)s::text, '') and (%(all)s or t.state = 'active')
    and (%(tenant_id)s::text is null or t.tenant_id = %(tenant_id)s::text)
@@ -40,7 +40,7 @@ returning token_id;
 
 -- name: find_token
 -- scope: system
--- Whom the digest of a text stands for, and notes its use once a minute; no row if it lets nobody in.
+-- Who the bearer of a token is, and notes its use once a minute; no row unless the token is valid.
 with used as (
     update mainspring.tokens as t set last_used_at = now()
      where t.digest = %(digest)s
@@ -50,17 +50,17 @@ select actor, role, tenant_id, scopes, kind from mainspring.bearers where digest
 
 -- name: enter
 -- scope: system
--- Lets the bearer of a token in for the rest of the transaction.
+-- Authenticates the bearer of a token for the rest of the transaction.
 select mainspring.enter(%(digest)s);
 
 -- name: open_to_app
 -- scope: system
 -- Gives the role that requests run as the rights it needs; makes it where it is missing. One at a
 -- time: of two that grant the same at once, PostgreSQL refuses one.
-with turn as materialized (
+with locked as materialized (
     select pg_advisory_xact_lock(hashtextextended('mainspring.open_to_app', 0)) is not null as ours
 )
-select mainspring.open_to_app() from turn;
+select mainspring.open_to_app() from locked;
 
 -- name: create_login
 -- scope: system
@@ -118,7 +118,8 @@ delete from mainspring.tokens
 
 -- name: open_console
 -- scope: system
--- Lets in whoever has the database's own credentials, as an operator of the database user's name.
+-- Adds a token for whoever has the database's own credentials: an operator with the name of the
+-- database user.
 insert into mainspring.tokens (kind, name, prefix, digest, role, expires_at, created_by)
 values ('console', mainspring.actor(), %(prefix)s, %(digest)s, 'operator',
         now() + %(life)s::interval, mainspring.actor())

@@ -49,7 +49,7 @@ select worker_id, process_identity, expires_at <= now() as is_expired from mains
 
 -- name: remove
 -- scope: system
--- Removes a worker that left, and tells the others to look for jobs due soon: only it may have
+-- Removes a worker that left, and notifies the others to look for jobs due soon: only it may have
 -- known of the retries it leaves behind.
 delete from mainspring.workers where worker_id = %(worker_id)s
 returning pg_notify('mainspring', 'd:');

@@ -1,91 +1,72 @@
--- Writes who changed what to mainspring.audit, for every table that people edit.
+-- Records who changed what in mainspring.audit, for every table that people edit.
 
-create or replace function mainspring.audit_bearer()
+-- Records a change of a row. Its one argument is a JSON object:
+--
+--     noun       what the row is
+--     subject    the column that names it
+--     without    columns that are not recorded
+--     nulls      whether columns that are null are recorded
+--     switch     a column that switches it on and off, and what an update that does so is called
+--     only       values of columns that a row must have to be recorded at all
+create or replace function mainspring.audit_change()
 returns trigger
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
+-- What one session records, others compare and read.
+set timezone = 'UTC'
+set intervalstyle = 'postgres'
 as $$
 declare
-    unsaid text[] := array['created_at', 'last_used_at', 'last_seen_at', 'digest', 'created_by'];
-    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
+    options jsonb := tg_argv[0];
+    stored jsonb := coalesce(to_jsonb(new), to_jsonb(old));
+    was jsonb := mainspring.audited_columns(to_jsonb(old), options);
+    is_now jsonb := mainspring.audited_columns(to_jsonb(new), options);
 begin
-    if was = is_now or (was || is_now) ->> 'kind' in ('session', 'login', 'console') then
+    if was = is_now or not stored @> coalesce(options -> 'only', '{}') then
         return null;
     end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
+    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
     values (
-        coalesce(new.tenant_id, old.tenant_id, ''), mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when was ->> 'revoked_at' is null and is_now ->> 'revoked_at' is not null then 'revoke'
-             else 'update' end,
-        tg_argv[0], coalesce(new.name, old.name),
+        coalesce(stored ->> 'tenant_id', ''), mainspring.actor(),
+        case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete'
+                   else mainspring.audited_action(was, is_now, options -> 'switch') end,
+        options ->> 'noun', stored ->> (options ->> 'subject'),
+        to_jsonb(new) ->> 'disabled_reason',
         mainspring.differing(was, is_now), mainspring.differing(is_now, was));
     return null;
 end
 $$;
 
 create or replace trigger tokens_audit after insert or update or delete on mainspring.tokens
-    for each row execute function mainspring.audit_bearer('token');
-create or replace trigger people_audit after insert or update or delete on mainspring.people
-    for each row execute function mainspring.audit_bearer('person');
+    for each row execute function mainspring.audit_change('{
+        "noun": "token", "subject": "name", "nulls": true, "only": {"kind": "token"},
+        "without": ["created_at", "last_used_at", "digest", "created_by"],
+        "switch": {"column": "revoked_at", "on": "revoke"}}');
 
-create or replace function mainspring.audit_definition()
-returns trigger
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-    was jsonb := case when tg_op <> 'INSERT' then mainspring.definition_facts(old) else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.definition_facts(new) else '{}' end;
-begin
-    if was = is_now then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values (
-        '', mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when new.is_active and not old.is_active then 'activate'
-             when old.is_active and not new.is_active then 'deactivate' else 'update' end,
-        'definition', coalesce(new.key, old.key),
-        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
-    return null;
-end
-$$;
+create or replace trigger people_audit after insert or update or delete on mainspring.people
+    for each row execute function mainspring.audit_change('{
+        "noun": "person", "subject": "name", "nulls": true,
+        "without": ["created_at", "last_seen_at", "created_by"]}');
+
+create or replace trigger tenants_audit after insert or update or delete on mainspring.tenants
+    for each row execute function mainspring.audit_change('{
+        "noun": "tenant", "subject": "tenant_id", "nulls": true,
+        "without": ["created_at", "updated_at"]}');
+
+create or replace trigger limits_audit after insert or update or delete on mainspring.limits
+    for each row execute function mainspring.audit_change('{
+        "noun": "limit", "subject": "name", "nulls": true,
+        "without": ["created_at", "updated_at"]}');
 
 create or replace trigger definitions_audit after insert or update or delete
     on mainspring.definitions
-    for each row execute function mainspring.audit_definition();
+    for each row execute function mainspring.audit_change('{
+        "noun": "definition", "subject": "key", "nulls": false,
+        "without": ["key", "version", "is_plain", "created_at", "updated_at", "secret_paths"],
+        "switch": {"column": "is_active", "on": "activate", "off": "deactivate"}}');
 
-create or replace function mainspring.audit_schedule()
-returns trigger
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-    was jsonb := case when tg_op <> 'INSERT' then mainspring.schedule_facts(old) else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.schedule_facts(new) else '{}' end;
-begin
-    if tg_op = 'UPDATE' and was = is_now then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
-    values (
-        coalesce(new.tenant_id, old.tenant_id),
-        mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when new.enabled and not old.enabled then 'enable'
-             when old.enabled and not new.enabled then 'disable' else 'update' end,
-        'schedule', coalesce(new.name, old.name), new.disabled_reason,
-        mainspring.differing_shown(was, is_now), mainspring.differing_shown(is_now, was));
-    return null;
-end
-$$;
-
+-- Of the columns that a person decides: the scheduler writes to the others all the time.
 create or replace trigger schedules_audit after insert or delete or update of
     name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled,
     paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower,
@@ -93,61 +74,14 @@ create or replace trigger schedules_audit after insert or delete or update of
     catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts,
     condition_timeout
     on mainspring.schedules
-    for each row execute function mainspring.audit_schedule();
-
-create or replace function mainspring.audit_tenant()
-returns trigger
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-    unsaid text[] := array['created_at', 'updated_at'];
-    was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - unsaid else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - unsaid else '{}' end;
-begin
-    if was = is_now then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values (
-        coalesce(new.tenant_id, old.tenant_id),
-        mainspring.actor(),
-        case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
-        'tenant', coalesce(new.tenant_id, old.tenant_id),
-        mainspring.differing(was, is_now), mainspring.differing(is_now, was));
-    return null;
-end
-$$;
-
-create or replace trigger tenants_audit after insert or update or delete on mainspring.tenants
-    for each row execute function mainspring.audit_tenant();
-
-create or replace function mainspring.audit_trigger()
-returns trigger
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-    was jsonb := case when tg_op <> 'INSERT' then mainspring.trigger_facts(old) else '{}' end;
-    is_now jsonb := case when tg_op <> 'DELETE' then mainspring.trigger_facts(new) else '{}' end;
-begin
-    if was = is_now then
-        return null;
-    end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, before, after)
-    values (
-        coalesce(new.tenant_id, old.tenant_id),
-        mainspring.actor(),
-        case when tg_op = 'INSERT' then 'create' when tg_op = 'DELETE' then 'delete'
-             when new.is_enabled and not old.is_enabled then 'enable'
-             when old.is_enabled and not new.is_enabled then 'disable' else 'update' end,
-        'trigger', coalesce(new.name, old.name),
-        mainspring.differing_shown(was, is_now), mainspring.differing_shown(is_now, was));
-    return null;
-end
-$$;
+    for each row execute function mainspring.audit_change('{
+        "noun": "schedule", "subject": "name", "nulls": false,
+        "without": ["schedule_id", "run_at", "created_at", "updated_at", "anchor_at",
+                    "disabled_reason", "declared", "origin", "is_templated"],
+        "switch": {"column": "enabled", "on": "enable", "off": "disable"}}');
 
 create or replace trigger triggers_audit after insert or update or delete on mainspring.triggers
-    for each row execute function mainspring.audit_trigger();
+    for each row execute function mainspring.audit_change('{
+        "noun": "trigger", "subject": "name", "nulls": false,
+        "without": ["trigger_id", "created_at", "updated_at"],
+        "switch": {"column": "is_enabled", "on": "enable", "off": "disable"}}');

@@ -31,6 +31,7 @@ create or replace trigger definitions_check_role before insert or update of kind
     on mainspring.definitions
     for each row execute function mainspring.check_definition_role();
 
+-- Checks a definition and sets the columns that follow from others.
 create or replace function mainspring.prepare_definition()
 returns trigger
 language plpgsql
@@ -40,50 +41,26 @@ as $$
 declare
     wrong text[];
 begin
-    if new.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
-        perform mainspring.refuse_definition(new.key, 'key', 'must start with a letter or _ and '
-            || 'hold only letters, digits and _ . : - (200 at most)');
-    end if;
-    if new.key like 'mainspring.%' and new.kind <> 'python' then
-        perform mainspring.refuse_definition(new.key, 'key',
-            'is built in, like all that start with mainspring.; choose another');
-    end if;
+    perform mainspring.check_definition_key(new);
     if tg_op = 'UPDATE' and new.kind <> old.kind then
-        perform mainspring.refuse_definition(new.key, 'kind', format('is %s and stays so', old.kind));
+        perform mainspring.refuse_definition(
+            new.key, 'kind', format('is %s and stays so', old.kind));
     end if;
-    if num_nonnulls(new.concurrency, new.key_concurrency, new.rate_count) > 0 then
-        if new.limit_name <> new.key then
-            perform mainspring.refuse_definition(new.key, 'limit', 'names a limit that is shared, '
-                || 'which excludes concurrency, key_concurrency and rate');
-        end if;
-        new.limit_name := new.key;
-    elsif new.limit_name = new.key then
-        if tg_op = 'INSERT' then
-            perform mainspring.refuse_definition(new.key, 'limit', 'must be another name than the '
-                || 'key; give concurrency, key_concurrency or rate for a limit of its own');
-        end if;
-        new.limit_name := null;
-    end if;
-    new.is_plain := new.limit_name is null and new.approvals_needed = 0
-                    and new.key not like 'mainspring.%'
-                    and not exists (select from mainspring.tenants as t
-                                     where t.tenant_id = 'default' and t.max_running is not null);
+    new.limit_name := mainspring.limit_name_of(new, tg_op = 'INSERT');
+    new.is_plain := mainspring.is_plain_definition(new);
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
+    end if;
+    wrong := mainspring.wrong_default(new);
+    if wrong is not null then
+        perform mainspring.refuse_definition(new.key, wrong[1], wrong[2]);
     end if;
     if new.limit_by is not null and new.limit_name is null then
         perform mainspring.refuse_definition(new.key, 'limit_by',
             'needs a limit: give concurrency, key_concurrency, rate or limit');
     end if;
-    if new.kind = 'sql' and (tg_op = 'INSERT' or new.spec is distinct from old.spec) then
-        wrong := mainspring.wrong_function(new.spec);
-        if wrong is not null then
-            perform mainspring.refuse_definition(new.key, wrong[1], wrong[2]);
-        end if;
-        perform mainspring.ensure_caller(new.spec ->> 'role');
-    end if;
-    if new.kind = 'command' and jsonb_typeof(new.spec -> 'argv') is distinct from 'array' then
-        perform mainspring.refuse_definition(new.key, 'argv', 'must be an array of arguments');
+    if tg_op = 'INSERT' or new.kind = 'command' or new.spec is distinct from old.spec then
+        perform mainspring.check_definition_spec(new);
     end if;
     new.updated_at := now();
     new.secret_paths := mainspring.secret_paths(new.arg_schema);
@@ -131,6 +108,7 @@ create or replace trigger definitions_keep_limit after insert or update or delet
     on mainspring.definitions
     for each row execute function mainspring.keep_limit();
 
+-- Keeps each version of what a worker runs, for the jobs that were enqueued under it.
 create or replace function mainspring.keep_version()
 returns trigger
 language plpgsql
@@ -161,8 +139,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
     update mainspring.jobs as job
-       set limit_name = room.limit_name,
-           limit_key = case when room.limit_name is null then null
+       set limit_name = owner.limit_name,
+           limit_key = case when owner.limit_name is null then null
                             -- One that was given with the job stays.
                             when job.limit_name <> ''
                                  and new.limit_by is not distinct from old.limit_by
@@ -170,12 +148,12 @@ begin
                             else mainspring.limit_key_of(job.payload, new.limit_by, null) end,
            waits_for = case when job.state = 'queued'
                                  and (job.waits_for is null or job.waits_for = 'limit')
-                            then mainspring.wait_of(room.limit_name) else job.waits_for end
+                            then mainspring.wait_of(owner.limit_name) else job.waits_for end
       from (select t.tenant_id,
                    coalesce(new.limit_name, case when t.max_running is not null then '' end)
                        as limit_name
-              from mainspring.tenants as t) as room
-     where job.definition = new.key and room.tenant_id = job.tenant_id;
+              from mainspring.tenants as t) as owner
+     where job.definition = new.key and owner.tenant_id = job.tenant_id;
     perform pg_notify('mainspring', 'l:');
     perform pg_notify('mainspring', 'q:' || new.queue);
     return null;

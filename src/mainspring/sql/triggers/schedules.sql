@@ -31,6 +31,7 @@ create or replace trigger schedules_check_role
     before insert or update of condition_role, condition_sql, gauge_sql on mainspring.schedules
     for each row execute function mainspring.check_condition_role();
 
+-- Checks a schedule and sets the columns that follow from others.
 create or replace function mainspring.prepare_schedule()
 returns trigger
 language plpgsql
@@ -64,6 +65,7 @@ create or replace trigger schedules_prepare before insert or update of
     on mainspring.schedules
     for each row execute function mainspring.prepare_schedule();
 
+-- Adds the clock of a new schedule, by which schedulers find what is due, and notifies them.
 create or replace function mainspring.add_clock()
 returns trigger
 language plpgsql
@@ -90,7 +92,7 @@ $$;
 create or replace trigger schedules_add_clock after insert on mainspring.schedules
     for each row execute function mainspring.add_clock();
 
--- Sets the clock of a schedule that has changed, and tells the schedulers.
+-- Sets the clock of a schedule that has changed, and notifies the schedulers.
 create or replace function mainspring.set_clock()
 returns trigger
 language plpgsql
@@ -136,6 +138,7 @@ create or replace trigger schedules_set_clock before update of
     on mainspring.schedules
     for each row execute function mainspring.set_clock();
 
+-- Removes what only a schedule has; its jobs stay.
 create or replace function mainspring.forget_schedule()
 returns trigger
 language plpgsql

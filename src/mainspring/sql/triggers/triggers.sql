@@ -1,5 +1,6 @@
 -- Triggers on mainspring.triggers, the rules that turn events into jobs.
 
+-- Refuses a trigger that could never work.
 create or replace function mainspring.prepare_trigger()
 returns trigger
 language plpgsql

@@ -1,5 +1,6 @@
 -- Triggers that set updated_at.
 
+-- Sets updated_at, which an update may leave out.
 create or replace function mainspring.touch()
 returns trigger
 language plpgsql

@@ -9,7 +9,7 @@ select approval.job_id, approval.tenant_id, job.definition, job.payload, job.sta
                    'voted_at', vote.voted_at) order by vote.voted_at), '[]')
           from mainspring.votes as vote where vote.job_id = approval.job_id) as votes
   from mainspring.approvals as approval
-  join mainspring.unwalled_jobs as job using (job_id)
+  join mainspring.all_jobs as job using (job_id)
  where mainspring.is_visible(approval.tenant_id)
    -- A member sees what it is asked to decide on as well, of which it may see no more than this.
    and (mainspring.is_own(job.created_by)

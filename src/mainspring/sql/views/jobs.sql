@@ -4,8 +4,8 @@
 -- handlers as they are, so here is where their secrets are kept from readers. Jobs of definitions
 -- without secrets pay for a look into a small set, made once a query.
 
--- For views alone, which build their own wall.
-create or replace view mainspring.unwalled_jobs as
+-- Jobs of all tenants. For views and functions alone, which isolate tenants themselves.
+create or replace view mainspring.all_jobs as
 select job_id, tenant_id, definition, queue, state, waits_for, priority,
        case when definition in (select key from mainspring.definition_versions
                                  where secret_paths is not null)
@@ -25,30 +25,23 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
             then '"[redacted]"' else checkpoint end as checkpoint,
        result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
        created_by, mainspring.source_of(schedule_id, created_by) as source
-  from mainspring.jobs as job
-union all
-select job_id, tenant_id, definition, queue, state, waits_for, priority,
-       case when definition in (select key from mainspring.definition_versions
-                                 where secret_paths is not null)
-            then mainspring.redacted(payload, (
-                select jsonb_agg(distinct path)
-                  from mainspring.definition_versions as kept
-                  left join mainspring.definitions as defined using (key),
-                       lateral jsonb_array_elements(kept.secret_paths) as path
-                 where kept.key = job.definition
-                   and kept.version in (job.definition_version, defined.version)))
-            else payload end as payload,
-       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
-       attempt, failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress,
-       case when checkpoint is not null
-                 and definition in (select key from mainspring.definition_versions
-                                     where secret_paths is not null)
-            then '"[redacted]"' else checkpoint end as checkpoint,
-       result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
-       created_by, mainspring.source_of(schedule_id, created_by) as source
-  from mainspring.jobs_history as job;
+  from (
+    select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
+           scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt,
+           failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint,
+           result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
+           created_by
+      from mainspring.jobs
+    union all
+    select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
+           scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt,
+           failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress, checkpoint,
+           result, last_error, worker_id, schedule_id, slot_at, origin, definition_version,
+           created_by
+      from mainspring.jobs_history) as job;
 
--- The wall is not in the view above: a part of a union that has a condition of its own is read whole.
+-- Isolates tenants here and not in the view above: a part of a union that has a condition of its
+-- own is read whole.
 create or replace view mainspring.job_status as
-select * from mainspring.unwalled_jobs
+select * from mainspring.all_jobs
  where mainspring.is_visible(tenant_id) and mainspring.is_own(created_by);

@@ -41,5 +41,6 @@ select schedule.schedule_id, schedule.tenant_id, schedule.name, schedule.descrip
        lateral (
            select coalesce(figures.succeeded, 0) + fresh.succeeded as succeeded,
                   coalesce(figures.unsuccessful, 0) + fresh.unsuccessful as unsuccessful,
-                  coalesce(figures.seconds_total, 0) + coalesce(fresh.seconds, 0) as seconds) as runs
+                  coalesce(figures.seconds_total, 0) + coalesce(fresh.seconds, 0) as seconds
+       ) as runs
  where mainspring.is_visible(schedule.tenant_id);

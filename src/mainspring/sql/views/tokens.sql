@@ -8,7 +8,7 @@ select token.token_id, token.name, token.prefix, coalesce(person.role, token.rol
   left join mainspring.people as person on person.name = token.person
  where token.kind = 'token' and mainspring.is_visible(token.tenant_id);
 
--- Whom a token lets in now, for the API alone.
+-- Who the bearers of valid tokens are, for the API alone.
 create or replace view mainspring.bearers as
 select token.token_id, token.digest, token.kind, coalesce(person.role, token.role) as role,
        token.tenant_id, token.scopes, coalesce(token.person, token.name) as actor,

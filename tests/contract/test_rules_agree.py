@@ -1,0 +1,500 @@
+"""Rules that stand in Python and in SQL: both give the same verdict at, below and above each bound.
+
+Cron expressions are compared in tests/store/test_cron_checks.py, the paths of secrets in
+tests/store/test_redaction.py.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, get_args
+from zoneinfo import available_timezones
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.types.json import Jsonb
+from pydantic import BaseModel
+
+from mainspring.api.models.definitions import NewDefinition
+from mainspring.api.models.jobs import NewJob
+from mainspring.api.models.schedules import NewSchedule
+from mainspring.api.models.tenants import NewTenant
+from mainspring.db.template_databases import fresh_database
+from mainspring.domain import events, limits
+from mainspring.domain.access.roles import Role
+from mainspring.domain.definitions import Definition
+from mainspring.domain.errors import MainspringError
+from mainspring.domain.events import DispatchOutcome
+from mainspring.domain.jobs.backoff import Backoff
+from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES
+from mainspring.domain.jobs.options import (
+    APPROVALS,
+    ATTEMPTS,
+    MAX_PAYLOAD_BYTES,
+    PRIORITIES,
+    EnqueueOptions,
+    OnParentFailure,
+)
+from mainspring.domain.schedules.cron import DstFold, DstGap
+from mainspring.domain.schedules.cron_fields import FIELDS
+from mainspring.domain.schedules.model import ScheduleSpec, ensure_spec
+from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome
+from mainspring.domain.schedules.zones import find_zone
+from mainspring.domain.secrets.patterns import NAMES
+from mainspring.domain.tenants import WEIGHTS, ensure_max_running, ensure_weight
+from mainspring.domain.triggers import Trigger, UnknownPaths, ensure_trigger
+from mainspring.domain.types import (
+    LONGEST_DELAY,
+    AttemptStatus,
+    JobState,
+    Kind,
+    WaitsFor,
+)
+from mainspring.services.jobs import encode_payload
+from tests.support.databases import undone
+
+TICK = timedelta(microseconds=1)
+MOST = 1_000_000_000
+SECOND = timedelta(seconds=1)
+DAY = timedelta(days=1)
+Verdict = bool
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def module_url(server_url: str) -> Iterator[str]:
+    with fresh_database(server_url) as url:
+        yield url
+
+
+@pytest.fixture
+def tx(module_url: str) -> Iterator[psycopg.Connection]:
+    with undone(module_url) as connection:
+        connection.execute(
+            "insert into mainspring.definitions (key, concurrency)"
+            " values ('work', null), ('limited', 1)"
+        )
+        yield connection
+
+
+def python_accepts(check: Callable[[], object]) -> Verdict:
+    try:
+        check()
+    except MainspringError:
+        return False
+    return True
+
+
+def sql_accepts(tx: psycopg.Connection, statement: sql.Composed, values: Row) -> Verdict:
+    """Whether it runs; nothing of it stays."""
+    try:
+        with tx.transaction(force_rollback=True):
+            tx.execute(statement, values)
+    except psycopg.errors.CheckViolation:
+        return False
+    except psycopg.Error as error:
+        if not (error.sqlstate or "").startswith("MS"):
+            raise
+        return False
+    return True
+
+
+def insert(table: str, columns: Iterable[str]) -> sql.Composed:
+    names = list(columns)
+    return sql.SQL("insert into mainspring.{} ({}) values ({})").format(
+        sql.Identifier(table),
+        sql.SQL(", ").join(map(sql.Identifier, names)),
+        sql.SQL(", ").join(map(sql.Placeholder, names)),
+    )
+
+
+def call(function: str, arguments: Iterable[str]) -> sql.Composed:
+    named = [
+        sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
+        for name in arguments
+    ]
+    return sql.SQL("select mainspring.{}({})").format(
+        sql.Identifier(function), sql.SQL(", ").join(named)
+    )
+
+
+def around(field: str, low: Any, high: Any, step: Any) -> list[tuple[Row, Verdict]]:
+    """The values on both sides of both bounds."""
+    accepted = [({field: low}, True), ({field: high}, True)]
+    return [*accepted, ({field: low - step}, False), ({field: high + step}, False)]
+
+
+def numbers(field: str, low: int, high: int) -> list[tuple[Row, Verdict]]:
+    return around(field, low, high, 1)
+
+
+def durations(field: str, low: timedelta, high: timedelta = LONGEST_DELAY) -> list[Any]:
+    return around(field, low, high, TICK)
+
+
+def words(field: str, known: Iterable[str]) -> list[tuple[Row, Verdict]]:
+    return [*(({field: str(word)}, True) for word in known), ({field: "other"}, False)]
+
+
+def texts(field: str, longest: int) -> list[tuple[Row, Verdict]]:
+    accepted = [({field: text}, True) for text in ("x", "ü" * longest)]
+    return [*accepted, ({field: ""}, False), ({field: "ü" * (longest + 1)}, False)]
+
+
+def queues(field: str = "queue") -> list[tuple[Row, Verdict]]:
+    wrong = [({field: text}, False) for text in (" ", "a,b", " a", "a ", "a\t", "\na")]
+    return [*texts(field, 500), ({field: "a b"}, True), *wrong]
+
+
+def either(field: str, right: Iterable[Any], wrong: Iterable[Any]) -> list[tuple[Row, Verdict]]:
+    return [*(({field: each}, True) for each in right), *(({field: each}, False) for each in wrong)]
+
+
+# Schedules
+
+SCHEDULES = [
+    *(*numbers("priority", 0, 1000), *numbers("max_attempts", 1, 1000)),
+    *(*numbers("max_running", 1, 1000), *numbers("max_retries", 1, 1000)),
+    *numbers("catch_up_limit", 1, 10_000),
+    *(*durations("jitter", timedelta(0)), *durations("misfire_grace", timedelta(0))),
+    *(*durations("catch_up_max_age", SECOND), *durations("run_timeout", SECOND)),
+    *durations("condition_timeout", SECOND / 1000, DAY),
+    *(({"cron": None, **row}, verdict) for row, verdict in durations("every", SECOND)),
+    *(*words("dst_gap", DstGap), *words("dst_fold", DstFold)),
+    *(*words("catch_up", CatchUp), *words("overlap", Overlap)),
+    *(*texts("name", 200), *queues(), *either("name", ["a b"], [" ", "\t\n"])),
+    *either("definition", ["x"], ["", " "]),
+    *either("launcher", ["x"], ["", " "]),
+    *either("condition_sql", ["select true"], ["", " "]),
+    *either("payload", [{}], [[], "x"]),
+    *(
+        ({"gauge_sql": "select 1", "gauge_lower": low, "gauge_upper": high}, verdict)
+        for low, high, verdict in [
+            *((1, 1, True), (1, 2, True), (2, 1, False), (None, 1, False), (1, None, False)),
+            *((1, float("inf"), False), (float("-inf"), 1, False)),
+            (float("nan"), float("nan"), False),
+        ]
+    ),
+    ({"gauge_lower": 1.0, "gauge_upper": 2.0}, False),
+    ({"gauge_sql": " ", "gauge_lower": 1.0, "gauge_upper": 2.0}, False),
+    ({"launcher": "x", "condition_sql": "select true"}, False),
+    ({"cron": None}, False),
+    ({"every": SECOND}, False),
+    (
+        {
+            "starts_at": datetime(2030, 1, 1, tzinfo=UTC),
+            "ends_at": datetime(2030, 1, 1, tzinfo=UTC),
+        },
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "verdict"), SCHEDULES, ids=str)
+def test_a_schedule_is_accepted_by_both_or_by_neither(tx, row, verdict):
+    spec = {"name": "tick", "definition": "work", "cron": "@daily", **row}
+    columns = {**spec, "payload": Jsonb(spec.get("payload", {}))}
+
+    assert python_accepts(lambda: ensure_spec(ScheduleSpec(**spec))) is verdict
+    assert sql_accepts(tx, insert("schedules", columns), columns) is verdict
+
+
+# Jobs
+
+JOBS = [
+    *(*numbers("priority", 0, 1000), *numbers("max_attempts", 1, 1000)),
+    *numbers("approvals_needed", 0, 100),
+    *durations("delay", timedelta(0)),
+    *(({"dedupe_key": "k", **row}, verdict) for row, verdict in durations("dedupe_window", TICK)),
+    *(*texts("queue", 500), *texts("dedupe_key", 500), *texts("idempotency_key", 500)),
+    *texts("limit_key", 500),
+    *words("on_duplicate", ["raise", "existing"]),
+    *words("dedupe_by", ["content"]),
+    ({"dedupe_by": "content", "dedupe_key": "k"}, False),
+    ({"dedupe_window": SECOND}, False),
+    ({"delay": SECOND, "scheduled_for": datetime(2030, 1, 1, tzinfo=UTC)}, False),
+]
+
+
+@pytest.mark.parametrize(("row", "verdict"), JOBS, ids=str)
+def test_the_options_of_an_enqueue_are_accepted_by_both_or_by_neither(tx, row, verdict):
+    arguments = {"definition": "limited" if "limit_key" in row else "work", **row}
+
+    assert python_accepts(lambda: EnqueueOptions(**row)) is verdict
+    assert sql_accepts(tx, call("enqueue", arguments), arguments) is verdict
+
+
+@pytest.mark.parametrize(
+    ("size", "verdict"), [(MAX_PAYLOAD_BYTES, True), (MAX_PAYLOAD_BYTES + 1, False)]
+)
+def test_a_payload_may_have_as_many_bytes_in_both(tx, size, verdict):
+    # Each counts them as it writes JSON itself: SQL with a space after the colon.
+    compact = {"x": "y" * (size - len('{"x":""}'))}
+    spaced = {"x": "y" * (size - len('{"x": ""}'))}
+    arguments = {"definition": "work", "payload": Jsonb(spaced)}
+
+    assert python_accepts(lambda: encode_payload(compact)) is verdict
+    assert sql_accepts(tx, call("enqueue", arguments), arguments) is verdict
+
+
+# Definitions
+
+DEFINITIONS = [
+    *(*numbers("priority", 0, 1000), *numbers("max_attempts", 1, 1000)),
+    *numbers("approvals_needed", 0, 100),
+    *(*durations("timeout", TICK), *durations("retention", timedelta(0))),
+    *(
+        ({"approvals_needed": 1, **row}, verdict)
+        for row, verdict in durations("approval_expiry", TICK)
+    ),
+    *queues(),
+    *(*numbers("concurrency", 0, MOST), *numbers("key_concurrency", 0, MOST)),
+    *(({"rate": "1/s", **row}, verdict) for row, verdict in numbers("burst", 1, MOST)),
+    *either("key", ["a", "_", "A.b:c-1", "x" * 200], ["", "1a", "a b", "a/b", "ü", "x" * 201]),
+]
+BACKOFFS = [
+    *(*durations("base", timedelta(0)), *durations("cap", timedelta(0))),
+    *durations("jitter", timedelta(0)),
+    *either("factor", [1.0, 2.5, 1e9], [0.99, 0.0, -1.0, 1.1e9, float("inf"), float("nan")]),
+]
+
+
+@pytest.mark.parametrize(("row", "verdict"), DEFINITIONS, ids=str)
+def test_a_definition_is_accepted_by_both_or_by_neither(tx, row, verdict):
+    columns = {"key": "mail", **row}
+    definition = columns.copy()
+    if columns.pop("rate", None):
+        columns |= {"rate_count": 1, "rate_period": SECOND}
+
+    assert python_accepts(lambda: Definition(**definition)) is verdict
+    assert sql_accepts(tx, insert("definitions", columns), columns) is verdict
+
+
+@pytest.mark.parametrize(("row", "verdict"), BACKOFFS, ids=str)
+def test_a_backoff_is_accepted_by_both_or_by_neither(tx, row, verdict):
+    columns = {"key": "mail", **{f"backoff_{name}": value for name, value in row.items()}}
+
+    assert python_accepts(lambda: Backoff(**row)) is verdict
+    assert sql_accepts(tx, insert("definitions", columns), columns) is verdict
+
+
+# Limits and tenants
+
+LIMITS = [
+    *either("name", ["a", "_", "A.b:c-1", "x" * 200], ["", "1a", "a b", "ü", "x" * 201]),
+    *(*numbers("concurrency", 0, MOST), *numbers("key_concurrency", 0, MOST)),
+    *numbers("burst", 1, MOST),
+]
+
+
+@pytest.mark.parametrize(("row", "verdict"), LIMITS, ids=str)
+def test_a_limit_is_accepted_by_both_or_by_neither(tx, row, verdict):
+    arguments = {"name": "mail", **row}
+
+    assert python_accepts(lambda: limits.Limit(**arguments)) is verdict
+    assert sql_accepts(tx, call("set_limit", arguments), arguments) is verdict
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [*numbers("weight", WEIGHTS[0], WEIGHTS[-1]), *either("max_running", [0, None], [-1])],
+    ids=str,
+)
+def test_a_tenant_is_accepted_by_both_or_by_neither(tx, row, verdict):
+    check = ensure_weight if "weight" in row else ensure_max_running
+    columns = {"tenant_id": "acme", **row}
+
+    assert python_accepts(lambda: check(*row.values())) is verdict
+    assert sql_accepts(tx, insert("tenants", columns), columns) is verdict
+
+
+# Events and triggers
+
+NAME_PARTS = ["a", "A9", "_", ":", "-", "", ".", "*", " ", "ü", "a\n", "x" * 199]
+EVENT_NAMES = sorted(
+    {f"{first}{dot}{second}" for first in NAME_PARTS for dot in ("", ".") for second in NAME_PARTS}
+)
+TRIGGERS = [
+    *(*durations("dedupe_window", TICK), *numbers("priority", 0, 1000)),
+    *(*texts("name", 200), *either("name", ["a b"], [" ", "\t"])),
+    *(*words("unknown_paths", UnknownPaths), *queues()),
+    *either("definition", ["work", "x" * 200], ["", " ", "x" * 201]),
+    *either("payload", [{}], [[], "x"]),
+]
+
+
+def test_an_event_has_a_name_for_both_or_for_neither(tx):
+    found = tx.execute(
+        "select name, mainspring.is_event_name(name) from unnest(%s::text[]) as name",
+        (EVENT_NAMES,),
+    ).fetchall()
+
+    assert dict(found) == {name: events.is_name(name) for name in EVENT_NAMES}
+
+
+def test_a_pattern_matches_the_same_names_for_both(tx):
+    names = ["a", "a.b", "a.b.c", "ab", "b.a"]
+    patterns = ["*", "a", "a.*", "a.b", "a.b.*", "a.b.c", "b.*", "ab.*"]
+    found = tx.execute(
+        "select pattern, name, mainspring.event_matches(pattern, name)"
+        "  from unnest(%s::text[]) as pattern, unnest(%s::text[]) as name",
+        (patterns, names),
+    ).fetchall()
+
+    assert found
+    assert {row[:2] for row in found if row[2]} == {
+        (pattern, name) for pattern in patterns for name in names if events.matches(pattern, name)
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        *TRIGGERS,
+        *either("event", ["*", "a.*", "a"], ["", ".*", "a.**", "*.a", "a*", "a.*.b", "a "]),
+    ],
+    ids=str,
+)
+def test_a_trigger_is_accepted_by_both_or_by_neither(tx, row, verdict):
+    trigger = {"name": "paid", "event": "order.paid", "definition": "work", **row}
+    columns = {**trigger, "payload": Jsonb(trigger.get("payload", {}))}
+
+    assert python_accepts(lambda: ensure_trigger(Trigger(**trigger))) is verdict
+    assert sql_accepts(tx, insert("triggers", columns), columns) is verdict
+
+
+# The API
+
+
+def bounds_of(model: type[BaseModel], field: str) -> tuple[Any, Any]:
+    schema = model.model_json_schema()["properties"][field]
+    (number,) = [each for each in schema.get("anyOf", [schema]) if "maximum" in each]
+    return number["minimum"], number["maximum"]
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "low", "high"),
+    [
+        (NewJob, "priority", PRIORITIES[0], PRIORITIES[-1]),
+        (NewJob, "max_attempts", ATTEMPTS[0], ATTEMPTS[-1]),
+        (NewJob, "approvals_needed", APPROVALS[0], APPROVALS[-1]),
+        (NewJob, "delay", 0, LONGEST_DELAY.total_seconds()),
+        (NewDefinition, "priority", PRIORITIES[0], PRIORITIES[-1]),
+        (NewDefinition, "max_attempts", ATTEMPTS[0], ATTEMPTS[-1]),
+        (NewDefinition, "approvals_needed", APPROVALS[0], APPROVALS[-1]),
+        (NewDefinition, "timeout", 0, LONGEST_DELAY.total_seconds()),
+        (NewDefinition, "concurrency", 0, MOST),
+        (NewDefinition, "burst", 1, MOST),
+        (NewSchedule, "priority", PRIORITIES[0], PRIORITIES[-1]),
+        (NewSchedule, "max_attempts", 1, 1000),
+        (NewSchedule, "max_running", 1, 1000),
+        (NewSchedule, "max_retries", 1, 1000),
+        (NewSchedule, "catch_up_limit", 1, 10_000),
+        (NewSchedule, "run_timeout", 0, LONGEST_DELAY.total_seconds()),
+        (NewTenant, "weight", WEIGHTS[0], WEIGHTS[-1]),
+    ],
+)
+def test_the_api_documents_the_bounds_of_the_domain(model, field, low, high):
+    assert bounds_of(model, field) == (low, high)
+
+
+# Zones and cron
+
+OTHER_ZONES = [
+    "",
+    "Nowhere",
+    "utc",
+    "europe/berlin",
+    "UTC+3",
+    "EST5EDT4",
+    "PDT",
+    "+02",
+    "America",
+    "Factory",
+    "posixrules",
+    "right/UTC",
+    "posix/UTC",
+]
+
+
+def test_a_time_zone_exists_for_both_or_for_neither(tx):
+    zones = sorted({*available_timezones(), *OTHER_ZONES} - {"localtime"})
+    found = tx.execute(
+        "select name, mainspring.is_zone(name) from unnest(%s::text[]) as name", (zones,)
+    ).fetchall()
+
+    assert dict(found) == {zone: python_accepts(partial(find_zone, zone)) for zone in zones}
+
+
+def test_a_cron_field_holds_the_same_for_both(tx):
+    found = tx.execute(
+        "select field.name, field.low, field.high, field.spread_high, field.size,"
+        "       coalesce(field.names, '{}')"
+        "  from generate_series(1, 5) as place, mainspring.cron_place(place) as field"
+    ).fetchall()
+
+    assert found == [
+        (field.name, field.low, field.high, field.spread_high, field.size, list(field.names))
+        for field in FIELDS
+    ]
+
+
+# Words
+
+CONSTRAINT = """
+select pg_get_constraintdef(oid) from pg_constraint
+ where conrelid = %s::regclass and contype = 'c' and pg_get_constraintdef(oid) ~ %s
+"""
+
+
+def words_of(tx: psycopg.Connection, table: str, column: str) -> set[str]:
+    """The words that a constraint lets a column hold."""
+    found = tx.execute(CONSTRAINT, (f"mainspring.{table}", rf"\({column}.* = ANY")).fetchall()
+    (definition,) = [text for (text,) in found if f"({column} = ANY" in text]
+    (listed,) = re.findall(rf"\({column} = ANY \(+ARRAY\[(.*?)\]", definition)
+    return set(re.findall(r"'([^']*)'", listed))
+
+
+@pytest.mark.parametrize(
+    ("type_name", "known"),
+    [
+        ("job_state", JobState),
+        ("waits_for", WaitsFor),
+        ("attempt_outcome", AttemptStatus),
+        ("slot_outcome", SlotOutcome),
+    ],
+)
+def test_a_type_has_the_words_of_python(tx, type_name, known):
+    ((labels,),) = tx.execute(f"select enum_range(null::mainspring.{type_name})::text[]").fetchall()
+
+    assert set(labels) == {str(word) for word in known}
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "known"),
+    [
+        ("jobs", "state", LIVE_STATES),
+        ("jobs_history", "state", FINAL_STATES),
+        ("definitions", "kind", Kind),
+        ("people", "role", set(Role) - {Role.WORKER}),
+        ("tokens", "role", Role),
+        ("dispatches", "outcome", DispatchOutcome),
+        ("triggers", "unknown_paths", UnknownPaths),
+        ("dependencies", "on_failure", get_args(OnParentFailure)),
+    ],
+)
+def test_a_column_holds_the_words_of_python(tx, table, column, known):
+    assert words_of(tx, table, column) == {str(word) for word in known}
+
+
+# Secrets
+
+
+@pytest.mark.parametrize("spelling", [str.lower, str.upper, "x_{}".format, "my{}".format])
+def test_what_stands_under_the_name_of_a_secret_is_hidden_by_both(tx, spelling):
+    value = {spelling(name): "hunter2" for name in (*NAMES, "authorization")}
+    ((shown,),) = tx.execute("select mainspring.shown_value(%s)", (Jsonb(value),)).fetchall()
+
+    assert set(shown.values()) == {"[redacted]"}
