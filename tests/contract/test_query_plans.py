@@ -159,8 +159,8 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
 }
 LISTED: dict[str, Any] = {
     "tenant_id": "default",
-    **dict.fromkeys(("before", "state", "queue", "definition", "source", "tag", "error")),
-    **dict.fromkeys(("created_after", "created_before", "created_by")),
+    **dict.fromkeys(("before", "state", "created_by")),
+    "filter": "{}",
     "most": 20_000,
     "limit": 50,
 }

@@ -36,7 +36,7 @@ MINUTE = timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
 _TIMINGS = {"cron", "every", "at"}
 _CLOCK = "select column_name from information_schema.columns where table_name = 'clocks'"
-_WAKE = "notify mainspring, 's:'"
+_WAKE = "notify mainspring, 'schedule:'"
 
 
 def insert_schedule(connection: psycopg.Connection, name: str = "tick", **columns: Any) -> int:
@@ -76,7 +76,7 @@ def update(connection: psycopg.Connection, name: str | None = None, **columns: o
     with connection.transaction():
         connection.execute("set local session_replication_role = replica")
         _set(connection, "schedules", of_schedule, name)
-        _set(connection, "due_schedules", of_clock, name)
+        _set(connection, "clocks", of_clock, name)
 
 
 def _set(

@@ -50,7 +50,7 @@ class Dispatcher:
         return self.loop.run(), self.pruning.run()
 
     def hear(self, message: str) -> None:
-        if message.startswith("e:"):
+        if message.startswith("event:"):
             self.loop.wake()
 
     async def close(self) -> None:

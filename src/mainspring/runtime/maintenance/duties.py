@@ -84,16 +84,16 @@ class Maintenance:
     def hear(self, kind: str, subject: str = "") -> None:
         """A message of the kind came: there is something due, limited or ended."""
         match kind:
-            case "d":
+            case "due":
                 self.due.wake()
-            case "l":
+            case "limit":
                 self.grants.hear(subject)
-            case "p":
+            case "parents":
                 self.settling.look()
 
     def look_around(self) -> None:
         """Messages may have been missed."""
-        for kind in ("d", "l", "p"):
+        for kind in ("due", "limit", "parents"):
             self.hear(kind)
 
     async def _pass_due(self) -> float:

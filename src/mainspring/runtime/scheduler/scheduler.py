@@ -163,7 +163,7 @@ class Scheduler:
             self.stop()
 
     def _hear(self, message: str) -> None:
-        if message.startswith("s:"):
+        if message.startswith("schedule:"):
             self.loop.wake()
         self.dispatcher.hear(message)
 

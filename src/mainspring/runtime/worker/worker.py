@@ -294,7 +294,7 @@ class Worker:
 
     def _rests(self) -> None:
         """There may be jobs that nobody told of."""
-        self._maintenance.hear("d")
+        self._maintenance.hear("due")
         self._maintenance.grants.look()
 
     def _sent(self, count: int) -> None:
@@ -368,11 +368,11 @@ class Worker:
 
     def _hear(self, message: str) -> None:
         kind, _, subject = message.partition(":")
-        if kind == "q" and subject in self._facts.queues:
+        if kind == "ready" and subject in self._facts.queues:
             self._claimer.wake()
-        elif kind == "n":
+        elif kind == "lane":
             self._claimer.hear(subject)
-        elif kind == "c" and subject == str(self.worker_id):
+        elif kind == "cancel" and subject == str(self.worker_id):
             self._watchdog.look_for_cancels()
         else:
             self._maintenance.hear(kind, subject)

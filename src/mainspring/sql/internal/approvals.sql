@@ -2,7 +2,7 @@
 
 -- Asks for the approval of a job, anew if it was asked before.
 create or replace function mainspring.ask_approval(
-    job_id bigint, tenant text, defined mainspring.definitions, needed integer default null
+    job_id bigint, tenant text, defined mainspring.definitions
 )
 returns void
 language plpgsql
@@ -11,8 +11,7 @@ as $$
 begin
     delete from mainspring.votes as vote where vote.job_id = ask_approval.job_id;
     insert into mainspring.approvals as asked (job_id, tenant_id, needed, approvers, expires_at)
-    values (ask_approval.job_id, tenant,
-            coalesce(ask_approval.needed, defined.approvals_needed), defined.approvers,
+    values (ask_approval.job_id, tenant, defined.approvals_needed, defined.approvers,
             now() + defined.approval_expiry)
     on conflict (job_id) do update
        set needed = excluded.needed, approvers = excluded.approvers,

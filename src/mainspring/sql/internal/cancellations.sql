@@ -41,7 +41,7 @@ begin
        set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
            last_error = stop_jobs.reason
      where job.job_id = any (stop_jobs.job_ids);
-    perform pg_notify('mainspring', 'c:' || running.worker_id)
+    perform mainspring.notify_cancel(running.worker_id)
        from (select distinct job.worker_id from mainspring.jobs as job
               where job.job_id = any (stop_jobs.job_ids) and job.state = 'running') as running;
     perform mainspring.settle_cancels(stop_jobs.job_ids);
@@ -67,7 +67,7 @@ declare
     moved bigint;
 begin
     -- Heard when the transaction is committed.
-    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+    perform mainspring.notify_limit(room.limit_name, room.limit_key, room.tenant_id)
        from (select distinct job.limit_name, job.limit_key, job.tenant_id
                from mainspring.jobs as job
               where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
@@ -77,26 +77,19 @@ begin
         delete from mainspring.jobs as job
          where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
            and job.cancel_requested_at is not null
-        returning job.*
+        returning job, job.tenant_id
     ), tallied as (
         insert into mainspring.tally_changes (tenant_id, state, count)
         select tenant_id, 'canceled', count(*) from ended group by tenant_id
     )
-    insert into mainspring.jobs_history (
-        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
-        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
-    select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
-           cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
-           tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by
-      from ended;
+    insert into mainspring.jobs_history
+    select past.* from ended, lateral mainspring.history_of(
+        ended.job, 'canceled', started_at => (ended.job).started_at) as past;
     get diagnostics moved = row_count;
     if moved > 0 and exists (
         select from mainspring.dependencies as d
          where d.parent_id = any (settle_cancels.job_ids) and d.outcome is null) then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.notify_parents();
     end if;
     return moved;
 end

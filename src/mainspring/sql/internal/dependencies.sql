@@ -36,7 +36,7 @@ begin
     insert into mainspring.dependencies (job_id, parent_id, on_failure)
     select distinct add_parents.job_id, parent.id, add_parents.on_failure
       from unnest(add_parents.parents) as parent (id);
-    perform pg_notify('mainspring', 'p:');
+    perform mainspring.notify_parents();
 end
 $$;
 

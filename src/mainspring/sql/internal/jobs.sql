@@ -8,6 +8,50 @@ return case when schedule_id is not null then 'schedule'
             when created_by like 'trigger:%' then 'trigger'
             when created_by is not null then 'api' else 'code' end;
 
+-- Puts a job that was claimed back to queued. One that has not begun is as if it had not been
+-- claimed; one that has keeps its attempt, and is due at another instant if one is given.
+create or replace function mainspring.requeue(
+    job_id bigint, waits_for mainspring.waits_for, has_begun boolean default true,
+    due_at timestamptz default null, failed integer default 0, new_losses integer default null,
+    error text default null
+)
+returns void
+language plpgsql
+as $$
+begin
+    update mainspring.jobs as job
+       set state = 'queued', fence = null, worker_id = null, started_at = null, progress = null,
+           waits_for = requeue.waits_for,
+           scheduled_for = coalesce(due_at, job.scheduled_for),
+           attempt = job.attempt - (not has_begun)::integer,
+           failures = job.failures + failed,
+           losses = coalesce(new_losses, job.losses),
+           last_error = coalesce(error, job.last_error)
+     where job.job_id = requeue.job_id;
+end
+$$;
+
+-- Whether a job is one of those that a filter means; what the filter does not name matches. Lists
+-- and bulk operations use it, so that they mean the same. A single expression, so that it becomes
+-- a part of the statement that calls it.
+create or replace function mainspring.job_matches(
+    filter jsonb, state mainspring.job_state, queue text, definition text, source text,
+    tags text[], created_at timestamptz, last_error text
+)
+returns boolean
+language sql stable
+return (filter ->> 'status' is null or state = (filter ->> 'status')::mainspring.job_state)
+   and (filter ->> 'queue' is null or queue = filter ->> 'queue')
+   and (filter ->> 'definition' is null or definition = filter ->> 'definition')
+   and (filter ->> 'source' is null or source = filter ->> 'source')
+   and (filter ->> 'tag' is null or filter ->> 'tag' = any (tags))
+   and (filter ->> 'created_after' is null
+        or created_at >= (filter ->> 'created_after')::timestamptz)
+   and (filter ->> 'created_before' is null
+        or created_at < (filter ->> 'created_before')::timestamptz)
+   and (filter ->> 'error' is null
+        or strpos(lower(last_error), lower(filter ->> 'error')) > 0);
+
 -- The state of a job that the caller may see; refuses any other as if it were not there.
 create or replace function mainspring.visible_state(job_id bigint, tenant text)
 returns mainspring.job_state
@@ -39,7 +83,7 @@ declare
     states mainspring.job_state[];
     schedule_ids bigint[];
 begin
-    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+    perform mainspring.notify_limit(room.limit_name, room.limit_key, room.tenant_id)
        from (select distinct job.limit_name, job.limit_key, job.tenant_id
                from mainspring.jobs as job
               where job.job_id = any (remove_jobs.job_ids)
@@ -79,7 +123,7 @@ begin
     delete from mainspring.dependencies as d where d.job_id = any (removed);
     if exists (select from mainspring.dependencies as d
                 where d.parent_id = any (removed) and d.outcome is null) then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.notify_parents();
     end if;
     return query select * from unnest(removed, states);
 end

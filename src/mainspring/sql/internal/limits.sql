@@ -17,18 +17,22 @@ return case when length(coalesce(given, payload #>> path, '')) > 500
             then 'md5:' || md5(coalesce(given, payload #>> path))
             else coalesce(given, payload #>> path, '') end;
 
--- The limit and key of a new job; nulls for one that nothing limits.
-create or replace function mainspring.room_of(
+-- The limit and key of a job; nulls for one that nothing limits. A bulk operation is one of those:
+-- a tenant whose places are taken must be able to cancel what has taken them.
+create or replace function mainspring.limit_of(
     defined mainspring.definitions, tenant text, payload jsonb, given text,
     out limit_name text, out limit_key text
 )
 language plpgsql stable
 as $$
 begin
+    if defined.key = 'mainspring.bulk' then
+        return;
+    end if;
     limit_name := defined.limit_name;
     if limit_name is null and given is not null then
-        perform mainspring.refuse('MS003', 'limit_key is given, but ' || defined.key
-            || ' has no limit', '{"option": "limit_key"}');
+        perform mainspring.refuse_option('limit_key',
+            'limit_key is given, but ' || defined.key || ' has no limit');
     end if;
     if limit_name is null and exists (select from mainspring.tenants as t
                                        where t.tenant_id = tenant and t.max_running is not null)

@@ -38,8 +38,8 @@ begin
 end
 $$;
 
--- Enqueues an operation. Whose jobs it is about, and in whose name it acts, is read off the session.
--- It waits for no limit: a tenant whose places are taken must be able to cancel what has taken them.
+-- Enqueues an operation. Whose jobs it is about, and in whose name it acts, is read off the
+-- session.
 create or replace function mainspring.start_bulk(
     action text, asked jsonb, reason text, tenant text default 'default', total bigint default null)
 returns bigint
@@ -54,41 +54,23 @@ declare
                         then nullif(current_setting('mainspring.member', true), '') end;
     meant jsonb := case when member is null then asked
                         else asked || jsonb_build_object('created_by', member) end;
-    waits mainspring.waits_for;
+    operation mainspring.jobs;
     started bigint;
 begin
     perform mainspring.ensure_visible(tenant);
-    select * into defined from mainspring.definitions as d
-     where d.key = 'mainspring.bulk' and d.is_active;
-    if not found then
-        perform mainspring.refuse('MS010', 'no active definition has the key ''mainspring.bulk''',
-            '{"key": "mainspring.bulk"}');
-    end if;
-    if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
-    end if;
+    defined := mainspring.active_definition('mainspring.bulk');
+    perform mainspring.ensure_tenant(tenant);
     if action is null or action not in ('cancel', 'retry', 'delete') then
-        perform mainspring.refuse('MS003', 'action must be cancel, retry or delete',
-            '{"option": "action"}');
+        perform mainspring.refuse_option('action', 'action must be cancel, retry or delete');
     end if;
-    waits := case when defined.approvals_needed > 0 then 'approval'::mainspring.waits_for end;
-    insert into mainspring.jobs as job (
-        tenant_id, queue, definition, definition_version, priority, payload, max_attempts, state,
-        waits_for, origin)
-    values (
-        tenant, defined.queue, defined.key, defined.version, defined.priority,
+    operation := mainspring.asked_job(
+        defined.key,
         jsonb_strip_nulls(jsonb_build_object(
             'action', action, 'filter', meant, 'reason', reason, 'tenant', tenant,
             'creator', member, 'actor', mainspring.actor(), 'total', total)),
-        defined.max_attempts, mainspring.state_of(waits), waits,
-        jsonb_build_object('operation', action))
-    returning job.job_id into started;
-    if waits = 'approval' then
-        perform mainspring.ask_approval(started, tenant, defined);
-    else
-        perform mainspring.announce(defined.queue, defined.priority, tenant, started, now());
-    end if;
+        tenant);
+    operation.origin := jsonb_build_object('operation', action);
+    started := mainspring.add_job(mainspring.new_job(operation, defined), defined);
     perform mainspring.note_action(tenant, 'bulk_' || action, 'job', started::text, reason, null,
         jsonb_build_object('filter', meant));
     return started;

@@ -59,10 +59,10 @@ begin
                           + make_interval(secs => room.seconds);
         if bucket.full_at > starts_at + make_interval(secs => room.seconds * room.burst)
                             + interval '1 microsecond' then
-            update mainspring.jobs as job
-               set state = 'queued', fence = null, worker_id = null, started_at = null,
-                   attempt = job.attempt - 1, waits_for = 'limit'
-             where job.job_id = take_token.job_id and job.fence = take_token.fence;
+            perform mainspring.requeue(job.job_id, 'limit', has_begun => false)
+               from mainspring.jobs as job
+              where job.job_id = take_token.job_id and job.fence = take_token.fence
+                for update;
             return extract(epoch from bucket.full_at - starts_at) - room.seconds * room.burst;
         end if;
         update mainspring.buckets as known set full_at = bucket.full_at

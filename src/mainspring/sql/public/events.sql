@@ -25,7 +25,7 @@ begin
     insert into mainspring.events (tenant_id, name, context, correlation_id)
     values (emit.tenant, emit.name, emit.context, emit.correlation_id)
     returning event_id into emitted;
-    perform pg_notify('mainspring', 'e:');
+    perform mainspring.notify_event();
     return emitted;
 end
 $$;
@@ -80,7 +80,7 @@ begin
     update mainspring.events as event
        set handled_at = null, replays = event.replays + 1, replay_trigger = replay_event.trigger
      where event.event_id = known.event_id;
-    perform pg_notify('mainspring', 'e:');
+    perform mainspring.notify_event();
     return known.replays + 1;
 end
 $$;

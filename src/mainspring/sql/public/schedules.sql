@@ -30,7 +30,7 @@ begin
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
                'a scheduler looks at it first' as reason into started;
-        perform pg_notify('mainspring', 's:');
+        perform mainspring.notify_schedule();
     else
         select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
     end if;

@@ -40,4 +40,4 @@ select key, version, extract(epoch from timeout)::float
 -- name: free_place
 -- scope: system
 -- Tells that a place of a limit is free.
-select mainspring.wake_limits(%(limit_name)s, %(limit_key)s, %(tenant_id)s);
+select mainspring.notify_limit(%(limit_name)s, %(limit_key)s, %(tenant_id)s);

@@ -176,8 +176,8 @@ begin
                        as limit_name
               from mainspring.tenants as t) as room
      where job.definition = new.key and room.tenant_id = job.tenant_id;
-    perform pg_notify('mainspring', 'l:');
-    perform pg_notify('mainspring', 'q:' || new.queue);
+    perform mainspring.notify_limits_changed();
+    perform mainspring.notify_queue(new.queue);
     return null;
 end
 $$;

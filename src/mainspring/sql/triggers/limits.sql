@@ -17,7 +17,7 @@ begin
             case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
             'limit', coalesce(new.name, old.name),
             mainspring.differing(was, is_now), mainspring.differing(is_now, was));
-    perform pg_notify('mainspring', 'l:');
+    perform mainspring.notify_limits_changed();
     return null;
 end
 $$;
