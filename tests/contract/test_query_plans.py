@@ -137,12 +137,12 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
         300,
     ),
     "attempts.adopt_orphans": ({}, {"jobs_running", "workers_pkey"}, 50),
-    "limits.waiting_rooms": (
+    "limits.waiting_limit_keys": (
         {"limit_name": "", "key": "", "tenant_id": "", "limit": 100},
         {"jobs_limited"},
         400,
     ),
-    "limits.rooms_of_limit": (
+    "limits.waiting_keys_of_limit": (
         {"limit_name": "busy", "key": "", "tenant_id": "", "limit": 100},
         {"jobs_limited"},
         400,
@@ -201,30 +201,30 @@ MOVED: dict[str, Any] = {"tenant_id": "default", "reason": "why", "actor": "ann"
 STEPS: dict[str, tuple[str, dict[str, Any], int]] = {
     "look at live jobs": (
         "operations.seek_jobs",
-        {**SOUGHT, "room": "live", "behind": 100_000},
+        {**SOUGHT, "section": "live", "behind": 100_000},
         200,
     ),
     "look at ended jobs": (
         "operations.seek_jobs",
-        {**SOUGHT, "room": "ended", "states": ENDED},
+        {**SOUGHT, "section": "ended", "states": ENDED},
         200,
     ),
     "look at failed jobs": (
         "operations.seek_jobs",
-        {**SOUGHT, "room": "failed", "states": ["failed"]},
+        {**SOUGHT, "section": "failed", "states": ["failed"]},
         200,
     ),
     "look at someone's live jobs": (
         "operations.seek_jobs",
-        {**SOUGHT, "room": "live", "asked": BY_ANN},
+        {**SOUGHT, "section": "live", "asked": BY_ANN},
         200,
     ),
     "look at someone's ended jobs": (
         "operations.seek_jobs",
-        {**SOUGHT, "room": "ended", "states": ENDED, "asked": BY_ANN},
+        {**SOUGHT, "section": "ended", "states": ENDED, "asked": BY_ANN},
         200,
     ),
-    "count live jobs": ("operations.count_jobs", {**SOUGHT, "room": "live"}, 200),
+    "count live jobs": ("operations.count_jobs", {**SOUGHT, "section": "live"}, 200),
     "cancel jobs": (
         "operations.change_jobs",
         {

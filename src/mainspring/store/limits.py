@@ -40,7 +40,7 @@ async def waiting_rooms(connection: AsyncConnection[Any], *, after: Room, limit:
         "tenant_id": after.tenant_id,
         "limit": limit,
     }
-    cursor = await connection.execute(_STATEMENTS["waiting_rooms"].sql, params)
+    cursor = await connection.execute(_STATEMENTS["waiting_limit_keys"].sql, params)
     return [Room(*row) for row in await cursor.fetchall()]
 
 
@@ -49,7 +49,7 @@ async def rooms_of_limit(
 ) -> list[Room]:
     """The rooms of one limit behind the given one in which jobs wait, in order."""
     params = {"limit_name": name, "key": after.key, "tenant_id": after.tenant_id, "limit": limit}
-    cursor = await connection.execute(_STATEMENTS["rooms_of_limit"].sql, params)
+    cursor = await connection.execute(_STATEMENTS["waiting_keys_of_limit"].sql, params)
     return [Room(*row) for row in await cursor.fetchall()]
 
 

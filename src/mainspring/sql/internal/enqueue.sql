@@ -41,8 +41,10 @@ as $$
 declare
     asked mainspring.jobs;
 begin
-    -- Before the number is kept, in a column that has no place for a larger one.
-    perform mainspring.check_numbers(priority, max_attempts);
+    -- Before the number is kept, in a column that cannot hold a larger one.
+    if num_nonnulls(priority, max_attempts) > 0 then
+        perform mainspring.check_numbers(priority, max_attempts);
+    end if;
     asked.definition := definition;
     asked.payload := payload;
     asked.tenant_id := tenant;
@@ -195,11 +197,15 @@ begin
     perform mainspring.ensure_visible(asked.tenant_id);
     perform mainspring.ensure_tenant(asked.tenant_id);
     perform mainspring.check_payload(asked.payload);
-    perform mainspring.check_times(delay, asked.scheduled_for, asked.deadline_at);
-    perform mainspring.check_text('queue', asked.queue);
-    perform mainspring.check_text('idempotency_key', idempotency_key);
-    perform mainspring.check_text('limit_key', asked.limit_key);
-    asked.scheduled_for := coalesce(asked.scheduled_for, now() + delay);
+    if num_nonnulls(delay, asked.scheduled_for, asked.deadline_at) > 0 then
+        perform mainspring.check_times(delay, asked.scheduled_for, asked.deadline_at);
+        asked.scheduled_for := coalesce(asked.scheduled_for, now() + delay);
+    end if;
+    if num_nonnulls(asked.queue, idempotency_key, asked.limit_key) > 0 then
+        perform mainspring.check_text('queue', asked.queue);
+        perform mainspring.check_text('idempotency_key', idempotency_key);
+        perform mainspring.check_text('limit_key', asked.limit_key);
+    end if;
     asked.dedupe_key := mainspring.dedupe_key_of(asked, dedupe_by, dedupe_window, on_duplicate);
     defined.approvals_needed := mainspring.approvals_for(defined, approvals_needed);
     asked := mainspring.new_job(asked, defined, has_parents);

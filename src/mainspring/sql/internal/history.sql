@@ -42,12 +42,14 @@ begin
             continue when to_regclass('mainspring.' || name) is not null;
             -- Rows of the day that already lie in the default partition stay there.
             execute format(
-                'select not exists (select from mainspring.%I where finished_at >= %L and finished_at < %L)',
+                'select not exists (select from mainspring.%I '
+                'where finished_at >= %L and finished_at < %L)',
                 parent || '_default', day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z')
                into is_free;
             continue when not is_free;
             execute format(
-                'create table mainspring.%I partition of mainspring.%I for values from (%L) to (%L)',
+                'create table mainspring.%I partition of mainspring.%I '
+                'for values from (%L) to (%L)',
                 name, parent, day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z');
             made := made + 1;
         end loop;
@@ -56,6 +58,7 @@ begin
 end
 $$;
 
+-- Drops the partitions of days that are past every retention, and corrects the tallies.
 create or replace function mainspring.drop_partitions()
 returns integer
 language plpgsql
@@ -100,7 +103,7 @@ returns date
 language sql stable
 return (instant at time zone 'UTC')::date;
 
--- Counts a job that leaves history.
+-- Takes a job that leaves history out of the tallies.
 create or replace function mainspring.untally(
     tenant text, state mainspring.job_state, finished_at timestamptz)
 returns void

@@ -63,16 +63,14 @@ begin
     select job.state into found_state from mainspring.job_status as job
      where job.job_id = visible_state.job_id and job.tenant_id = visible_state.tenant;
     if found_state is null then
-        perform mainspring.refuse('MS030',
-            'there is no job ' || coalesce(visible_state.job_id::text, 'null'),
-            jsonb_build_object('job_id', visible_state.job_id));
+        perform mainspring.refuse_job(visible_state.job_id);
     end if;
     return found_state;
 end
 $$;
 
--- Removes those of the jobs that do not run, with all that belongs to them, whoever asks; gives the
--- state that each was in. Nothing is written down.
+-- Removes those of the jobs that do not run, with all that belongs to them, whoever asks; gives
+-- the state that each was in. Nothing is written to the audit.
 create or replace function mainspring.remove_jobs(job_ids bigint[], tenant text)
 returns table (job_id bigint, state mainspring.job_state)
 language plpgsql
@@ -83,12 +81,12 @@ declare
     states mainspring.job_state[];
     schedule_ids bigint[];
 begin
-    perform mainspring.notify_limit(room.limit_name, room.limit_key, room.tenant_id)
+    perform mainspring.notify_limit(freed.limit_name, freed.limit_key, freed.tenant_id)
        from (select distinct job.limit_name, job.limit_key, job.tenant_id
                from mainspring.jobs as job
               where job.job_id = any (remove_jobs.job_ids)
                 and job.tenant_id = remove_jobs.tenant and job.state <> 'running'
-                and job.limit_name is not null and job.waits_for is null) as room;
+                and job.limit_name is not null and job.waits_for is null) as freed;
     with gone as (
         delete from mainspring.jobs as job
          where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant

@@ -67,6 +67,9 @@ declare
     ended mainspring.jobs_history;
     again mainspring.jobs;
     defined mainspring.definitions;
+    has_parents boolean := exists (
+        select from mainspring.dependencies as d
+         where d.job_id = put_back.job_id and d.outcome is null);
     holder bigint;
 begin
     if put_back.payload is not null then
@@ -87,16 +90,16 @@ begin
          where asked.job_id = ended.job_id
            and (asked.decision is distinct from 'approved' or again.payload <> ended.payload)), 0);
     again := mainspring.new_job(
-        again, defined,
-        has_parents => exists (select from mainspring.dependencies as d
-                                where d.job_id = ended.job_id and d.outcome is null),
-        is_behind_others => ended.slot_at is not null);
+        again, defined, has_parents, is_behind_others => ended.slot_at is not null);
     update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
      where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
        and slot.job_id = ended.job_id;
     holder := mainspring.add_job(again, defined);
     if holder <> ended.job_id then
         perform mainspring.refuse_duplicate(again.dedupe_key, holder);
+    end if;
+    if has_parents then
+        perform mainspring.notify_parents();
     end if;
     return ended.job_id;
 end

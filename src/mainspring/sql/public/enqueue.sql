@@ -30,8 +30,8 @@ begin
         select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key, d.version,
                coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
                coalesce(enqueue_job.max_attempts, d.max_attempts),
-               coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now()),
-               case when coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay) > now()
+               coalesce(enqueue_job.scheduled_for, now() + delay, now()),
+               case when coalesce(enqueue_job.scheduled_for, now() + delay) > now()
                     then 'time'::mainspring.waits_for end,
                enqueue_job.correlation_id, enqueue_job.tags
           from mainspring.definitions as d
@@ -39,11 +39,9 @@ begin
            and (enqueue_job.tenant = 'default' or exists (
                 select from mainspring.tenants as t
                  where t.tenant_id = enqueue_job.tenant and t.max_running is null))
-           and mainspring.is_visible(enqueue_job.tenant)
-           and mainspring.is_plain_request(
+           and mainspring.is_visible(tenant) and mainspring.is_plain_request(
                enqueue_job.payload, enqueue_job.queue, enqueue_job.priority,
-               enqueue_job.max_attempts, enqueue_job.delay, enqueue_job.scheduled_for,
-               enqueue_job.on_duplicate)
+               enqueue_job.max_attempts, delay, enqueue_job.scheduled_for, on_duplicate)
         returning job.job_id, true, case
             when exists (select from mainspring.workers as worker
                           where worker.wants_wake and job.queue = any (worker.queues))

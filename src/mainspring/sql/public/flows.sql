@@ -47,6 +47,7 @@ $$;
 comment on function mainspring.enqueue_flow is
     'Enqueues jobs that wait for each other in the caller''s transaction.';
 
+-- Cancels the live jobs of a flow.
 create or replace function mainspring.cancel_flow(
     flow_id bigint, reason text default 'its flow was canceled', tenant text default 'default'
 )
@@ -72,6 +73,7 @@ $$;
 comment on function mainspring.cancel_flow is
     'Cancels what is live of a flow; says how many jobs that were.';
 
+-- Puts the jobs of a flow that did not succeed back.
 create or replace function mainspring.retry_flow(flow_id bigint, tenant text default 'default')
 returns integer
 language plpgsql

@@ -1,5 +1,6 @@
 -- Schedules: running one now.
 
+-- Fires a schedule at once; what has to be evaluated first waits for a scheduler.
 create or replace function mainspring.trigger_scheduled_job(
     name text, tenant text default 'default', force boolean default false
 )

@@ -39,5 +39,5 @@ select key, version, extract(epoch from timeout)::float
 
 -- name: free_place
 -- scope: system
--- Tells that a place of a limit is free.
+-- Informs whoever grants places that one of a limit key is free.
 select mainspring.notify_limit(%(limit_name)s, %(limit_key)s, %(tenant_id)s);
