@@ -1,22 +1,24 @@
 -- Enqueue: the one way in for a job.
 --
---   enqueue, enqueue_job, dispatch, ──▶ enqueue_asked ─┐
---   enqueue_flow, start_slot, put_back, start_bulk ────┴─▶ new_job ──▶ add_job
---                                                          decides     inserts, informs
+--   enqueue, enqueue_job, dispatch ─▶ enqueue_asked ─┐
+--   start_slot, put_back, start_bulk ────────────────┴─▶ new_job ─▶ add_job
+--                                                        decides    inserts, informs
 --
 -- new_job decides limit, wait and state of a job; add_job inserts it, asks for approval and sends
--- the notification that follows from the wait. Nothing else knows these rules.
+-- the notification that follows from the wait.
 --
 -- Fast paths
--- Five statements insert jobs themselves, because that pays. Each takes only what it can decide as
--- new_job would, and leaves the rest to the function. tests/store/test_ways_in.py sends the same
--- cases through every way in and compares the rows and the notifications.
+-- Six statements insert jobs themselves, because that pays. The first three and the last take only
+-- jobs that wait for nothing but time, and leave the others to new_job; the two in between insert
+-- what new_job decides, but as a set. tests/store/test_ways_in.py sends the same cases through
+-- every way in and compares the rows and the notifications.
 --
 --   enqueue_job      public/enqueue.sql          one plain job: a single statement
 --   enqueue_plainly  queries/jobs.sql            the same without a function call
 --   copy_jobs        queries/jobs.sql            plain jobs of one definition, by COPY
---   enqueue_many     add_jobs, below             jobs of one definition, decided once
---   fire             queries/due_schedules.sql   the slots of plain schedules, as a set
+--   add_jobs         internal/enqueue.sql        for enqueue_many: decided once for all
+--   add_steps        internal/flows.sql          for enqueue_flow: decided one by one
+--   fire             queries/due_schedules.sql   the slots of plain schedules
 
 -- The largest payload that is accepted; a session may set its own.
 create or replace function mainspring.max_payload_bytes()
@@ -33,7 +35,7 @@ create or replace function mainspring.asked_job(
     priority integer default null, max_attempts integer default null,
     scheduled_for timestamptz default null, deadline timestamptz default null,
     dedupe_key text default null, correlation_id text default null, tags text[] default null,
-    limit_key text default null
+    limit_key text default null, job_id bigint default null
 )
 returns mainspring.jobs
 language plpgsql
@@ -45,6 +47,7 @@ begin
     if num_nonnulls(priority, max_attempts) > 0 then
         perform mainspring.check_numbers(priority, max_attempts);
     end if;
+    asked.job_id := job_id;
     asked.definition := definition;
     asked.payload := payload;
     asked.tenant_id := tenant;
@@ -207,7 +210,9 @@ begin
         perform mainspring.check_text('limit_key', asked.limit_key);
     end if;
     asked.dedupe_key := mainspring.dedupe_key_of(asked, dedupe_by, dedupe_window, on_duplicate);
-    defined.approvals_needed := mainspring.approvals_for(defined, approvals_needed);
+    if approvals_needed is not null then
+        defined := mainspring.with_approvals(defined, approvals_needed);
+    end if;
     asked := mainspring.new_job(asked, defined, has_parents);
     is_new := true;
     job_id := asked.job_id;

@@ -141,19 +141,21 @@ return jsonb_typeof(payload) = 'object'
    and (delay is null or (delay between '0' and '1000 years' and scheduled_for is null))
    and coalesce(scheduled_for, now()) between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z';
 
--- How many approvals a job needs: an enqueue can ask for more than its definition, never for less.
-create or replace function mainspring.approvals_for(
+-- A definition as it counts for a job that asks for approvals: for more than the definition does,
+-- never for less.
+create or replace function mainspring.with_approvals(
     defined mainspring.definitions, asked integer
 )
-returns integer
+returns mainspring.definitions
 language plpgsql immutable
 as $$
 begin
     if asked not between 0 and 100 then
-        perform mainspring.refuse('MS003', 'approvals_needed must be from 0 to 100, not '
-            || asked, '{"option": "approvals_needed"}');
+        perform mainspring.refuse_option('approvals_needed',
+            'approvals_needed must be from 0 to 100, not ' || asked);
     end if;
-    return greatest(defined.approvals_needed, asked);
+    defined.approvals_needed := greatest(defined.approvals_needed, asked);
+    return defined;
 end
 $$;
 

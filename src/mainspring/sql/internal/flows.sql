@@ -120,37 +120,48 @@ begin
 end
 $$;
 
--- Adds the jobs of a flow, one a step, with the given ids.
+-- Adds the jobs of a flow, one a step, with the given ids, as a set.
 create or replace function mainspring.add_steps(
     flow_id bigint, job_ids bigint[], steps jsonb, tenant text
 )
 returns void
 language plpgsql
 as $$
-declare
-    given record;
-    defined mainspring.definitions;
-    asked mainspring.jobs;
+#variable_conflict use_column
 begin
-    for given in
-        select step.*, d as defined,
-               coalesce(step.scheduled_for, now() + make_interval(secs => step.delay)) as due_at,
+    insert into mainspring.jobs
+    select added.*
+      from mainspring.read_steps(add_steps.steps) as step
+      join mainspring.definitions as d on d.key = step.definition,
+           lateral mainspring.asked_job(
+               step.definition, step.payload, add_steps.tenant, step.queue, step.priority,
+               step.max_attempts,
+               coalesce(step.scheduled_for, now() + make_interval(secs => step.delay)), null, null,
+               coalesce(step.correlation_id, 'flow:' || add_steps.flow_id), step.tags,
+               step.limit_key, add_steps.job_ids[step.number]) as asked,
+           lateral mainspring.new_job(
+               asked, mainspring.with_approvals(d, step.approvals_needed),
                coalesce(jsonb_array_length(step.after), 0)
-                   + coalesce(jsonb_array_length(step.after_jobs), 0) > 0 as has_parents
-          from mainspring.read_steps(add_steps.steps) as step
-          join mainspring.definitions as d on d.key = step.definition
-         order by step.number
-    loop
-        defined := given.defined;
-        defined.approvals_needed := mainspring.approvals_for(defined, given.approvals_needed);
-        asked := mainspring.asked_job(
-            given.definition, given.payload, tenant, given.queue, given.priority,
-            given.max_attempts, given.due_at, null, null,
-            coalesce(given.correlation_id, 'flow:' || flow_id), given.tags, given.limit_key);
-        asked.job_id := job_ids[given.number];
-        perform mainspring.add_job(
-            mainspring.new_job(asked, defined, given.has_parents), defined);
-    end loop;
+                   + coalesce(jsonb_array_length(step.after_jobs), 0) > 0) as added;
+    insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+    select add_steps.job_ids[step.number], add_steps.tenant, defined.approvals_needed,
+           defined.approvers, now() + defined.approval_expiry
+      from mainspring.read_steps(add_steps.steps) as step
+      join mainspring.definitions as d on d.key = step.definition,
+           lateral mainspring.with_approvals(d, step.approvals_needed) as defined
+     where defined.approvals_needed > 0;
+    perform mainspring.notify_enqueued(
+        lane.queue, lane.priority, add_steps.tenant, lane.first_id, lane.due_at)
+       from (select job.queue, job.priority, min(job.job_id) as first_id,
+                    min(job.scheduled_for) as due_at
+               from mainspring.jobs as job
+              where job.job_id = any (add_steps.job_ids)
+                and coalesce(job.waits_for, 'time') = 'time'
+              group by job.queue, job.priority) as lane;
+    if exists (select from mainspring.jobs as job
+                where job.job_id = any (add_steps.job_ids) and job.waits_for = 'limit') then
+        perform mainspring.notify_limit();
+    end if;
 end
 $$;
 

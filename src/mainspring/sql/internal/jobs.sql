@@ -8,12 +8,13 @@ return case when schedule_id is not null then 'schedule'
             when created_by like 'trigger:%' then 'trigger'
             when created_by is not null then 'api' else 'code' end;
 
--- Puts a job that was claimed back to queued. One that has not begun is as if it had not been
--- claimed; one that has keeps its attempt, and is due at another instant if one is given.
-create or replace function mainspring.requeue(
-    job_id bigint, waits_for mainspring.waits_for, has_begun boolean default true,
-    due_at timestamptz default null, failed integer default 0, new_losses integer default null,
-    error text default null
+-- Puts jobs that were claimed back to queued: the one shape of that change. Those that have not
+-- begun are as if they had not been claimed; those that have keep their attempt. A job is due at
+-- another instant, and has another number of losses, if one is given. The caller has locked them.
+create or replace function mainspring.requeue_jobs(
+    job_ids bigint[], waits mainspring.waits_for[], have_begun boolean default true,
+    due_ats timestamptz[] default null, failures integer[] default null,
+    losses integer[] default null, errors text[] default null
 )
 returns void
 language plpgsql
@@ -21,13 +22,16 @@ as $$
 begin
     update mainspring.jobs as job
        set state = 'queued', fence = null, worker_id = null, started_at = null, progress = null,
-           waits_for = requeue.waits_for,
-           scheduled_for = coalesce(due_at, job.scheduled_for),
-           attempt = job.attempt - (not has_begun)::integer,
-           failures = job.failures + failed,
-           losses = coalesce(new_losses, job.losses),
-           last_error = coalesce(error, job.last_error)
-     where job.job_id = requeue.job_id;
+           waits_for = held.waits_for,
+           scheduled_for = coalesce(held.due_at, job.scheduled_for),
+           attempt = job.attempt - (not have_begun)::integer,
+           failures = job.failures + coalesce(held.failed, 0),
+           losses = coalesce(held.losses, job.losses),
+           last_error = coalesce(held.error, job.last_error)
+      from unnest(requeue_jobs.job_ids, requeue_jobs.waits, requeue_jobs.due_ats,
+                  requeue_jobs.failures, requeue_jobs.losses, requeue_jobs.errors)
+           as held (job_id, waits_for, due_at, failed, losses, error)
+     where job.job_id = held.job_id;
 end
 $$;
 

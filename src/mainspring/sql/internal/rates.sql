@@ -60,10 +60,13 @@ begin
                           + make_interval(secs => rate.seconds);
         if bucket.full_at > starts_at + make_interval(secs => rate.seconds * rate.burst)
                             + interval '1 microsecond' then
-            perform mainspring.requeue(job.job_id, 'limit', has_begun => false)
-               from mainspring.jobs as job
-              where job.job_id = take_token.job_id and job.fence = take_token.fence
-                for update;
+            perform from mainspring.jobs as job
+              where job.job_id = take_token.job_id and job.fence = take_token.fence for update;
+            if found then
+                perform mainspring.requeue_jobs(
+                    array[take_token.job_id], array['limit'::mainspring.waits_for],
+                    have_begun => false);
+            end if;
             return extract(epoch from bucket.full_at - starts_at) - rate.seconds * rate.burst;
         end if;
         update mainspring.buckets as known set full_at = bucket.full_at

@@ -118,7 +118,7 @@ begin
     perform mainspring.check_times(delay, scheduled_for, deadline);
     perform mainspring.check_text('queue', queue);
     perform mainspring.check_bulk(payloads, dedupe_keys);
-    defined.approvals_needed := mainspring.approvals_for(defined, approvals_needed);
+    defined := mainspring.with_approvals(defined, approvals_needed);
     perform mainspring.check_text('limit_key', limit_key);
     asked.job_id := 0;  -- Each job takes an id of its own.
     asked.scheduled_for := coalesce(scheduled_for, now() + delay);

@@ -161,14 +161,15 @@ with reported as (
            started_at + (waited + ran) * interval '1 microsecond', attempt, status, error
       from held
 ), requeued as materialized (
-    select held.job_id, held.fence, mainspring.requeue(
-               held.job_id, case when held.delay > '0' then 'time'::mainspring.waits_for end,
-               due_at => now() + held.delay, failed => held.failed, error => held.error)
+    select coalesce(array_agg(array[job_id, fence]), '{}') as leases, count(*) as count,
+           mainspring.requeue_jobs(
+               array_agg(job_id),
+               array_agg(case when delay > '0' then 'time'::mainspring.waits_for end),
+               due_ats => array_agg(now() + delay), failures => array_agg(failed),
+               errors => array_agg(error))
       from held
 )
-select case when count(*) < %(count)s
-            then coalesce(array_agg(array[job_id, fence]), '{}') end
-  from requeued;
+select case when count < %(count)s then leases end from requeued;
 
 -- name: hand_back
 -- scope: system
@@ -180,10 +181,14 @@ with held as materialized (
       join unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) as claimed (job_id, fence)
         on claimed.job_id = job.job_id and claimed.fence = job.fence
        for update of job
+), requeued as materialized (
+    select array_agg(distinct queue) as queues,
+           mainspring.requeue_jobs(
+               array_agg(job_id), array_agg(%(waits_for)s::mainspring.waits_for),
+               have_begun => false)
+      from held
 )
-select queue, mainspring.requeue(
-           job_id, %(waits_for)s::mainspring.waits_for, has_begun => false)
-  from held;
+select unnest(queues) from requeued;
 
 -- name: record_late_reports
 -- scope: system
@@ -280,15 +285,14 @@ with lost as (
     select job_id, fence, worker_id, started_at, now(), attempt, 'lost',
            'the lease of worker ' || worker_id || ' ran out'
       from lost
-), settled as materialized (
-    select job_id, worker_id, new_losses >= %(max_losses)s as is_parked,
-           case when new_losses < %(max_losses)s
-                then mainspring.requeue(
-                    job_id, 'time', due_at => now() + random() * %(jitter)s::interval,
-                    new_losses => new_losses) end
-      from lost
+), requeued as materialized (
+    select mainspring.requeue_jobs(
+               array_agg(job_id), array_agg('time'::mainspring.waits_for),
+               due_ats => array_agg(now() + random() * %(jitter)s::interval),
+               losses => array_agg(new_losses))
+      from lost where new_losses < %(max_losses)s
 )
-select job_id, worker_id, is_parked from settled;
+select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost, requeued;
 
 -- name: adopt_orphans
 -- scope: system
