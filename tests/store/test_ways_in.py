@@ -127,7 +127,7 @@ class Database:
     def messages(self) -> set[str]:
         """What was sent since the last call, without ids; a limit is named or all are meant."""
         self.listener.execute("notify mainspring, 'end'")
-        sent = set()
+        sent: set[str] = set()
         for notify in self.listener.notifies(timeout=10):
             kind, _, subject = notify.payload.partition(":")
             if kind == "end":
@@ -404,17 +404,19 @@ def refusal(database: Database, way: Way, case: Case) -> str | None:
 
 
 REFERENCE = Way(by_add_job, EVERYTHING)
-PAIRS = [
-    pytest.param(way, case, id=f"{way_name}: {case_name}")
-    for way_name, way in WAYS.items()
-    for case_name, case in CASES.items()
-    if case.demands() <= way.takes
-]
 
 
-@pytest.mark.parametrize(
-    ("way", "case"), [pair for pair in PAIRS if "refusal" not in pair.values[1].needs]
-)
+def pairs(*, refused: bool) -> list[Any]:
+    """Each way with each case that it can take."""
+    return [
+        pytest.param(way, case, id=f"{way_name}: {case_name}")
+        for way_name, way in WAYS.items()
+        for case_name, case in CASES.items()
+        if case.demands() <= way.takes and ("refusal" in case.needs) is refused
+    ]
+
+
+@pytest.mark.parametrize(("way", "case"), pairs(refused=False))
 def test_every_way_makes_the_same_job_and_sends_the_same(database, way, case):
     for idle in (True, False):
         expected, expected_approval, expected_messages = made(database, REFERENCE, case, idle=idle)
@@ -430,9 +432,7 @@ def test_every_way_makes_the_same_job_and_sends_the_same(database, way, case):
             assert messages == expected_messages
 
 
-@pytest.mark.parametrize(
-    ("way", "case"), [pair for pair in PAIRS if "refusal" in pair.values[1].needs]
-)
+@pytest.mark.parametrize(("way", "case"), pairs(refused=True))
 def test_every_way_refuses_the_same(database, way, case):
     assert refusal(database, way, case) == refusal(database, REFERENCE, case)
     assert database.call("select count(*) from mainspring.jobs") == 0
