@@ -131,10 +131,11 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "attempts.save_checkpoint": ({"job_id": 1, "fence": 1, "checkpoint": "{}"}, {"jobs_pkey"}, 50),
     "attempts.cancel_requests": ({"worker_id": ALIVE}, {"jobs_cancel_requested"}, 50),
     "attempts.held_by": ({"worker_id": ALIVE, "known": [1, 2]}, {"jobs_running"}, 50),
+    # Twenty jobs go back to queued within it, each with its entries in ten indexes.
     "attempts.recover": (
         {"now": None, "max_losses": 3, "jitter": "1s", "limit": 1000},
         {"jobs_running", "jobs_pkey"},
-        300,
+        400,
     ),
     "attempts.adopt_orphans": ({}, {"jobs_running", "workers_pkey"}, 50),
     "limits.waiting_limit_keys": (
@@ -250,6 +251,7 @@ STEPS: dict[str, tuple[str, dict[str, Any], int]] = {
     ),
 }
 BY_ADDRESS = ["attempts.claim", "waits.promote", "waits.release_known", "waits.expire"]
+ENDING = ["attempts.finish_succeeded", "attempts.finish_ended", "attempts.recover", "waits.expire"]
 STATISTICS = ["missing", "fresh"]
 PAGES_OF_A_LOOK = 200
 
@@ -329,6 +331,13 @@ def test_a_worker_touches_few_pages_however_full_the_tables_are(plans, statistic
 @pytest.mark.parametrize("name", BY_ADDRESS)
 def test_rows_that_are_chosen_first_are_then_taken_by_their_address(plans, statistics, name):
     assert ("Tid Scan", "jobs") in plans[statistics, name].scans()
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_the_function_that_makes_history_rows_is_part_of_the_statement(plans, name):
+    functions = {node.get("Function Name") for node in plans["fresh", name].nodes()}
+
+    assert "history_of" not in functions
 
 
 @pytest.mark.parametrize("statistics", STATISTICS)

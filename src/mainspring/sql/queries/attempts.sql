@@ -182,7 +182,7 @@ with held as materialized (
         on claimed.job_id = job.job_id and claimed.fence = job.fence
        for update of job
 ), requeued as materialized (
-    select array_agg(distinct queue) as queues,
+    select array_agg(queue) as queues,
            mainspring.requeue_jobs(
                array_agg(job_id), array_agg(%(waits_for)s::mainspring.waits_for),
                have_begun => false)
