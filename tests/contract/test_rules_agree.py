@@ -52,7 +52,7 @@ from mainspring.domain.types import (
     Kind,
     WaitsFor,
 )
-from mainspring.services.jobs import encode_payload
+from mainspring.services.payloads import encode_payload
 from tests.support.databases import undone
 
 TICK = timedelta(microseconds=1)

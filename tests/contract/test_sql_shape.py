@@ -16,17 +16,6 @@ SQL = Path(__file__).parents[2] / "src" / "mainspring" / "sql"
 FILES = sorted(path for path in SQL.rglob("*.sql") if path.name != "schema.sql")
 FOLDERS = {"internal", "public", "triggers"}
 
-# Files that are being brought into shape. To be emptied, and then removed.
-PENDING = {
-    *(f"internal/{noun}.sql" for noun in ("approvals", "cancellations", "dependencies", "enqueue")),
-    *(f"internal/{noun}.sql" for noun in ("errors", "events", "flows", "history", "jobs")),
-    *(f"internal/{noun}.sql" for noun in ("limits", "notifications", "operations", "plans")),
-    *(f"internal/{noun}.sql" for noun in ("rates", "retries", "slots", "waits")),
-    *(f"public/{path.name}" for path in (SQL / "public").glob("*.sql")),
-    *(f"queries/{noun}.sql" for noun in ("attempts", "due_schedules", "jobs", "streams", "waits")),
-    *(f"migrations/{path.name}" for path in (SQL / "migrations").glob("*.sql")),
-}
-
 LONGEST_FUNCTION = 60
 LONGEST_LINE = 100
 LARGEST_MEDIAN = 20
@@ -105,11 +94,7 @@ CHECKS: list[Check] = [
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_every_file_keeps_its_shape(check: Check):
-    found = {
-        name_of(path): list(check(path.read_text()))
-        for path in FILES
-        if name_of(path) not in PENDING
-    }
+    found = {name_of(path): list(check(path.read_text())) for path in FILES}
 
     assert found
     assert {name: problems for name, problems in found.items() if problems} == {}
@@ -119,7 +104,7 @@ def measured() -> list[SqlFunction]:
     return [
         function
         for path in FILES
-        if path.parent.name in FOLDERS and name_of(path) not in PENDING
+        if path.parent.name in FOLDERS
         for function in functions(path.read_text())
     ]
 

@@ -13,11 +13,11 @@ NOTIFY = re.compile(r"pg_notify\('mainspring'")
 
 
 def test_a_payload_is_a_kind_and_a_subject():
-    assert parse_notification("q:mail") == (NotificationKind.QUEUE_READY, "mail")
+    assert parse_notification("ready:mail") == (NotificationKind.QUEUE_READY, "mail")
 
 
 def test_a_subject_may_be_empty_or_hold_colons():
-    assert parse_notification("l:") == (NotificationKind.LIMIT_FREED, "")
+    assert parse_notification("limit:") == (NotificationKind.LIMIT_FREED, "")
     assert parse_notification('n:["a:b"]') == (NotificationKind.LANE_READY, '["a:b"]')
 
 

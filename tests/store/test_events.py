@@ -139,7 +139,7 @@ def test_emitting_tells_dispatchers_once_a_transaction(module_url):
             events.emit(emitter)
         emitter.commit()
         heard = [notify.payload for notify in listener.notifies(timeout=5, stop_after=1)]
-        assert heard == ["e:"]
+        assert heard == ["event:"]
         assert [notify.payload for notify in listener.notifies(timeout=0.1)] == []
         emitter.execute("delete from mainspring.events")
 

@@ -290,7 +290,7 @@ def test_an_enqueue_wakes_who_waits_for_its_queue(listener):
     call(listener, "enqueue_many", "work", payloads=[Jsonb({})])
     enqueue(listener, dedupe_key="k")
 
-    assert heard(listener) == ["q:tools"] * 3
+    assert heard(listener) == ["ready:tools"] * 3
 
 
 def test_an_enqueue_wakes_nobody_for_another_queue_or_a_far_day(listener):
@@ -313,4 +313,4 @@ def test_a_cancel_of_a_running_job_tells_its_worker(listener):
     job_id = insert_job(listener, JobState.RUNNING, worker_id=7)
 
     assert call(listener, "cancel", job_id) == ["running"]
-    assert heard(listener) == ["c:7"]
+    assert heard(listener) == ["cancel:7"]

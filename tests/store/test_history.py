@@ -6,6 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
 
 from mainspring.db.statements import load
 from mainspring.domain.jobs.model import FINAL_STATES
@@ -292,3 +294,39 @@ async def test_the_store_counts_what_was_removed(connection, aconnection):
     assert await history.drop_partitions(aconnection) == 1
     assert await history.prune_jobs(aconnection) == 1
     assert await history.prune_keys(aconnection) == 1
+
+
+def test_a_job_that_ends_keeps_every_column(tx):
+    """Each column has a value of its own, so that no two can be mistaken for each other."""
+    instants = ("created_at", "scheduled_for", "deadline_at", "cancel_requested_at", "slot_at")
+    texts = ("tenant_id", "queue", "dedupe_key", "correlation_id", "last_error", "created_by")
+    numbers = ("attempt", "failures", "losses", "max_attempts", "priority", "schedule_id")
+    documents = ("payload", "progress", "checkpoint", "origin")
+    kept: dict[str, Any] = {
+        **{name: datetime(2020, 1, day, tzinfo=UTC) for day, name in enumerate(instants, 1)},
+        **{name: f"a {name}" for name in texts},
+        **{name: number for number, name in enumerate(numbers, 11)},
+        **{name: Jsonb({"is": name}) for name in documents},
+        "definition": "work",
+        "definition_version": 31,
+        "tags": ["a tag"],
+    }
+    job_id = insert_job(tx, JobState.RUNNING, **kept, probed_at=datetime.now(UTC))
+
+    with tx.cursor(row_factory=dict_row) as cursor:
+        cursor.execute(
+            "select past.* from mainspring.jobs as job, mainspring.history_of("
+            " job, 'failed', started_at => '2020-02-01Z', result => '1', failed => 2, losses => 5,"
+            " error => 'broke') as past where job.job_id = %s",
+            (job_id,),
+        )
+        (past,) = cursor.fetchall()
+        cursor.execute("select now()")
+        (now,) = cursor.fetchall()
+
+    kept |= {name: {"is": name} for name in documents}
+    kept |= {"failures": kept["failures"] + 2, "losses": 5, "last_error": "broke"}
+    kept |= {"job_id": job_id, "state": "failed", "result": 1, "finished_at": now["now"]}
+    kept |= {"started_at": datetime(2020, 2, 1, tzinfo=UTC)}
+    left = dict.fromkeys(("fence", "worker_id", "probed_at", "waits_for"))
+    assert past == {**kept, **left}

@@ -54,7 +54,7 @@ def insert_worker(connection: psycopg.Connection, *, wants_wake: bool, queue: st
 
 def news(message: str) -> list[object]:
     kind, _, text = message.partition(":")
-    assert kind == "n"
+    assert kind == "lane"
     facts: list[object] = json.loads(text)
     return facts
 
@@ -131,7 +131,7 @@ def test_an_idle_worker_is_woken_instead(ready, heard):
     insert_worker(ready, wants_wake=True)
     ready.execute(SINGLE)
 
-    assert heard() == ["q:default"]
+    assert heard() == ["ready:default"]
 
 
 @pytest.mark.parametrize("statement", [SINGLE, WITH_KEY, MANY])

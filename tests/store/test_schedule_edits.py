@@ -329,7 +329,7 @@ def messages(listener: psycopg.Connection, connection: psycopg.Connection) -> li
 def test_schedulers_hear_of_a_change_that_may_fire_sooner(heard, connection, statement):
     connection.execute(statement)
 
-    assert messages(heard, connection) == ["s:"]
+    assert messages(heard, connection) == ["schedule:"]
 
 
 def test_many_rows_of_one_statement_are_one_message(heard, connection):
@@ -338,7 +338,7 @@ def test_many_rows_of_one_statement_are_one_message(heard, connection):
         " select 'many ' || n, 'work', '@daily' from generate_series(1, 5) as n"
     )
 
-    assert messages(heard, connection) == ["s:"]
+    assert messages(heard, connection) == ["schedule:"]
 
 
 def test_schedulers_do_not_hear_of_what_does_not_concern_them(heard, connection):

@@ -225,7 +225,7 @@ def test_a_job_whose_turn_has_come_wakes_an_idle_worker(runs):
     cancel(runs)
 
     (message,) = runs.connection.notifies(timeout=10, stop_after=1)
-    assert message.payload == "q:a"
+    assert message.payload == "ready:a"
 
 
 # Another try by hand

@@ -222,7 +222,7 @@ def test_schedulers_hear_of_a_trigger_they_are_to_look_at(connection):
     trigger(connection)
 
     (message,) = connection.notifies(timeout=10, stop_after=1)
-    assert message.payload == "s:"
+    assert message.payload == "schedule:"
 
 
 def decide(connection: psycopg.Connection, answer: Row, outcome: str, **parts: Any) -> str | None:

@@ -47,7 +47,7 @@ ARGUMENTS = {
     "steps": """'[{"definition": "work", "payload": {}}]'""",
     "action": "'cancel'",
     "asked": "'{}'",
-    "room": "'live'",
+    "section": "'live'",
     "states": "'{queued}'",
     "behind": "0",
     "up_to": "1000",

@@ -36,7 +36,7 @@ MINUTE = timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
 _TIMINGS = {"cron", "every", "at"}
 _CLOCK = "select column_name from information_schema.columns where table_name = 'clocks'"
-_WAKE = "notify mainspring, 's:'"
+_WAKE = "notify mainspring, 'schedule:'"
 
 
 def insert_schedule(connection: psycopg.Connection, name: str = "tick", **columns: Any) -> int:

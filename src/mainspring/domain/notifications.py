@@ -11,23 +11,23 @@ from typing import NamedTuple
 
 
 class NotificationKind(StrEnum):
-    """The values are what `pg_notify` is called with in `sql/`."""
+    """The values are the words that `sql/internal/notifications.sql` sends."""
 
-    QUEUE_READY = "q"
+    QUEUE_READY = "ready"
     """A queue, the subject, has ready jobs and idle workers."""
-    LANE_READY = "n"
+    LANE_READY = "lane"
     """A lane that looked empty has ready jobs while all workers are busy: see `lanes.py`."""
-    JOB_DUE = "d"
+    JOB_DUE = "due"
     """A job becomes due soon."""
-    CANCEL_REQUESTED = "c"
+    CANCEL_REQUESTED = "cancel"
     """A job of the worker whose id is the subject is to stop."""
-    LIMIT_FREED = "l"
+    LIMIT_FREED = "limit"
     """Jobs that wait for a limit may go: those of the limit key that is the subject, or any."""
-    PARENT_ENDED = "p"
+    PARENT_ENDED = "parents"
     """A job that others wait for has ended."""
-    SCHEDULE_CHANGED = "s"
+    SCHEDULE_CHANGED = "schedule"
     """A schedule is new, changed, or due earlier."""
-    EVENT_EMITTED = "e"
+    EVENT_EMITTED = "event"
     """An event waits to be dispatched."""
 
 

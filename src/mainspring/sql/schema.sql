@@ -48,6 +48,77 @@ CREATE TYPE mainspring.waits_for AS ENUM (
     'turn'
 );
 
+CREATE TABLE mainspring.definitions (
+    key text NOT NULL COLLATE pg_catalog."C",
+    kind text DEFAULT 'python'::text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    priority smallint DEFAULT 100 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
+    backoff_base interval DEFAULT '00:00:05'::interval NOT NULL,
+    backoff_factor double precision DEFAULT 2 NOT NULL,
+    backoff_cap interval DEFAULT '00:05:00'::interval NOT NULL,
+    backoff_jitter interval DEFAULT '00:00:01'::interval NOT NULL,
+    is_active boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    arg_schema jsonb,
+    spec jsonb DEFAULT '{}'::jsonb NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    retention interval,
+    concurrency integer,
+    key_concurrency integer,
+    rate_count integer,
+    rate_period interval,
+    burst integer,
+    limit_name text COLLATE pg_catalog."C",
+    limit_by text[],
+    approvals_needed smallint DEFAULT 0 NOT NULL,
+    approval_expiry interval,
+    approvers text[],
+    is_plain boolean DEFAULT true NOT NULL,
+    secret_paths jsonb,
+    CONSTRAINT definitions_approval_expiry_check CHECK ((approval_expiry > '00:00:00'::interval)),
+    CONSTRAINT definitions_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 100))),
+    CONSTRAINT definitions_approvers_check CHECK ((cardinality(approvers) > 0)),
+    CONSTRAINT definitions_arg_schema_check CHECK ((jsonb_typeof(arg_schema) = 'object'::text)),
+    CONSTRAINT definitions_backoff_factor_check CHECK ((backoff_factor >= (1)::double precision)),
+    CONSTRAINT definitions_burst_check CHECK ((burst >= 1)),
+    CONSTRAINT definitions_check CHECK (((rate_count IS NULL) = (rate_period IS NULL))),
+    CONSTRAINT definitions_concurrency_check CHECK ((concurrency >= 0)),
+    CONSTRAINT definitions_key_concurrency_check CHECK ((key_concurrency >= 0)),
+    CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
+    CONSTRAINT definitions_limit_by_check CHECK ((cardinality(limit_by) > 0)),
+    CONSTRAINT definitions_limit_name_check CHECK ((limit_name <> ''::text)),
+    CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+    CONSTRAINT definitions_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT definitions_queue_check CHECK ((queue <> ''::text)),
+    CONSTRAINT definitions_rate_count_check CHECK ((rate_count >= 1)),
+    CONSTRAINT definitions_rate_period_check CHECK ((rate_period > '00:00:00'::interval)),
+    CONSTRAINT definitions_retention_check CHECK ((retention >= '00:00:00'::interval)),
+    CONSTRAINT definitions_spec_check CHECK ((jsonb_typeof(spec) = 'object'::text)),
+    CONSTRAINT definitions_timeout_check CHECK ((timeout > '00:00:00'::interval))
+);
+
+CREATE FUNCTION mainspring.active_definition(key text) RETURNS mainspring.definitions
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    defined mainspring.definitions;
+begin
+    select * into defined from mainspring.definitions as d
+     where d.key = active_definition.key and d.is_active;
+    if not found then
+        perform mainspring.refuse('MS010', 'no active definition has the key '
+            || coalesce(quote_literal(active_definition.key), 'null'),
+            jsonb_build_object('key', active_definition.key));
+    end if;
+    return defined;
+end
+$$;
+
 CREATE FUNCTION mainspring.actor() RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
@@ -75,8 +146,134 @@ begin
         update mainspring.schedules as schedule set run_at = null
          where schedule.schedule_id = new.schedule_id;
     end if;
-    perform pg_notify('mainspring', 's:');
+    perform mainspring.notify_schedule();
     return null;
+end
+$$;
+
+CREATE SEQUENCE mainspring.job_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.jobs (
+    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) NOT NULL,
+    fence bigint,
+    worker_id bigint,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    probed_at timestamp with time zone,
+    attempt integer DEFAULT 0 NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    losses integer DEFAULT 0 NOT NULL,
+    max_attempts integer DEFAULT 3 NOT NULL,
+    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state NOT NULL,
+    waits_for mainspring.waits_for,
+    priority smallint DEFAULT 100 NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    dedupe_key text COLLATE pg_catalog."C",
+    correlation_id text,
+    tags text[],
+    progress jsonb,
+    checkpoint jsonb,
+    result jsonb,
+    last_error text,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    origin jsonb,
+    definition_version integer DEFAULT 1 NOT NULL,
+    limit_name text COLLATE pg_catalog."C",
+    limit_key text COLLATE pg_catalog."C",
+    created_by text DEFAULT NULLIF(current_setting('mainspring.creator'::text, true), ''::text) COLLATE pg_catalog."C",
+    CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
+    CONSTRAINT jobs_limit_has_key CHECK (((limit_name IS NULL) = (limit_key IS NULL))),
+    CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT jobs_priority_in_range CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT jobs_running_has_lease CHECK ((((state = 'running'::mainspring.job_state) = (fence IS NOT NULL)) AND ((fence IS NULL) = (worker_id IS NULL)) AND ((state <> 'running'::mainspring.job_state) OR ((waits_for IS NULL) AND (started_at IS NOT NULL))))),
+    CONSTRAINT jobs_wait_as_they_say CHECK ((((state = 'awaiting_approval'::mainspring.job_state) = (NOT (waits_for IS DISTINCT FROM 'approval'::mainspring.waits_for))) AND ((state = 'blocked'::mainspring.job_state) = (NOT (waits_for IS DISTINCT FROM 'parents'::mainspring.waits_for)))))
+)
+WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_analyze_scale_factor='0.05', autovacuum_analyze_threshold='5000', autovacuum_vacuum_cost_delay='0');
+
+COMMENT ON COLUMN mainspring.jobs.origin IS 'What made the job, if not an enqueue: a slot of a schedule, or the start of a bulk operation.';
+
+CREATE FUNCTION mainspring.add_job(job mainspring.jobs, defined mainspring.definitions) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+declare
+    holder bigint;
+begin
+    loop
+        insert into mainspring.jobs values (job.*)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
+        exit when found;
+        -- The holder may finish between the two statements; then the key is free again.
+        select live.job_id into holder from mainspring.jobs as live
+         where live.tenant_id = job.tenant_id and live.dedupe_key = job.dedupe_key;
+        if found then
+            return holder;
+        end if;
+    end loop;
+    if job.waits_for = 'approval' then
+        perform mainspring.ask_approval(job.job_id, job.tenant_id, defined);
+    elsif job.waits_for = 'parents' then
+        perform mainspring.notify_parents();
+    elsif job.waits_for = 'turn' then
+        perform mainspring.release_turn(job.schedule_id);
+    elsif job.waits_for = 'limit' then
+        perform mainspring.notify_limit(job.limit_name, job.limit_key, job.tenant_id);
+    else
+        perform mainspring.notify_enqueued(
+            job.queue, job.priority, job.tenant_id, job.job_id, job.scheduled_for);
+    end if;
+    return job.job_id;
+end
+$$;
+
+CREATE FUNCTION mainspring.add_jobs(model mainspring.jobs, defined mainspring.definitions, payloads jsonb[], dedupe_keys text[], limit_key text) RETURNS SETOF bigint
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    -- Below the first of the ids that the jobs will get.
+    last_id bigint := (select last_value from mainspring.job_ids);
+begin
+    return query
+    with added as (
+        insert into mainspring.jobs as job (
+            tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+            scheduled_for, state, waits_for, deadline_at, dedupe_key, correlation_id, tags,
+            limit_name, limit_key)
+        select model.tenant_id, model.queue, model.definition, model.definition_version,
+               model.priority, item.payload, model.max_attempts, model.scheduled_for, model.state,
+               model.waits_for, model.deadline_at, item.dedupe_key, model.correlation_id,
+               model.tags, model.limit_name,
+               case when model.limit_name is not null then mainspring.limit_key_of(
+                   item.payload, defined.limit_by, add_jobs.limit_key) end
+          from unnest(add_jobs.payloads, add_jobs.dedupe_keys) as item (payload, dedupe_key)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
+        returning job.job_id
+    ), asked as (
+        insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+        select added.job_id, model.tenant_id, defined.approvals_needed, defined.approvers,
+               now() + defined.approval_expiry
+          from added where defined.approvals_needed > 0
+    )
+    select added.job_id from added;
+    if model.waits_for = 'limit' then
+        perform mainspring.notify_limit();
+    elsif model.waits_for is distinct from 'approval' then
+        perform mainspring.notify_enqueued(
+            model.queue, model.priority, model.tenant_id, last_id, model.scheduled_for);
+    end if;
 end
 $$;
 
@@ -88,36 +285,60 @@ declare
     unknown bigint;
 begin
     if coalesce(add_parents.on_failure, '') not in ('cancel', 'continue', 'wait') then
-        perform mainspring.refuse('MS003',
-            'on_parent_failure must be ''cancel'', ''continue'' or ''wait''',
-            '{"option": "on_parent_failure"}');
+        perform mainspring.refuse_option('on_parent_failure',
+            'on_parent_failure must be ''cancel'', ''continue'' or ''wait''');
     end if;
     select parent.id into unknown from unnest(add_parents.parents) as parent (id)
      where not exists (select from mainspring.job_status as job
                         where job.job_id = parent.id and job.tenant_id = add_parents.tenant)
      limit 1;
     if found then
-        perform mainspring.refuse('MS030', 'there is no job ' || coalesce(unknown::text, 'null'),
-            jsonb_build_object('job_id', unknown));
+        perform mainspring.refuse_job(unknown);
     end if;
     insert into mainspring.dependencies (job_id, parent_id, on_failure)
     select distinct add_parents.job_id, parent.id, add_parents.on_failure
       from unnest(add_parents.parents) as parent (id);
-    perform pg_notify('mainspring', 'p:');
+    perform mainspring.notify_parents();
 end
 $$;
 
-CREATE FUNCTION mainspring.announce(queue text, priority integer, tenant text, first_id bigint, due_at timestamp with time zone) RETURNS void
+CREATE FUNCTION mainspring.add_steps(flow_id bigint, job_ids bigint[], steps jsonb, tenant text) RETURNS void
     LANGUAGE plpgsql
     AS $$
+#variable_conflict use_column
 begin
-    if exists (select from mainspring.workers as worker
-                where worker.wants_wake and announce.queue = any (worker.queues)) then
-        perform mainspring.wake(announce.queue, announce.due_at);
-    elsif announce.due_at <= now() and exists (
-        select from mainspring.workers as worker where announce.queue = any (worker.queues)) then
-        perform mainspring.tell_busy(
-            announce.queue, announce.priority, announce.tenant, announce.first_id);
+    insert into mainspring.jobs
+    select added.*
+      from mainspring.read_steps(add_steps.steps) as step
+      join mainspring.definitions as d on d.key = step.definition,
+           lateral mainspring.asked_job(
+               step.definition, step.payload, add_steps.tenant, step.queue, step.priority,
+               step.max_attempts,
+               coalesce(step.scheduled_for, now() + make_interval(secs => step.delay)), null, null,
+               coalesce(step.correlation_id, 'flow:' || add_steps.flow_id), step.tags,
+               step.limit_key, add_steps.job_ids[step.number]) as asked,
+           lateral mainspring.new_job(
+               asked, mainspring.with_approvals(d, step.approvals_needed),
+               coalesce(jsonb_array_length(step.after), 0)
+                   + coalesce(jsonb_array_length(step.after_jobs), 0) > 0) as added;
+    insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+    select add_steps.job_ids[step.number], add_steps.tenant, defined.approvals_needed,
+           defined.approvers, now() + defined.approval_expiry
+      from mainspring.read_steps(add_steps.steps) as step
+      join mainspring.definitions as d on d.key = step.definition,
+           lateral mainspring.with_approvals(d, step.approvals_needed) as defined
+     where defined.approvals_needed > 0;
+    perform mainspring.notify_enqueued(
+        lane.queue, lane.priority, add_steps.tenant, lane.first_id, lane.due_at)
+       from (select job.queue, job.priority, min(job.job_id) as first_id,
+                    min(job.scheduled_for) as due_at
+               from mainspring.jobs as job
+              where job.job_id = any (add_steps.job_ids)
+                and coalesce(job.waits_for, 'time') = 'time'
+              group by job.queue, job.priority) as lane;
+    if exists (select from mainspring.jobs as job
+                where job.job_id = any (add_steps.job_ids) and job.waits_for = 'limit') then
+        perform mainspring.notify_limit();
     end if;
 end
 $$;
@@ -126,7 +347,7 @@ CREATE FUNCTION mainspring.announce_limit() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    perform pg_notify('mainspring', 'l:');
+    perform mainspring.notify_limits_changed();
     return null;
 end
 $$;
@@ -136,91 +357,45 @@ CREATE FUNCTION mainspring.apply_plan(plan jsonb) RETURNS mainspring.slot_outcom
     AS $$
 #variable_conflict use_column
 declare
-    schedule mainspring.schedules;
-    clock mainspring.clocks;
-    planned record;
-    started record;
-    failure text := plan ->> 'failure';
-    enqueued integer := 0;
-    skipped integer := 0;
-    missed integer := 0;
-    lateness interval;
-    late interval := '0';
-    latest interval := '0';
-    newest mainspring.slot_outcome := 'coalesced';
-    newest_at timestamptz;
+    schedule mainspring.schedules := mainspring.lock_for_plan(plan);
+    next_slot timestamptz := (plan ->> 'next_slot_at')::timestamptz;
+    failures integer;
+    fired record;
 begin
-    if plan ->> 'waits' = 'true' then
-        perform from mainspring.schedules as s
-          where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
-        perform from mainspring.clocks as c
-          where c.schedule_id = (plan ->> 'schedule_id')::bigint for update;
-    end if;
-    select * into schedule from mainspring.schedules as s
-     where s.schedule_id = (plan ->> 'schedule_id')::bigint and s.enabled
-       for update skip locked;
-    select * into clock from mainspring.clocks as c
-     where c.schedule_id = schedule.schedule_id and c.turn = (plan ->> 'turn')::bigint
-       for update skip locked;
-    if not found then
+    if schedule.schedule_id is null then
         return null;
     end if;
-    for planned in
-        select * from jsonb_to_recordset(plan -> 'slots') as slot (
-            at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
-            missed integer, reason text, payload jsonb)
-         order by slot.at
-    loop
-        newest_at := planned.at;
-        -- A backfill or a person may have claimed the slot before.
-        continue when exists (select from mainspring.slots as slot
-                               where slot.schedule_id = schedule.schedule_id
-                                 and slot.scheduled_for = planned.at);
-        select planned.outcome, null::bigint as job_id, planned.reason into started;
-        if planned.outcome = 'enqueued' then
-            select * into started from mainspring.start_slot(
-                schedule, planned.at, planned.source, planned.missed,
-                coalesce(planned.payload, plan -> 'payload'), plan ->> 'definition',
-                coalesce((plan ->> 'in_line')::boolean, false));
-        end if;
-        insert into mainspring.slots
-            (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
-        values (schedule.schedule_id, planned.at, started.outcome, planned.source, started.job_id,
-                planned.missed, started.reason);
-        enqueued := enqueued + (started.outcome = 'enqueued')::integer;
-        skipped := skipped + (started.outcome = 'skipped')::integer;
-        missed := missed + (started.outcome in ('missed', 'coalesced'))::integer;
-        newest := started.outcome;
-        if started.outcome in ('enqueued', 'skipped') then
-            lateness := greatest('0', now() - mainspring.run_instant(
-                schedule.schedule_id, planned.at, schedule.jitter));
-            late := late + lateness;
-            latest := greatest(latest, lateness);
-        end if;
-        if started.outcome = 'failed' then
-            failure := started.reason;
-        end if;
-    end loop;
-    update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null,
-           next_slot_at = (plan ->> 'next_slot_at')::timestamptz,
-           next_run_at = mainspring.run_instant(
-               c.schedule_id, (plan ->> 'next_slot_at')::timestamptz, schedule.jitter),
-           last_slot_at = coalesce(newest_at, c.last_slot_at),
-           last_enqueued_at = case when enqueued > 0 then now() else c.last_enqueued_at end,
-           last_skipped_at = case when skipped > 0 then now() else c.last_skipped_at end,
-           enqueued_count = c.enqueued_count + enqueued,
-           skipped_count = c.skipped_count + skipped,
-           missed_count = c.missed_count + missed,
-           lateness_total = c.lateness_total + late,
-           lateness_worst = greatest(c.lateness_worst, latest),
-           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
-           retry_count = 0
+    select count(*) filter (where slot.outcome = 'enqueued') as enqueued,
+           count(*) filter (where slot.outcome = 'skipped') as skipped,
+           count(*) filter (where slot.outcome in ('missed', 'coalesced')) as missed,
+           coalesce(sum(slot.lateness), '0') as late, max(slot.lateness) as latest,
+           (array_agg(slot.outcome order by slot.slot_at desc)
+                filter (where slot.outcome is not null))[1] as outcome,
+           coalesce((array_agg(slot.reason order by slot.slot_at desc)
+                         filter (where slot.outcome = 'failed'))[1], plan ->> 'failure') as failure,
+           max(slot.slot_at) as newest_at
+      into fired
+      from mainspring.write_slots(schedule, plan) as slot;
+    select c.retry_count + 1 into failures from mainspring.clocks as c
      where c.schedule_id = schedule.schedule_id;
-    if failure is not null then
-        perform mainspring.note_failure(schedule, clock.retry_count + 1, failure);
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null, retry_count = 0,
+           next_slot_at = next_slot,
+           next_run_at = mainspring.run_instant(c.schedule_id, next_slot, schedule.jitter),
+           last_slot_at = coalesce(fired.newest_at, c.last_slot_at),
+           last_enqueued_at = case when fired.enqueued > 0 then now() else c.last_enqueued_at end,
+           last_skipped_at = case when fired.skipped > 0 then now() else c.last_skipped_at end,
+           enqueued_count = c.enqueued_count + fired.enqueued,
+           skipped_count = c.skipped_count + fired.skipped,
+           missed_count = c.missed_count + fired.missed,
+           lateness_total = c.lateness_total + fired.late,
+           lateness_worst = greatest(c.lateness_worst, fired.latest),
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high)
+     where c.schedule_id = schedule.schedule_id;
+    if fired.failure is not null then
+        perform mainspring.note_failure(schedule, failures, fired.failure);
     end if;
-    return newest;
+    return coalesce(fired.outcome, 'coalesced');
 end
 $$;
 
@@ -319,74 +494,46 @@ begin
 end
 $$;
 
-CREATE TABLE mainspring.definitions (
-    key text NOT NULL COLLATE pg_catalog."C",
-    kind text DEFAULT 'python'::text NOT NULL,
-    description text DEFAULT ''::text NOT NULL,
-    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    priority smallint DEFAULT 100 NOT NULL,
-    max_attempts integer DEFAULT 3 NOT NULL,
-    timeout interval DEFAULT '01:00:00'::interval NOT NULL,
-    backoff_base interval DEFAULT '00:00:05'::interval NOT NULL,
-    backoff_factor double precision DEFAULT 2 NOT NULL,
-    backoff_cap interval DEFAULT '00:05:00'::interval NOT NULL,
-    backoff_jitter interval DEFAULT '00:00:01'::interval NOT NULL,
-    is_active boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    arg_schema jsonb,
-    spec jsonb DEFAULT '{}'::jsonb NOT NULL,
-    tags text[] DEFAULT '{}'::text[] NOT NULL,
-    retention interval,
-    concurrency integer,
-    key_concurrency integer,
-    rate_count integer,
-    rate_period interval,
-    burst integer,
-    limit_name text COLLATE pg_catalog."C",
-    limit_by text[],
-    approvals_needed smallint DEFAULT 0 NOT NULL,
-    approval_expiry interval,
-    approvers text[],
-    is_plain boolean DEFAULT true NOT NULL,
-    secret_paths jsonb,
-    CONSTRAINT definitions_approval_expiry_check CHECK ((approval_expiry > '00:00:00'::interval)),
-    CONSTRAINT definitions_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 100))),
-    CONSTRAINT definitions_approvers_check CHECK ((cardinality(approvers) > 0)),
-    CONSTRAINT definitions_arg_schema_check CHECK ((jsonb_typeof(arg_schema) = 'object'::text)),
-    CONSTRAINT definitions_backoff_factor_check CHECK ((backoff_factor >= (1)::double precision)),
-    CONSTRAINT definitions_burst_check CHECK ((burst >= 1)),
-    CONSTRAINT definitions_check CHECK (((rate_count IS NULL) = (rate_period IS NULL))),
-    CONSTRAINT definitions_concurrency_check CHECK ((concurrency >= 0)),
-    CONSTRAINT definitions_key_concurrency_check CHECK ((key_concurrency >= 0)),
-    CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
-    CONSTRAINT definitions_limit_by_check CHECK ((cardinality(limit_by) > 0)),
-    CONSTRAINT definitions_limit_name_check CHECK ((limit_name <> ''::text)),
-    CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
-    CONSTRAINT definitions_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT definitions_queue_check CHECK ((queue <> ''::text)),
-    CONSTRAINT definitions_rate_count_check CHECK ((rate_count >= 1)),
-    CONSTRAINT definitions_rate_period_check CHECK ((rate_period > '00:00:00'::interval)),
-    CONSTRAINT definitions_retention_check CHECK ((retention >= '00:00:00'::interval)),
-    CONSTRAINT definitions_spec_check CHECK ((jsonb_typeof(spec) = 'object'::text)),
-    CONSTRAINT definitions_timeout_check CHECK ((timeout > '00:00:00'::interval))
-);
-
-CREATE FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions, needed integer DEFAULT NULL::integer) RETURNS void
+CREATE FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions) RETURNS void
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
 begin
     delete from mainspring.votes as vote where vote.job_id = ask_approval.job_id;
     insert into mainspring.approvals as asked (job_id, tenant_id, needed, approvers, expires_at)
-    values (ask_approval.job_id, tenant,
-            coalesce(ask_approval.needed, defined.approvals_needed), defined.approvers,
+    values (ask_approval.job_id, tenant, defined.approvals_needed, defined.approvers,
             now() + defined.approval_expiry)
     on conflict (job_id) do update
        set needed = excluded.needed, approvers = excluded.approvers,
            requested_at = excluded.requested_at, expires_at = excluded.expires_at,
            decided_at = null, decision = null;
+end
+$$;
+
+CREATE FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, job_id bigint DEFAULT NULL::bigint) RETURNS mainspring.jobs
+    LANGUAGE plpgsql
+    AS $$
+declare
+    asked mainspring.jobs;
+begin
+    -- Before the number is kept, in a column that cannot hold a larger one.
+    if num_nonnulls(priority, max_attempts) > 0 then
+        perform mainspring.check_numbers(priority, max_attempts);
+    end if;
+    asked.job_id := job_id;
+    asked.definition := definition;
+    asked.payload := payload;
+    asked.tenant_id := tenant;
+    asked.queue := queue;
+    asked.priority := priority;
+    asked.max_attempts := max_attempts;
+    asked.scheduled_for := scheduled_for;
+    asked.deadline_at := deadline;
+    asked.dedupe_key := dedupe_key;
+    asked.correlation_id := correlation_id;
+    asked.tags := tags;
+    asked.limit_key := limit_key;
+    return asked;
 end
 $$;
 
@@ -590,9 +737,28 @@ begin
         'changed', cardinality(change_jobs.job_ids) - coalesce(cardinality(missed.busy), 0)
                    - coalesce(cardinality(refusals), 0),
         'busy', to_jsonb(coalesce(missed.busy, '{}')),
-        'skipped', coalesce((select jsonb_object_agg(told.reason, told.count) from (
+        'skipped', coalesce((select jsonb_object_agg(counted.reason, counted.count) from (
             select reason, count(*) as count from unnest(refusals) as reason group by reason
-            ) as told), '{}'));
+            ) as counted), '{}'));
+end
+$$;
+
+CREATE FUNCTION mainspring.check_bulk(payloads jsonb[], dedupe_keys text[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    perform mainspring.check_payload(item.payload)
+       from unnest(payloads) as item (payload)
+      where jsonb_typeof(item.payload) is distinct from 'object'
+         or (pg_column_size(item.payload) > 65536
+             and octet_length(item.payload::text) > mainspring.max_payload_bytes());
+    if dedupe_keys is not null and cardinality(dedupe_keys) <> cardinality(payloads) then
+        perform mainspring.refuse_option('dedupe_keys',
+            'dedupe_keys must have one entry per payload');
+    end if;
+    perform mainspring.check_text('dedupe_keys', item.key)
+       from unnest(dedupe_keys) as item (key)
+      where length(item.key) not between 1 and 500;
 end
 $$;
 
@@ -716,72 +882,6 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) RETURNS void
-    LANGUAGE plpgsql STABLE
-    AS $$
-declare
-    size integer := pg_column_size(payload);
-begin
-    if payload is null or jsonb_typeof(payload) <> 'object' then
-        perform mainspring.refuse('MS001', 'the payload must be a JSON object, not '
-            || coalesce(jsonb_typeof(payload), 'null'));
-    end if;
-    -- A value that comes from a table may be compressed, which pg_column_size does not undo.
-    if size > 65536 or pg_column_compression(payload) is not null then
-        size := octet_length(payload::text);
-        if size > mainspring.max_payload_bytes() then
-            perform mainspring.refuse('MS002', 'the payload is too large',
-                jsonb_build_object('size', size, 'limit', mainspring.max_payload_bytes()));
-        end if;
-    end if;
-    if priority not between 0 and 1000 then
-        perform mainspring.refuse('MS003', 'priority must be from 0 (first) to 1000 (last), not '
-            || priority, '{"option": "priority"}');
-    end if;
-    if max_attempts not between 1 and 1000 then
-        perform mainspring.refuse('MS003', 'max_attempts must be from 1 to 1000, not '
-            || max_attempts, '{"option": "max_attempts"}');
-    end if;
-    if delay < '0' then
-        perform mainspring.refuse('MS003', 'delay must not be negative', '{"option": "delay"}');
-    end if;
-    if delay > mainspring.longest_delay() then
-        perform mainspring.refuse('MS003', 'delay must be 36500 days at most',
-            '{"option": "delay"}');
-    end if;
-    -- What other clients cannot represent they could not read either.
-    if scheduled_for not between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z' then
-        perform mainspring.refuse('MS003', 'scheduled_for must be in the years 1 to 9999',
-            '{"option": "scheduled_for"}');
-    end if;
-    if deadline > '9999-12-30T00:00:00Z' then
-        perform mainspring.refuse('MS003', 'deadline must be in the years 1 to 9999',
-            '{"option": "deadline"}');
-    end if;
-    if delay is not null and scheduled_for is not null then
-        perform mainspring.refuse('MS003',
-            'delay and scheduled_for exclude each other; give one', '{"option": "delay"}');
-    end if;
-    if dedupe_window <= '0' then
-        perform mainspring.refuse('MS003', 'dedupe_window must be more than zero',
-            '{"option": "dedupe_window"}');
-    end if;
-    if dedupe_window > mainspring.longest_delay() then
-        perform mainspring.refuse('MS003', 'dedupe_window must be 36500 days at most',
-            '{"option": "dedupe_window"}');
-    end if;
-    if deadline <= now() then
-        perform mainspring.refuse('MS003', 'deadline ' || deadline || ' has passed',
-            '{"option": "deadline"}');
-    end if;
-    if coalesce(scheduled_for, now() + delay) >= deadline then
-        perform mainspring.refuse('MS003',
-            'scheduled_for is not before the deadline; the job could never run',
-            '{"option": "scheduled_for"}');
-    end if;
-end
-$$;
-
 CREATE FUNCTION mainspring.check_event(name text, context jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $_$
@@ -807,6 +907,42 @@ begin
     end if;
 end
 $_$;
+
+CREATE FUNCTION mainspring.check_numbers(priority integer, max_attempts integer) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    if priority not between 0 and 1000 then
+        perform mainspring.refuse('MS003', 'priority must be from 0 (first) to 1000 (last), not '
+            || priority, '{"option": "priority"}');
+    end if;
+    if max_attempts not between 1 and 1000 then
+        perform mainspring.refuse('MS003', 'max_attempts must be from 1 to 1000, not '
+            || max_attempts, '{"option": "max_attempts"}');
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_payload(payload jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    size integer := pg_column_size(payload);
+begin
+    if payload is null or jsonb_typeof(payload) <> 'object' then
+        perform mainspring.refuse('MS001', 'the payload must be a JSON object, not '
+            || coalesce(jsonb_typeof(payload), 'null'));
+    end if;
+    -- A value that comes from a table may be compressed, which pg_column_size does not undo.
+    if size > 65536 or pg_column_compression(payload) is not null then
+        size := octet_length(payload::text);
+        if size > mainspring.max_payload_bytes() then
+            perform mainspring.refuse('MS002', 'the payload is too large',
+                jsonb_build_object('size', size, 'limit', mainspring.max_payload_bytes()));
+        end if;
+    end if;
+end
+$$;
 
 CREATE TABLE mainspring.schedules (
     schedule_id bigint NOT NULL,
@@ -884,85 +1020,95 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.check_steps(steps jsonb, tenant text) RETURNS void
+CREATE FUNCTION mainspring.check_step(number bigint, defined mainspring.definitions, step jsonb) RETURNS void
     LANGUAGE plpgsql
-    AS $_$
+    AS $$
 declare
-    given record;
+    needed integer := (step ->> 'approvals_needed')::integer;
     problem text;
 begin
-    for given in
-        select number - 1 as number, value as step
-          from jsonb_array_elements(steps) with ordinality as item (value, number)
-         where jsonb_typeof(value) <> 'object'
-            or jsonb_typeof(coalesce(value -> 'payload', '{}')) <> 'object'
-            or jsonb_typeof(coalesce(value -> 'after', '[]')) <> 'array'
-            or jsonb_typeof(coalesce(value -> 'after_jobs', '[]')) <> 'array'
-         limit 1
-    loop
-        perform mainspring.refuse('MS003', 'steps: step ' || given.number || ' must be an object '
-            || 'with a definition, a payload that is an object and an array after',
-            '{"option": "steps"}');
-    end loop;
-    for given in
-        select item.number - 1 as number, parent.value as parent
-          from jsonb_array_elements(steps) with ordinality as item (value, number),
-               lateral jsonb_array_elements(coalesce(item.value -> 'after', '[]')) as parent
-         where jsonb_typeof(parent.value) <> 'number'
-            or parent.value::text !~ '^[0-9]{1,9}$'
-            or (parent.value)::text::bigint >= item.number - 1
-         limit 1
-    loop
-        perform mainspring.refuse('MS003', 'steps: step ' || given.number || ' comes after '
-            || given.parent::text || ', which is not the number of a step before it',
-            '{"option": "steps"}');
-    end loop;
-    perform mainspring.ensure_open(step.definition)
-       from mainspring.read_steps(steps, tenant) as step;
-    for given in select step.*, d.key from mainspring.read_steps(steps, tenant) as step
-                   left join mainspring.definitions as d on d.key = step.definition and d.is_active
-                  where d.key is null or step.priority not between 0 and 1000
-                     or step.max_attempts not between 1 and 1000
-                     or length(step.queue) not between 1 and 500
-                     or step.needed not between 0 and 100
-                     or step.on_parent_failure not in ('cancel', 'continue', 'wait')
-                     or pg_column_size(step.payload) > 65536
-                     or (step.limit_key is not null and d.limit_name is null)
-    loop
-        if given.key is null then
-            perform mainspring.refuse('MS010', 'no active definition has the key '
-                || coalesce(quote_literal(given.definition), 'null'),
-                jsonb_build_object('key', given.definition));
-        end if;
-        perform mainspring.check_enqueue(coalesce(given.payload, '{}'), given.priority,
-                                         given.max_attempts, null, null, null, null);
-        perform mainspring.check_text('queue', given.queue);
-        problem := case
-            when given.needed not between 0 and 100 then 'approvals_needed must be from 0 to 100'
-            when given.on_parent_failure not in ('cancel', 'continue', 'wait')
-            then 'on_parent_failure must be ''cancel'', ''continue'' or ''wait'''
-            when given.limit_key is not null and given.limit_name is null
-            then 'limit_key is given, but ' || given.key || ' has no limit' end;
-        if problem is not null then
-            perform mainspring.refuse('MS003', 'steps: step ' || given.number - 1 || ': ' || problem,
-                '{"option": "steps"}');
-        end if;
-    end loop;
-    for given in
-        select parent.value as parent
-          from mainspring.read_steps(steps, tenant) as step,
-               lateral jsonb_array_elements(step.after_jobs) as parent
-         where jsonb_typeof(parent.value) <> 'number' or parent.value::text !~ '^[0-9]{1,18}$'
-            or not exists (select from mainspring.job_status as job
-                            where job.job_id = parent.value::text::bigint
-                              and job.tenant_id = tenant)
-         limit 1
-    loop
-        perform mainspring.refuse('MS030', 'there is no job ' || given.parent::text,
-            jsonb_build_object('job_id', given.parent));
-    end loop;
+    if defined.key is null then
+        perform mainspring.active_definition(step ->> 'definition');
+    end if;
+    perform mainspring.check_payload(coalesce(nullif(step -> 'payload', 'null'), '{}'));
+    perform mainspring.check_numbers(
+        (step ->> 'priority')::integer, (step ->> 'max_attempts')::integer);
+    perform mainspring.check_text('queue', step ->> 'queue');
+    problem := case
+        when needed not between 0 and 100 then 'approvals_needed must be from 0 to 100'
+        when step ->> 'on_parent_failure' not in ('cancel', 'continue', 'wait')
+        then 'on_parent_failure must be ''cancel'', ''continue'' or ''wait'''
+        when step ->> 'limit_key' is not null and defined.limit_name is null
+        then 'limit_key is given, but ' || defined.key || ' has no limit' end;
+    if problem is not null then
+        perform mainspring.refuse_option('steps', 'steps: step ' || number || ': ' || problem);
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_step_jobs(steps jsonb, tenant text) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+begin
+    perform mainspring.refuse('MS030', 'there is no job ' || parent.value::text,
+                              jsonb_build_object('job_id', parent.value))
+       from mainspring.read_steps(steps) as step,
+            lateral jsonb_array_elements(coalesce(step.after_jobs, '[]')) as parent
+      where jsonb_typeof(parent.value) <> 'number' or parent.value::text !~ '^[0-9]{1,18}$'
+         or not exists (select from mainspring.job_status as job
+                         where job.job_id = parent.value::text::bigint
+                           and job.tenant_id = check_step_jobs.tenant);
 end
 $_$;
+
+CREATE FUNCTION mainspring.check_step_order(steps jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+begin
+    perform mainspring.refuse_option('steps', 'steps: step ' || item.number - 1 || ' comes after '
+        || parent.value::text || ', which is not the number of a step before it')
+       from jsonb_array_elements(steps) with ordinality as item (value, number),
+            lateral jsonb_array_elements(coalesce(item.value -> 'after', '[]')) as parent
+      where jsonb_typeof(parent.value) <> 'number'
+         or parent.value::text !~ '^[0-9]{1,9}$'
+         or (parent.value)::text::bigint >= item.number - 1;
+end
+$_$;
+
+CREATE FUNCTION mainspring.check_step_shapes(steps jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse_option('steps', 'steps: step ' || number - 1 || ' must be an object '
+        || 'with a definition, a payload that is an object and an array after')
+       from jsonb_array_elements(steps) with ordinality as item (value, number)
+      where jsonb_typeof(value) <> 'object'
+         or jsonb_typeof(coalesce(value -> 'payload', '{}')) <> 'object'
+         or jsonb_typeof(coalesce(value -> 'after', '[]')) <> 'array'
+         or jsonb_typeof(coalesce(value -> 'after_jobs', '[]')) <> 'array';
+end
+$$;
+
+CREATE FUNCTION mainspring.check_steps(steps jsonb, tenant text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.check_step_shapes(steps);
+    perform mainspring.check_step_order(steps);
+    perform mainspring.ensure_open(step.definition) from mainspring.read_steps(steps) as step;
+    perform mainspring.check_step(given.number - 1, d, to_jsonb(given))
+       from mainspring.read_steps(steps) as given
+       left join mainspring.definitions as d on d.key = given.definition and d.is_active
+      where d.key is null or given.priority not between 0 and 1000
+         or given.max_attempts not between 1 and 1000
+         or length(given.queue) not between 1 and 500
+         or given.approvals_needed not between 0 and 100
+         or given.on_parent_failure not in ('cancel', 'continue', 'wait')
+         or pg_column_size(given.payload) > 65536
+         or (given.limit_key is not null and d.limit_name is null);
+    perform mainspring.check_step_jobs(steps, tenant);
+end
+$$;
 
 CREATE FUNCTION mainspring.check_text(option text, value text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
@@ -973,6 +1119,31 @@ begin
             option || case when value = '' then ' must not be empty'
                            else ' must be 500 characters at most' end,
             jsonb_build_object('option', option));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_times(delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if delay < '0' then
+        perform mainspring.refuse_option('delay', 'delay must not be negative');
+    elsif delay > mainspring.longest_delay() then
+        perform mainspring.refuse_option('delay', 'delay must be 36500 days at most');
+    elsif scheduled_for not between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse_option('scheduled_for',
+            'scheduled_for must be in the years 1 to 9999');
+    elsif deadline > '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse_option('deadline', 'deadline must be in the years 1 to 9999');
+    elsif delay is not null and scheduled_for is not null then
+        perform mainspring.refuse_option('delay',
+            'delay and scheduled_for exclude each other; give one');
+    elsif deadline <= now() then
+        perform mainspring.refuse_option('deadline', 'deadline ' || deadline || ' has passed');
+    elsif coalesce(scheduled_for, now() + delay) >= deadline then
+        perform mainspring.refuse_option('scheduled_for',
+            'scheduled_for is not before the deadline; the job could never run');
     end if;
 end
 $$;
@@ -1020,6 +1191,10 @@ begin
     return true;
 end
 $$;
+
+CREATE FUNCTION mainspring.content_of(job mainspring.jobs) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$ select md5(job.definition || e'\n' || job.payload::text) $$;
 
 CREATE FUNCTION mainspring.counted_from(schedule mainspring.schedules) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE
@@ -1324,6 +1499,33 @@ CREATE FUNCTION mainspring.day_of(instant timestamp with time zone) RETURNS date
     LANGUAGE sql STABLE
     RETURN ((instant AT TIME ZONE 'UTC'::text))::date;
 
+CREATE FUNCTION mainspring.decide_outcomes(parents bigint[], most integer, OUT children bigint[], OUT decided integer) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    with ended as (
+        select open.job_id, open.parent_id, open.on_failure
+          from mainspring.dependencies as open
+         where open.outcome is null and (parents is null or open.parent_id = any (parents))
+           and not exists (select from mainspring.jobs as live where live.job_id = open.parent_id)
+         limit most
+    ), outcome as (
+        update mainspring.dependencies as known
+           set outcome = coalesce(past.state, 'canceled')
+          from ended
+          left join lateral (
+               select job.state from mainspring.jobs_history as job
+                where job.job_id = ended.parent_id limit 1) as past on true
+         where known.job_id = ended.job_id and known.parent_id = ended.parent_id
+           and (past.state = 'succeeded' or ended.on_failure <> 'wait')
+        returning known.job_id
+    )
+    select coalesce(array_agg(distinct job_id), '{}'), count(*) into children, decided
+      from outcome;
+end
+$$;
+
 CREATE FUNCTION mainspring.declare_schedule(spec jsonb, overwrite boolean) RETURNS text
     LANGUAGE plpgsql
     AS $$
@@ -1368,6 +1570,37 @@ CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current j
     LANGUAGE sql IMMUTABLE
     RETURN (WITH field AS (SELECT name.name, mainspring.part_of(name.name) AS part FROM jsonb_object_keys(((declared_changes.wanted || declared_changes.known) || declared_changes.current)) name(name)), touched AS (SELECT field_1.part FROM field field_1 WHERE ((declared_changes.current -> field_1.name) IS DISTINCT FROM (declared_changes.known -> field_1.name))) SELECT jsonb_object_agg(field.name, (declared_changes.wanted -> field.name)) AS jsonb_object_agg FROM field WHERE (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.current -> field.name)) AND (declared_changes.overwrite OR (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.known -> field.name)) AND (NOT (field.part IN (SELECT touched.part FROM touched))))) AND ((field.name <> 'condition_role'::text) OR (declared_changes.wanted ? field.name))));
 
+CREATE FUNCTION mainspring.dedupe_key_of(asked mainspring.jobs, dedupe_by text, dedupe_window interval, on_duplicate text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    if dedupe_window <= '0' then
+        perform mainspring.refuse_option('dedupe_window',
+            'dedupe_window must be more than zero');
+    elsif dedupe_window > mainspring.longest_delay() then
+        perform mainspring.refuse_option('dedupe_window',
+            'dedupe_window must be 36500 days at most');
+    end if;
+    perform mainspring.check_text('dedupe_key', asked.dedupe_key);
+    if coalesce(on_duplicate, '') not in ('raise', 'existing') then
+        perform mainspring.refuse_option('on_duplicate',
+            'on_duplicate must be ''raise'' or ''existing''');
+    end if;
+    if dedupe_by is not null then
+        if dedupe_by <> 'content' or asked.dedupe_key is not null then
+            perform mainspring.refuse_option('dedupe_by',
+                'dedupe_by must be ''content'' and excludes dedupe_key');
+        end if;
+        return 'content:' || mainspring.content_of(asked);
+    end if;
+    if dedupe_window is not null and asked.dedupe_key is null then
+        perform mainspring.refuse_option('dedupe_window',
+            'dedupe_window needs dedupe_key or dedupe_by');
+    end if;
+    return asked.dedupe_key;
+end
+$$;
+
 CREATE FUNCTION mainspring.definition_text(definition mainspring.definitions) RETURNS text
     LANGUAGE sql STABLE
     RETURN ((to_jsonb(definition) || jsonb_build_object('timeout', EXTRACT(epoch FROM (definition).timeout), 'backoff_base', EXTRACT(epoch FROM (definition).backoff_base), 'backoff_cap', EXTRACT(epoch FROM (definition).backoff_cap), 'backoff_jitter', EXTRACT(epoch FROM (definition).backoff_jitter), 'retention', EXTRACT(epoch FROM (definition).retention), 'rate_period', EXTRACT(epoch FROM (definition).rate_period), 'approval_expiry', EXTRACT(epoch FROM (definition).approval_expiry))))::text;
@@ -1383,13 +1616,9 @@ begin
     if not exists (select from mainspring.remove_jobs(array[delete_job.job_id], tenant)) then
         if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
                       and job.tenant_id = delete_job.tenant) then
-            perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
-                || ' is running; it cannot become deleted', jsonb_build_object(
-                'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
+            perform mainspring.refuse_move(delete_job.job_id, 'running', 'deleted');
         end if;
-        perform mainspring.refuse('MS030',
-            'there is no job ' || coalesce(delete_job.job_id::text, 'null'),
-            jsonb_build_object('job_id', delete_job.job_id));
+        perform mainspring.refuse_job(delete_job.job_id);
     end if;
     perform mainspring.note_action(tenant, 'delete', 'job', delete_job.job_id::text, null,
         jsonb_build_object('state', was), null);
@@ -1430,7 +1659,7 @@ CREATE FUNCTION mainspring.dispatch(event_ids bigint[], plans jsonb) RETURNS SET
 declare
     plan record;
     made record;
-    told mainspring.dispatches;
+    result mainspring.dispatches;
 begin
     perform mainspring.lock_windows(array(
         select mainspring.window_key(windowed.trigger_id, windowed.payload)
@@ -1449,7 +1678,7 @@ begin
                                  and known.replay = plan.replay);
         select plan.event_id, plan.trigger_id, null, now(), plan.replay, 'failed',
                plan.trigger_name, plan.error
-          into told;
+          into result;
         if plan.error is null then
             begin
                 perform set_config('mainspring.creator', 'trigger:' || plan.trigger_name, true);
@@ -1459,18 +1688,18 @@ begin
                         mainspring.window_key(plan.trigger_id, plan.payload) end,
                     dedupe_window => plan.dedupe_window::interval, on_duplicate => 'existing',
                     correlation_id => plan.correlation_id);
-                told.job_id := made.job_id;
-                told.outcome := case when made.is_new then 'enqueued' else 'duplicate' end;
+                result.job_id := made.job_id;
+                result.outcome := case when made.is_new then 'enqueued' else 'duplicate' end;
             exception when others then
                 -- What another try may mend is no fault of the event.
                 if sqlstate ~ '^(40|53|57|58)' or sqlstate = '55P03' then
                     raise;
                 end if;
-                told.error := left(sqlerrm, 2000);
+                result.error := left(sqlerrm, 2000);
             end;
         end if;
-        insert into mainspring.dispatches values (told.*);
-        return next told;
+        insert into mainspring.dispatches values (result.*);
+        return next result;
     end loop;
     update mainspring.events as event set handled_at = now(), replay_trigger = null
      where event.event_id = any (event_ids);
@@ -1525,14 +1754,11 @@ begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_event(emit.name, emit.context);
     perform mainspring.check_text('correlation_id', emit.correlation_id);
-    if not exists (select from mainspring.tenants as t where t.tenant_id = emit.tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(emit.tenant), 'null'), '{"option": "tenant"}');
-    end if;
+    perform mainspring.ensure_tenant(emit.tenant);
     insert into mainspring.events (tenant_id, name, context, correlation_id)
     values (emit.tenant, emit.name, emit.context, emit.correlation_id)
     returning event_id into emitted;
-    perform pg_notify('mainspring', 'e:');
+    perform mainspring.notify_event();
     return emitted;
 end
 $$;
@@ -1551,70 +1777,91 @@ $$;
 
 COMMENT ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text) IS 'Enqueues one job in the caller''s transaction and returns its id.';
 
+CREATE FUNCTION mainspring.enqueue_asked(asked mainspring.jobs, delay interval, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+declare
+    defined mainspring.definitions := mainspring.active_definition(asked.definition);
+    has_parents boolean := coalesce(cardinality(after), 0) > 0;
+begin
+    perform mainspring.ensure_open(asked.definition);
+    perform mainspring.ensure_visible(asked.tenant_id);
+    perform mainspring.ensure_tenant(asked.tenant_id);
+    perform mainspring.check_payload(asked.payload);
+    if num_nonnulls(delay, asked.scheduled_for, asked.deadline_at) > 0 then
+        perform mainspring.check_times(delay, asked.scheduled_for, asked.deadline_at);
+        asked.scheduled_for := coalesce(asked.scheduled_for, now() + delay);
+    end if;
+    if num_nonnulls(asked.queue, idempotency_key, asked.limit_key) > 0 then
+        perform mainspring.check_text('queue', asked.queue);
+        perform mainspring.check_text('idempotency_key', idempotency_key);
+        perform mainspring.check_text('limit_key', asked.limit_key);
+    end if;
+    asked.dedupe_key := mainspring.dedupe_key_of(asked, dedupe_by, dedupe_window, on_duplicate);
+    if approvals_needed is not null then
+        defined := mainspring.with_approvals(defined, approvals_needed);
+    end if;
+    asked := mainspring.new_job(asked, defined, has_parents);
+    is_new := true;
+    job_id := asked.job_id;
+    if idempotency_key is not null then
+        job_id := mainspring.reserve_idempotency(asked, idempotency_key);
+        is_new := job_id = asked.job_id;
+        if not is_new then
+            return;
+        end if;
+    end if;
+    if dedupe_window is not null then
+        job_id := (mainspring.reserve_key(
+            asked.tenant_id, 'window', asked.dedupe_key, job_id, dedupe_window)).job_id;
+    end if;
+    if job_id = asked.job_id then
+        job_id := mainspring.add_job(asked, defined);
+    end if;
+    is_new := job_id = asked.job_id;
+    if not is_new then
+        perform mainspring.note_duplicate(asked, job_id, idempotency_key, on_duplicate);
+    elsif has_parents then
+        perform mainspring.add_parents(job_id, after, asked.tenant_id, on_parent_failure);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant text DEFAULT 'default'::text, OUT flow_id bigint, OUT job_ids bigint[]) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 #variable_conflict use_column
-declare
-    wrong record;
-    queue text;
 begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('name', coalesce(enqueue_flow.name, ''));
     if jsonb_typeof(steps) is distinct from 'array' or jsonb_array_length(steps) = 0 then
-        perform mainspring.refuse('MS003', 'steps must be a JSON array with one step at least',
-            '{"option": "steps"}');
+        perform mainspring.refuse_option('steps',
+            'steps must be a JSON array with one step at least');
     end if;
-    if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
-    end if;
+    perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
     insert into mainspring.flows as flow (tenant_id, name)
     values (tenant, enqueue_flow.name) returning flow.flow_id into flow_id;
     select array_agg(nextval('mainspring.job_ids')) into job_ids
       from generate_series(1, jsonb_array_length(steps));
-
-    insert into mainspring.jobs (
-        job_id, tenant_id, queue, definition, definition_version, priority, payload,
-        max_attempts, scheduled_for, state, waits_for, correlation_id, tags, limit_name, limit_key)
-    select job_ids[step.number], tenant, coalesce(step.queue, d.queue), d.key, d.version,
-           coalesce(step.priority, d.priority), coalesce(step.payload, '{}'),
-           coalesce(step.max_attempts, d.max_attempts), step.due_at,
-           mainspring.state_of(step.waits), step.waits,
-           coalesce(step.correlation_id, 'flow:' || flow_id), step.tags, step.limit_name,
-           case when step.limit_name is not null then
-               mainspring.limit_key_of(step.payload, d.limit_by, step.limit_key) end
-      from mainspring.read_steps(steps, tenant) as step
-      join mainspring.definitions as d on d.key = step.definition;
+    perform mainspring.add_steps(flow_id, job_ids, steps, tenant);
     insert into mainspring.flow_jobs (flow_id, job_id, step)
     select enqueue_flow.flow_id, job_ids[step.number], coalesce(step.step, '')
-      from mainspring.read_steps(steps, tenant) as step;
+      from mainspring.read_steps(steps) as step;
     insert into mainspring.dependencies (job_id, parent_id, on_failure)
-    select distinct job_ids[step.number], parent.id, step.on_parent_failure
-      from mainspring.read_steps(steps, tenant) as step,
+    select distinct job_ids[step.number], parent.id, coalesce(step.on_parent_failure, 'cancel')
+      from mainspring.read_steps(steps) as step,
            lateral (
                select job_ids[value::integer + 1]
-                 from jsonb_array_elements_text(step.after)
+                 from jsonb_array_elements_text(coalesce(step.after, '[]'))
                union
-               select value::bigint from jsonb_array_elements_text(step.after_jobs)
+               select value::bigint
+                 from jsonb_array_elements_text(coalesce(step.after_jobs, '[]'))
            ) as parent (id);
-    insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
-    select job_ids[step.number], tenant, step.needed, d.approvers, now() + d.approval_expiry
-      from mainspring.read_steps(steps, tenant) as step
-      join mainspring.definitions as d on d.key = step.definition
-     where step.needed > 0;
-
-    for queue in select distinct job.queue from mainspring.jobs as job
-                  where job.job_id = any (job_ids) and job.state = 'queued' loop
-        perform mainspring.wake(queue);
-    end loop;
-    if exists (select from mainspring.jobs as job
-                where job.job_id = any (job_ids) and job.waits_for = 'limit') then
-        perform mainspring.wake_limits();
+    if found then
+        perform mainspring.notify_parents();
     end if;
-    perform pg_notify('mainspring', 'p:');
 end
 $$;
 
@@ -1626,29 +1873,18 @@ CREATE FUNCTION mainspring.enqueue_job(definition text, payload jsonb DEFAULT '{
     AS $$
 #variable_conflict use_column
 declare
-    defined mainspring.definitions;
-    job_queue text;
-    due_at timestamptz;
-    held_key text;
-    woken text;
-    held mainspring.enqueue_keys;
-    holder bigint;
-    room record;
-    waits mainspring.waits_for;
+    notified text;
 begin
-    -- The common case is one statement: plpgsql pays for every expression anew in each
-    -- transaction. It inserts nothing if anything is wrong; then the checks below say what.
-    if num_nonnulls(enqueue_job.dedupe_key, enqueue_job.dedupe_by, enqueue_job.dedupe_window,
-                    enqueue_job.idempotency_key, enqueue_job.deadline, enqueue_job.limit_key,
-                    enqueue_job.approvals_needed, enqueue_job.after) = 0 then
-        insert into mainspring.jobs (
+    if num_nonnulls(enqueue_job.dedupe_key, dedupe_by, dedupe_window, idempotency_key, deadline,
+                    enqueue_job.limit_key, approvals_needed, after) = 0 then
+        insert into mainspring.jobs as job (
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
             scheduled_for, waits_for, correlation_id, tags)
         select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key, d.version,
                coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
                coalesce(enqueue_job.max_attempts, d.max_attempts),
-               coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now()),
-               case when coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay) > now()
+               coalesce(enqueue_job.scheduled_for, now() + delay, now()),
+               case when coalesce(enqueue_job.scheduled_for, now() + delay) > now()
                     then 'time'::mainspring.waits_for end,
                enqueue_job.correlation_id, enqueue_job.tags
           from mainspring.definitions as d
@@ -1656,157 +1892,28 @@ begin
            and (enqueue_job.tenant = 'default' or exists (
                 select from mainspring.tenants as t
                  where t.tenant_id = enqueue_job.tenant and t.max_running is null))
-           and mainspring.is_visible(enqueue_job.tenant)
-           and jsonb_typeof(enqueue_job.payload) = 'object'
-           and pg_column_size(enqueue_job.payload) <= 65536
-           and pg_column_compression(enqueue_job.payload) is null
-           and enqueue_job.on_duplicate in ('raise', 'existing')
-           and coalesce(length(enqueue_job.queue), 1) between 1 and 500
-           and coalesce(enqueue_job.priority, 0) between 0 and 1000
-           and coalesce(enqueue_job.max_attempts, 1) between 1 and 1000
-           and (enqueue_job.delay is null
-                or (enqueue_job.delay between '0' and '36500 days'
-                    and enqueue_job.scheduled_for is null))
-           and coalesce(enqueue_job.scheduled_for, now())
-               between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z'
-        returning job_id, true, case when exists (
-            select from mainspring.workers as worker
-             where worker.wants_wake and jobs.queue = any (worker.queues))
-             and mainspring.message_for(jobs.queue, jobs.scheduled_for) is not null
-            then pg_notify('mainspring',
-                           mainspring.message_for(jobs.queue, jobs.scheduled_for))
-            when jobs.waits_for is null and exists (
-            select from mainspring.workers as worker where jobs.queue = any (worker.queues))
-            then mainspring.tell_busy(
-                jobs.queue, jobs.priority, jobs.tenant_id, jobs.job_id) end
-        into job_id, is_new, woken;
+           and mainspring.is_visible(tenant) and mainspring.is_plain_request(
+               enqueue_job.payload, enqueue_job.queue, enqueue_job.priority,
+               enqueue_job.max_attempts, delay, enqueue_job.scheduled_for, on_duplicate)
+        returning job.job_id, true, case
+            when exists (select from mainspring.workers as worker
+                          where worker.wants_wake and job.queue = any (worker.queues))
+                 and mainspring.ready_message(job.queue, job.scheduled_for) is not null
+            then mainspring.send_message(mainspring.ready_message(job.queue, job.scheduled_for))
+            when job.waits_for is null and exists (
+                select from mainspring.workers as worker where job.queue = any (worker.queues))
+            then mainspring.notify_lane(job.queue, job.priority, job.tenant_id, job.job_id) end
+          into job_id, is_new, notified;
         if found then
             return;
         end if;
     end if;
-
-    select * into defined from mainspring.definitions as d where d.key = enqueue_job.definition;
-    if not found or not defined.is_active then
-        perform mainspring.refuse('MS010', 'no active definition has the key '
-            || coalesce(quote_literal(enqueue_job.definition), 'null'),
-            jsonb_build_object('key', enqueue_job.definition));
-    end if;
-    perform mainspring.ensure_open(enqueue_job.definition);
-    perform mainspring.ensure_visible(tenant);
-    if not exists (select from mainspring.tenants as t where t.tenant_id = enqueue_job.tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(enqueue_job.tenant), 'null'), '{"option": "tenant"}');
-    end if;
-    perform mainspring.check_enqueue(
-        enqueue_job.payload, enqueue_job.priority, enqueue_job.max_attempts, enqueue_job.delay,
-        enqueue_job.scheduled_for, enqueue_job.deadline, enqueue_job.dedupe_window);
-    due_at := coalesce(enqueue_job.scheduled_for, now() + enqueue_job.delay, now());
-    held_key := enqueue_job.dedupe_key;
-    perform mainspring.check_text('queue', enqueue_job.queue);
-    perform mainspring.check_text('dedupe_key', enqueue_job.dedupe_key);
-    perform mainspring.check_text('idempotency_key', enqueue_job.idempotency_key);
-    if coalesce(enqueue_job.on_duplicate, '') not in ('raise', 'existing') then
-        perform mainspring.refuse('MS003', 'on_duplicate must be ''raise'' or ''existing''',
-            '{"option": "on_duplicate"}');
-    end if;
-    if enqueue_job.dedupe_by is not null then
-        if enqueue_job.dedupe_by <> 'content' or held_key is not null then
-            perform mainspring.refuse('MS003',
-                'dedupe_by must be ''content'' and excludes dedupe_key', '{"option": "dedupe_by"}');
-        end if;
-        held_key := 'content:' || md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text);
-    end if;
-    if enqueue_job.dedupe_window is not null and held_key is null then
-        perform mainspring.refuse('MS003', 'dedupe_window needs dedupe_key or dedupe_by',
-            '{"option": "dedupe_window"}');
-    end if;
-    if enqueue_job.approvals_needed not between 0 and 100 then
-        perform mainspring.refuse('MS003', 'approvals_needed must be from 0 to 100, not '
-            || enqueue_job.approvals_needed, '{"option": "approvals_needed"}');
-    end if;
-    -- An enqueue can ask for more than the definition does, never for less.
-    defined.approvals_needed := greatest(defined.approvals_needed, enqueue_job.approvals_needed);
-    perform mainspring.check_text('limit_key', enqueue_job.limit_key);
-    select * into room from mainspring.room_of(
-        defined, enqueue_job.tenant, enqueue_job.payload, enqueue_job.limit_key);
-    waits := mainspring.first_wait(defined.approvals_needed > 0,
-        coalesce(cardinality(enqueue_job.after), 0) > 0, due_at, room.limit_name);
-    job_queue := coalesce(enqueue_job.queue, defined.queue);
-    job_id := nextval('mainspring.job_ids');
-    is_new := true;
-
-    if enqueue_job.idempotency_key is not null then
-        held := mainspring.reserve_key(enqueue_job.tenant, 'idempotency',
-            enqueue_job.idempotency_key, enqueue_job.job_id, interval '7 days',
-            md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text));
-        if held.job_id <> enqueue_job.job_id then
-            if held.fingerprint <> md5(enqueue_job.definition || e'\n' || enqueue_job.payload::text)
-            then
-                perform mainspring.refuse('MS021', 'the idempotency key '
-                    || quote_literal(enqueue_job.idempotency_key) || ' belongs to job '
-                    || held.job_id || ', which has another definition or payload',
-                    jsonb_build_object('key', enqueue_job.idempotency_key, 'job_id', held.job_id));
-            end if;
-            job_id := held.job_id;
-            is_new := false;
-            return;
-        end if;
-    end if;
-
-    if enqueue_job.dedupe_window is not null then
-        held := mainspring.reserve_key(enqueue_job.tenant, 'window', held_key,
-            enqueue_job.job_id, enqueue_job.dedupe_window, null);
-        is_new := held.job_id = enqueue_job.job_id;
-        job_id := held.job_id;
-    end if;
-
-    while is_new loop
-        insert into mainspring.jobs (
-            job_id, tenant_id, queue, definition, definition_version, priority, payload,
-            max_attempts, scheduled_for, state, waits_for, deadline_at, dedupe_key,
-            correlation_id, tags, limit_name, limit_key)
-        values (
-            enqueue_job.job_id, enqueue_job.tenant, job_queue, enqueue_job.definition,
-            defined.version, coalesce(enqueue_job.priority, defined.priority),
-            enqueue_job.payload, coalesce(enqueue_job.max_attempts, defined.max_attempts), due_at,
-            mainspring.state_of(waits), waits, enqueue_job.deadline, held_key,
-            enqueue_job.correlation_id, enqueue_job.tags, room.limit_name, room.limit_key)
-        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
-        exit when found;
-        -- The holder may finish between the two statements; then the key is free again.
-        select job.job_id into holder from mainspring.jobs as job
-         where job.tenant_id = enqueue_job.tenant and job.dedupe_key = held_key;
-        if found then
-            job_id := holder;
-            is_new := false;
-        end if;
-    end loop;
-
-    if is_new then
-        if coalesce(cardinality(enqueue_job.after), 0) > 0 then
-            perform mainspring.add_parents(enqueue_job.job_id, enqueue_job.after,
-                                           enqueue_job.tenant, enqueue_job.on_parent_failure);
-        end if;
-        if waits = 'approval' then
-            perform mainspring.ask_approval(enqueue_job.job_id, enqueue_job.tenant, defined);
-        elsif waits = 'limit' then
-            perform mainspring.wake_limits(room.limit_name, room.limit_key, enqueue_job.tenant);
-        elsif waits is distinct from 'parents' then
-            perform mainspring.announce(
-                job_queue, coalesce(enqueue_job.priority, defined.priority), enqueue_job.tenant,
-                enqueue_job.job_id, due_at);
-        end if;
-    elsif enqueue_job.on_duplicate = 'raise' then
-        perform mainspring.refuse('MS020', 'job ' || enqueue_job.job_id
-            || ' already holds the dedupe key ' || quote_literal(held_key),
-            jsonb_build_object('key', held_key, 'job_id', enqueue_job.job_id));
-    else
-        update mainspring.enqueue_keys as key set job_id = enqueue_job.job_id
-         where key.tenant_id = enqueue_job.tenant
-           and (key.kind, key.key) in (('idempotency', enqueue_job.idempotency_key),
-                                       ('window', held_key))
-           and key.job_id <> enqueue_job.job_id;
-    end if;
+    select * into job_id, is_new from mainspring.enqueue_asked(
+        mainspring.asked_job(
+            definition, payload, tenant, queue, priority, max_attempts, scheduled_for, deadline,
+            dedupe_key, correlation_id, tags, limit_key),
+        delay, dedupe_by, dedupe_window, idempotency_key, on_duplicate, approvals_needed, after,
+        on_parent_failure);
 end
 $$;
 
@@ -1816,81 +1923,26 @@ CREATE FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenan
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-#variable_conflict use_column
 declare
-    plan record;
+    asked mainspring.jobs;
     defined mainspring.definitions;
-    room record;
-    waits mainspring.waits_for;
-    wrong integer;
-    -- Below the first of the ids that the jobs will get.
-    last_id bigint := (select last_value from mainspring.job_ids);
 begin
-    select * into plan from mainspring.prepare_bulk(
-        enqueue_many.definition, 0, enqueue_many.tenant, enqueue_many.queue,
-        enqueue_many.priority, enqueue_many.max_attempts, enqueue_many.scheduled_for,
-        enqueue_many.delay, enqueue_many.deadline);
-    select item.position into wrong
-      from unnest(enqueue_many.payloads) with ordinality as item (payload, position)
-     where jsonb_typeof(item.payload) is distinct from 'object'
-        or (pg_column_size(item.payload) > 65536
-            and octet_length(item.payload::text) > mainspring.max_payload_bytes())
-     limit 1;
-    if found then
-        perform mainspring.check_enqueue(
-            enqueue_many.payloads[wrong], null, null, null, null, null, null);
-    end if;
-    if enqueue_many.dedupe_keys is not null
-       and cardinality(enqueue_many.dedupe_keys) <> cardinality(enqueue_many.payloads) then
-        perform mainspring.refuse('MS003', 'dedupe_keys must have one entry per payload',
-            '{"option": "dedupe_keys"}');
-    end if;
-    perform mainspring.check_text('dedupe_keys', item.key)
-       from unnest(enqueue_many.dedupe_keys) as item (key)
-      where length(item.key) not between 1 and 500;
-
-    select * into defined from mainspring.definitions as d where d.key = enqueue_many.definition;
-    if enqueue_many.approvals_needed not between 0 and 100 then
-        perform mainspring.refuse('MS003', 'approvals_needed must be from 0 to 100, not '
-            || enqueue_many.approvals_needed, '{"option": "approvals_needed"}');
-    end if;
-    defined.approvals_needed := greatest(defined.approvals_needed, enqueue_many.approvals_needed);
-    perform mainspring.check_text('limit_key', enqueue_many.limit_key);
-    select * into room from mainspring.room_of(
-        defined, enqueue_many.tenant, '{}', enqueue_many.limit_key);
-    waits := mainspring.first_wait(
-        defined.approvals_needed > 0, false, plan.due_at, room.limit_name);
-
-    return query
-    with added as (
-        insert into mainspring.jobs as job (
-            tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-            scheduled_for, state, waits_for, deadline_at, dedupe_key, correlation_id, tags,
-            limit_name, limit_key)
-        select enqueue_many.tenant, plan.job_queue, enqueue_many.definition, plan.job_version,
-               plan.job_priority, item.payload, plan.job_max_attempts, plan.due_at,
-               mainspring.state_of(waits), waits, enqueue_many.deadline, item.dedupe_key,
-               enqueue_many.correlation_id, enqueue_many.tags, room.limit_name,
-               case when room.limit_name is not null then mainspring.limit_key_of(
-                   item.payload, defined.limit_by, enqueue_many.limit_key) end
-          from unnest(enqueue_many.payloads, enqueue_many.dedupe_keys)
-               as item (payload, dedupe_key)
-        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
-        returning job.job_id
-    ), asked as (
-        insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
-        select added.job_id, enqueue_many.tenant, defined.approvals_needed, defined.approvers,
-               now() + defined.approval_expiry
-          from added where defined.approvals_needed > 0
-    )
-    select added.job_id from added;
-
-    if waits = 'limit' then
-        perform mainspring.wake_limits();
-    elsif waits is distinct from 'approval' then
-        perform mainspring.announce(
-            plan.job_queue, plan.job_priority, enqueue_many.tenant, last_id, plan.due_at);
-    end if;
+    perform mainspring.ensure_visible(tenant);
+    perform mainspring.ensure_open(definition);
+    defined := mainspring.active_definition(definition);
+    perform mainspring.ensure_tenant(tenant);
+    asked := mainspring.asked_job(
+        definition, null, tenant, queue, priority, max_attempts, scheduled_for, deadline,
+        null, correlation_id, tags, limit_key);
+    perform mainspring.check_times(delay, scheduled_for, deadline);
+    perform mainspring.check_text('queue', queue);
+    perform mainspring.check_bulk(payloads, dedupe_keys);
+    defined := mainspring.with_approvals(defined, approvals_needed);
+    perform mainspring.check_text('limit_key', limit_key);
+    asked.job_id := 0;  -- Each job takes an id of its own.
+    asked.scheduled_for := coalesce(scheduled_for, now() + delay);
+    return query select * from mainspring.add_jobs(
+        mainspring.new_job(asked, defined), defined, payloads, dedupe_keys, limit_key);
 end
 $$;
 
@@ -2001,17 +2053,31 @@ begin
             continue when to_regclass('mainspring.' || name) is not null;
             -- Rows of the day that already lie in the default partition stay there.
             execute format(
-                'select not exists (select from mainspring.%I where finished_at >= %L and finished_at < %L)',
+                'select not exists (select from mainspring.%I '
+                'where finished_at >= %L and finished_at < %L)',
                 parent || '_default', day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z')
                into is_free;
             continue when not is_free;
             execute format(
-                'create table mainspring.%I partition of mainspring.%I for values from (%L) to (%L)',
+                'create table mainspring.%I partition of mainspring.%I '
+                'for values from (%L) to (%L)',
                 name, parent, day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z');
             made := made + 1;
         end loop;
     end loop;
     return made;
+end
+$$;
+
+CREATE FUNCTION mainspring.ensure_tenant(tenant text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if not exists (select from mainspring.tenants as t where t.tenant_id = ensure_tenant.tenant)
+    then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
+    end if;
 end
 $$;
 
@@ -2128,9 +2194,9 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, due_at timestamp with time zone, limit_name text) RETURNS mainspring.waits_for
+CREATE FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, is_behind_others boolean, due_at timestamp with time zone, limit_name text) RETURNS mainspring.waits_for
     LANGUAGE sql STABLE
-    RETURN CASE WHEN needs_approval THEN 'approval'::mainspring.waits_for WHEN has_parents THEN 'parents'::mainspring.waits_for WHEN (due_at > now()) THEN 'time'::mainspring.waits_for WHEN (limit_name IS NOT NULL) THEN 'limit'::mainspring.waits_for ELSE NULL::mainspring.waits_for END;
+    RETURN CASE WHEN needs_approval THEN 'approval'::mainspring.waits_for WHEN has_parents THEN 'parents'::mainspring.waits_for WHEN is_behind_others THEN 'turn'::mainspring.waits_for WHEN (due_at > now()) THEN 'time'::mainspring.waits_for WHEN (limit_name IS NOT NULL) THEN 'limit'::mainspring.waits_for ELSE NULL::mainspring.waits_for END;
 
 CREATE FUNCTION mainspring.forget_schedule() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2143,6 +2209,65 @@ begin
     delete from mainspring.schedule_figures where schedule_id = old.schedule_id;
     return null;
 end
+$$;
+
+CREATE FUNCTION mainspring.free_of_keys(names text[], keys text[]) RETURNS TABLE(number bigint, free bigint, next_in double precision)
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return query
+    select asked.number, least(known.key_concurrency - held.places, bucket.tokens - held.unstarted),
+           case when bucket.tokens < 1 and held.unstarted = 0 then bucket.next_in end
+      from (select given.name, given.key,
+                   row_number() over (order by given.name, given.key) as number
+              from unnest(names, keys) as given (name, key)
+             group by given.name, given.key) as asked
+      left join mainspring.limits as known on known.name = asked.name,
+           lateral (
+               select count(*) as places,
+                      count(*) filter (where job.probed_at is null
+                                         and known.rate_count is not null) as unstarted
+                 from mainspring.jobs as job
+                where num_nonnulls(known.key_concurrency, known.rate_count) > 0
+                  and job.limit_name = asked.name and job.limit_key = asked.key
+                  and job.waits_for is null) as held,
+           lateral (
+               select max(filled.tokens) as tokens, max(filled.next_in) as next_in
+                 from mainspring.bucket_of(
+                          known.name, asked.key, known.burst, mainspring.token_seconds(
+                              known.rate_count, known.rate_period)) as filled
+                where known.rate_count is not null) as bucket;
+end
+$$;
+
+CREATE FUNCTION mainspring.free_of_limits(names text[]) RETURNS TABLE(number bigint, name text, free bigint, is_keyed boolean, key_places integer)
+    LANGUAGE sql STABLE
+    AS $$
+    select asked.number, asked.name,
+           case when known.concurrency is not null then known.concurrency - (
+               select count(*) from mainspring.jobs as held
+                where held.limit_name = known.name and held.waits_for is null) end,
+           known.key_concurrency is not null
+           and num_nonnulls(known.concurrency, known.rate_count) = 0,
+           known.key_concurrency
+      from (select given.name, row_number() over (order by given.name) as number
+              from unnest(names) as given (name) group by given.name) as asked
+      left join mainspring.limits as known on known.name = asked.name
+$$;
+
+CREATE FUNCTION mainspring.free_of_tenants(tenants text[]) RETURNS TABLE(number bigint, free bigint)
+    LANGUAGE sql STABLE
+    AS $$
+    select asked.number, known.max_running - coalesce(held.places, 0)
+      from (select given.tenant_id, row_number() over (order by given.tenant_id) as number
+              from unnest(tenants) as given (tenant_id) group by given.tenant_id) as asked
+      left join mainspring.tenants as known on known.tenant_id = asked.tenant_id
+      left join (select job.tenant_id, count(*) as places from mainspring.jobs as job
+                  where job.limit_name is not null and job.waits_for is null
+                    and (select bool_or(capped.max_running is not null)
+                           from mainspring.tenants as capped
+                          where capped.tenant_id = any (tenants))
+                  group by job.tenant_id) as held on held.tenant_id = asked.tenant_id
 $$;
 
 CREATE FUNCTION mainspring.given_instant(schedule mainspring.schedules) RETURNS timestamp with time zone
@@ -2159,11 +2284,64 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT roomy_names text[], OUT roomy_places integer[]) RETURNS record
+CREATE FUNCTION mainspring.grant_free(names text[], keys text[], tenants text[], limits_free integer[], keys_free integer[], tenants_free integer[], most integer, is_shared boolean, OUT queues text[], OUT limits text[], OUT unfinished integer[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 declare
     share integer := greatest(1, most / greatest(1, cardinality(names)));
+begin
+    with asked as materialized (
+        -- Places by number: to join by names would compare each key with all others.
+        select given.*, dense_rank() over (order by name) as limit_no,
+               dense_rank() over (order by name, key) as key_no,
+               dense_rank() over (order by tenant_id) as tenant_no
+          from unnest(names, keys, tenants) with ordinality as given (name, key, tenant_id, number)
+    ), candidate as materialized (
+        select first.place, first.job_id, first.priority, asked.number, limit_no, key_no, tenant_no
+          from asked,
+               lateral (
+                   select waiting.ctid as place, waiting.job_id, waiting.priority
+                     from mainspring.jobs as waiting
+                    where waiting.waits_for = 'limit' and waiting.limit_name = asked.name
+                      and waiting.limit_key = asked.key and waiting.tenant_id = asked.tenant_id
+                      and waiting.cancel_requested_at is null
+                    order by waiting.priority, waiting.job_id
+                    limit greatest(0, least(limits_free[limit_no], keys_free[key_no],
+                                            tenants_free[tenant_no], share))
+                      for update skip locked) as first
+    ), ranked as (
+        -- The first of all is the first of its limit, of its key and of its tenant, so that
+        -- something goes wherever something can.
+        select place, limit_no, key_no, tenant_no,
+               row_number() over (order by priority, job_id) as rank,
+               row_number() over (partition by limit_no order by priority, job_id) as in_limit,
+               row_number() over (partition by key_no order by priority, job_id) as in_key,
+               row_number() over (partition by tenant_no order by priority, job_id) as in_tenant
+          from candidate where is_shared
+    ), granted as (
+        update mainspring.jobs as job set waits_for = null
+         where job.ctid = any (array(
+            select place from ranked
+             where rank <= most and in_limit <= limits_free[limit_no]
+               and in_key <= keys_free[key_no] and in_tenant <= tenants_free[tenant_no]
+            union all
+            select place from candidate where not is_shared))
+        returning job.queue, job.limit_name
+    )
+    select array(select queue from granted), array(select limit_name from granted),
+           array(select number from candidate group by number having count(*) = share)
+      into queues, limits, unfinished;
+end
+$$;
+
+CREATE FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+declare
+    limits_free integer[];
+    keys_free integer[];
+    tenants_free integer[];
+    went record;
 begin
     granted := 0;
     unfinished := '{}';
@@ -2176,107 +2354,79 @@ begin
     end if;
     -- A grant that a crash undoes is given again.
     perform set_config('synchronous_commit', 'off', true);
-    with room as materialized (
-        select room.*, dense_rank() over (order by name) as limit_no,
-               dense_rank() over (order by name, key) as key_no,
-               dense_rank() over (order by tenant_id) as tenant_no
-          from unnest(names, keys, tenants) with ordinality
-               as room (name, key, tenant_id, room_no)
-    ), by_limit as materialized (
-        select asked.limit_no, known.*,
-               case when known.concurrency is not null then known.concurrency - (
-                   select count(*) from mainspring.jobs as held
-                    where held.limit_name = known.name and held.waits_for is null) end as free,
-               known.key_concurrency is not null
-               and num_nonnulls(known.concurrency, known.rate_count) = 0 as is_roomy
-          from (select distinct limit_no, name from room) as asked
-          left join mainspring.limits as known using (name)
-    ), by_tenant as materialized (
-        -- Counted together in a look at all that hold a place, if any tenant has a cap.
-        select asked.tenant_no, known.max_running - coalesce(held.places, 0) as free
-          from (select distinct tenant_no, tenant_id from room) as asked
-          left join mainspring.tenants as known using (tenant_id)
-          left join (select job.tenant_id, count(*) as places from mainspring.jobs as job
-                      where job.limit_name is not null and job.waits_for is null
-                        and (select bool_or(capped.max_running is not null)
-                               from mainspring.tenants as capped
-                              where capped.tenant_id = any (tenants))
-                      group by job.tenant_id) as held using (tenant_id)
-    ), by_key as materialized (
-        select asked.key_no, least(by_limit.key_concurrency - held.places,
-                                   bucket.tokens - held.unstarted) as free,
-               case when bucket.tokens < 1 and held.unstarted = 0 then bucket.next_in end as next_in
-          from (select distinct key_no, limit_no, name, key from room) as asked
-          join by_limit using (limit_no),
-               lateral (
-                   select count(*) as places,
-                          count(*) filter (where job.probed_at is null
-                                             and by_limit.rate_count is not null) as unstarted
-                     from mainspring.jobs as job
-                    where num_nonnulls(by_limit.key_concurrency, by_limit.rate_count) > 0
-                      and job.limit_name = asked.name and job.limit_key = asked.key
-                      and job.waits_for is null) as held,
-               lateral (
-                   select max(known.tokens) as tokens, max(known.next_in) as next_in
-                     from mainspring.bucket_of(
-                              by_limit.name, asked.key, by_limit.burst, mainspring.token_seconds(
-                                  by_limit.rate_count, by_limit.rate_period)) as known
-                    where by_limit.rate_count is not null) as bucket
-    ), free as materialized (
-        -- Places by number: to join by names would compare each room with all others.
-        select array(select least(free, most)::integer from by_limit order by limit_no) as of_limit,
-               array(select least(free, most)::integer from by_key order by key_no) as of_key,
-               array(select least(free, most)::integer from by_tenant order by tenant_no)
-               as of_tenant
-    ), candidate as materialized (
-        select first.place, first.job_id, first.priority, room_no, limit_no, key_no, tenant_no,
-               of_limit[limit_no] as limit_free, of_key[key_no] as key_free,
-               of_tenant[tenant_no] as tenant_free
-          from room, free,
-               lateral (
-                   select waiting.ctid as place, waiting.job_id, waiting.priority
-                     from mainspring.jobs as waiting
-                    where waiting.waits_for = 'limit' and waiting.limit_name = room.name
-                      and waiting.limit_key = room.key and waiting.tenant_id = room.tenant_id
-                      and waiting.cancel_requested_at is null
-                    order by waiting.priority, waiting.job_id
-                    limit greatest(0, least(of_limit[limit_no], of_key[key_no],
-                                            of_tenant[tenant_no], share))
-                      for update skip locked) as first
-    ), apart as materialized (
-        -- Nothing is shared: each room has a key of its own, and nobody counts anything else.
-        select (select bool_and(free is null) from by_limit)
-               and (select bool_and(free is null) from by_tenant)
-               and (select max(key_no) = count(*) from room) as is_so
-    ), ranked as (
-        -- The first of all is the first of its limit, of its key and of its tenant, so that
-        -- something goes wherever something can.
-        select place, limit_free, key_free, tenant_free,
-               row_number() over (order by priority, job_id) as number,
-               row_number() over (partition by limit_no order by priority, job_id) as in_limit,
-               row_number() over (partition by key_no order by priority, job_id) as in_key,
-               row_number() over (partition by tenant_no order by priority, job_id) as in_tenant
-          from candidate where not (select is_so from apart)
-    ), gone as (
-        update mainspring.jobs as job set waits_for = null
-         where job.ctid = any (array(
-            select place from ranked
-             where number <= most and in_limit <= limit_free and in_key <= key_free
-               and in_tenant <= tenant_free
-            union all
-            select place from candidate where (select is_so from apart)))
-        returning job.queue, job.limit_name
-    )
-    select (select count(*) from gone), array(select distinct queue from gone),
-           array(select room_no from candidate group by room_no having count(*) = share),
-           array(select name from by_limit where free is not null),
-           array(select name from by_limit
-                  where free <= (select count(*) from gone where limit_name = by_limit.name)),
-           (select min(by_key.next_in) from by_key),
-           array(select name from by_limit where is_roomy order by limit_no),
-           array(select key_concurrency from by_limit where is_roomy order by limit_no)
-      into granted, queues, unfinished, shared, full_ones, next_in, roomy_names, roomy_places;
+    select array_agg(least(free, most + 1)::integer order by number),
+           coalesce(array_agg(name order by number) filter (where free is not null), '{}'),
+           coalesce(array_agg(name order by number) filter (where is_keyed), '{}'),
+           coalesce(array_agg(key_places order by number) filter (where is_keyed), '{}')
+      into limits_free, shared, keyed_names, keyed_places
+      from mainspring.free_of_limits(names);
+    select array_agg(least(free, most)::integer order by number), min(keys_of.next_in)
+      into keys_free, next_in
+      from mainspring.free_of_keys(names, keys) as keys_of;
+    select array_agg(least(free, most)::integer order by number) into tenants_free
+      from mainspring.free_of_tenants(tenants);
+    went := mainspring.grant_free(
+        names, keys, tenants, limits_free, keys_free, tenants_free, most,
+        is_shared => array_remove(limits_free || tenants_free, null) <> '{}'
+                     or cardinality(keys_free) < cardinality(names));
+    granted := cardinality(went.queues);
+    queues := array(select distinct queue from unnest(went.queues) as queue);
+    unfinished := went.unfinished;
+    full_ones := array(
+        select name from unnest(shared, array_remove(limits_free, null)) as counted (name, free)
+         where free <= (select count(*) from unnest(went.limits) as gone where gone = name));
 end
+$$;
+
+CREATE TABLE mainspring.jobs_history (
+    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
+    fence bigint,
+    worker_id bigint,
+    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    probed_at timestamp with time zone,
+    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
+    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
+    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
+    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
+    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
+    waits_for mainspring.waits_for,
+    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
+    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
+    dedupe_key text COLLATE pg_catalog."C",
+    correlation_id text,
+    tags text[],
+    progress jsonb,
+    checkpoint jsonb,
+    result jsonb,
+    last_error text,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    origin jsonb,
+    definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
+    created_by text COLLATE pg_catalog."C",
+    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb DEFAULT NULL::jsonb, failed integer DEFAULT 0, losses integer DEFAULT NULL::integer, error text DEFAULT NULL::text) RETURNS SETOF mainspring.jobs_history
+    LANGUAGE sql STABLE
+    AS $$
+    select job.job_id, null::bigint, null::bigint, job.created_at, job.scheduled_for,
+           history_of.started_at, now(), job.deadline_at, job.cancel_requested_at,
+           null::timestamptz, job.attempt, job.failures + failed,
+           coalesce(history_of.losses, job.losses), job.max_attempts, history_of.state,
+           null::mainspring.waits_for, job.priority, job.tenant_id, job.queue, job.definition,
+           job.payload, job.dedupe_key, job.correlation_id, job.tags, job.progress,
+           job.checkpoint, history_of.result, coalesce(error, job.last_error), job.schedule_id,
+           job.slot_at, job.origin, job.definition_version, job.created_by
 $$;
 
 CREATE FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainspring.job_state[], tenant text, is_patient boolean) RETURNS record
@@ -2381,6 +2531,10 @@ CREATE FUNCTION mainspring.is_plain_definition(definition mainspring.definitions
     LANGUAGE sql STABLE
     RETURN (((definition).limit_name IS NULL) AND ((definition).approvals_needed = 0) AND ((definition).key !~~ 'mainspring.%'::text) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = 'default'::text) AND (t.max_running IS NOT NULL))))));
 
+CREATE FUNCTION mainspring.is_plain_request(payload jsonb, queue text, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, on_duplicate text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((jsonb_typeof(payload) = 'object'::text) AND (pg_column_size(payload) <= 65536) AND (pg_column_compression(payload) IS NULL) AND (on_duplicate = ANY (ARRAY['raise'::text, 'existing'::text])) AND ((COALESCE(length(queue), 1) >= 1) AND (COALESCE(length(queue), 1) <= 500)) AND ((COALESCE(priority, 0) >= 0) AND (COALESCE(priority, 0) <= 1000)) AND ((COALESCE(max_attempts, 1) >= 1) AND (COALESCE(max_attempts, 1) <= 1000)) AND ((delay IS NULL) OR (((delay >= '00:00:00'::interval) AND (delay <= '36500 days'::interval)) AND (scheduled_for IS NULL))) AND ((COALESCE(scheduled_for, now()) >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (COALESCE(scheduled_for, now()) <= '9999-12-30 00:00:00+00'::timestamp with time zone)));
+
 CREATE FUNCTION mainspring.is_program() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN pg_has_role(SESSION_USER, (SELECT pg_namespace.nspowner FROM pg_namespace WHERE (pg_namespace.nspname = 'mainspring'::name)), 'MEMBER'::text);
@@ -2403,6 +2557,10 @@ exception when invalid_parameter_value then
     return false;
 end
 $$;
+
+CREATE FUNCTION mainspring.job_matches(filter jsonb, state mainspring.job_state, queue text, definition text, source text, tags text[], created_at timestamp with time zone, last_error text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((((filter ->> 'status'::text) IS NULL) OR (state = ((filter ->> 'status'::text))::mainspring.job_state)) AND (((filter ->> 'queue'::text) IS NULL) OR (queue = (filter ->> 'queue'::text))) AND (((filter ->> 'definition'::text) IS NULL) OR (definition = (filter ->> 'definition'::text))) AND (((filter ->> 'source'::text) IS NULL) OR (source = (filter ->> 'source'::text))) AND (((filter ->> 'tag'::text) IS NULL) OR ((filter ->> 'tag'::text) = ANY (tags))) AND (((filter ->> 'created_after'::text) IS NULL) OR (created_at >= ((filter ->> 'created_after'::text))::timestamp with time zone)) AND (((filter ->> 'created_before'::text) IS NULL) OR (created_at < ((filter ->> 'created_before'::text))::timestamp with time zone)) AND (((filter ->> 'error'::text) IS NULL) OR (strpos(lower(last_error), lower((filter ->> 'error'::text))) > 0)));
 
 CREATE FUNCTION mainspring.keep_limit() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2469,59 +2627,55 @@ begin
 end
 $$;
 
-CREATE SEQUENCE mainspring.job_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
+CREATE FUNCTION mainspring.limit_of(defined mainspring.definitions, tenant text, payload jsonb, given text, OUT limit_name text, OUT limit_key text) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if defined.key = 'mainspring.bulk' then
+        return;
+    end if;
+    limit_name := defined.limit_name;
+    if limit_name is null and given is not null then
+        perform mainspring.refuse_option('limit_key',
+            'limit_key is given, but ' || defined.key || ' has no limit');
+    end if;
+    if limit_name is null and exists (select from mainspring.tenants as t
+                                       where t.tenant_id = tenant and t.max_running is not null)
+    then
+        limit_name := '';
+    end if;
+    if limit_name is not null then
+        limit_key := mainspring.limit_key_of(payload, defined.limit_by, given);
+    end if;
+end
+$$;
 
-CREATE TABLE mainspring.jobs (
-    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) NOT NULL,
-    fence bigint,
-    worker_id bigint,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_for timestamp with time zone DEFAULT now() NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    cancel_requested_at timestamp with time zone,
-    probed_at timestamp with time zone,
-    attempt integer DEFAULT 0 NOT NULL,
-    failures integer DEFAULT 0 NOT NULL,
-    losses integer DEFAULT 0 NOT NULL,
-    max_attempts integer DEFAULT 3 NOT NULL,
-    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state NOT NULL,
-    waits_for mainspring.waits_for,
-    priority smallint DEFAULT 100 NOT NULL,
-    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    definition text NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
-    dedupe_key text COLLATE pg_catalog."C",
-    correlation_id text,
-    tags text[],
-    progress jsonb,
-    checkpoint jsonb,
-    result jsonb,
-    last_error text,
-    schedule_id bigint,
-    slot_at timestamp with time zone,
-    origin jsonb,
-    definition_version integer DEFAULT 1 NOT NULL,
-    limit_name text COLLATE pg_catalog."C",
-    limit_key text COLLATE pg_catalog."C",
-    created_by text DEFAULT NULLIF(current_setting('mainspring.creator'::text, true), ''::text) COLLATE pg_catalog."C",
-    CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
-    CONSTRAINT jobs_limit_has_key CHECK (((limit_name IS NULL) = (limit_key IS NULL))),
-    CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
-    CONSTRAINT jobs_priority_in_range CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT jobs_running_has_lease CHECK ((((state = 'running'::mainspring.job_state) = (fence IS NOT NULL)) AND ((fence IS NULL) = (worker_id IS NULL)) AND ((state <> 'running'::mainspring.job_state) OR ((waits_for IS NULL) AND (started_at IS NOT NULL))))),
-    CONSTRAINT jobs_wait_as_they_say CHECK ((((state = 'awaiting_approval'::mainspring.job_state) = (NOT (waits_for IS DISTINCT FROM 'approval'::mainspring.waits_for))) AND ((state = 'blocked'::mainspring.job_state) = (NOT (waits_for IS DISTINCT FROM 'parents'::mainspring.waits_for)))))
-)
-WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_analyze_scale_factor='0.05', autovacuum_analyze_threshold='5000', autovacuum_vacuum_cost_delay='0');
-
-COMMENT ON COLUMN mainspring.jobs.origin IS 'What made the job, if not an enqueue: the slot of a schedule, or the start of a bulk operation.';
+CREATE FUNCTION mainspring.live_again(ended mainspring.jobs_history, payload jsonb) RETURNS mainspring.jobs
+    LANGUAGE plpgsql
+    AS $$
+declare
+    job mainspring.jobs := mainspring.asked_job(
+        ended.definition, coalesce(payload, ended.payload), ended.tenant_id, ended.queue,
+        ended.priority, ended.max_attempts, now(), null, ended.dedupe_key, ended.correlation_id,
+        ended.tags);
+begin
+    job.job_id := ended.job_id;
+    job.definition_version := ended.definition_version;
+    job.created_at := ended.created_at;
+    job.created_by := ended.created_by;
+    job.attempt := ended.attempt;
+    job.checkpoint := ended.checkpoint;
+    job.last_error := ended.last_error;
+    job.schedule_id := ended.schedule_id;
+    job.slot_at := ended.slot_at;
+    job.origin := ended.origin;
+    -- A key of the content goes with the content.
+    if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
+        job.dedupe_key := 'content:' || mainspring.content_of(job);
+    end if;
+    return job;
+end
+$$;
 
 CREATE FUNCTION mainspring.live_runs(schedule_id bigint) RETURNS bigint
     LANGUAGE sql STABLE
@@ -2556,15 +2710,11 @@ begin
     select job.state, job.created_by into found_job from mainspring.all_jobs as job
      where job.job_id = lock_approval.job_id and job.tenant_id = tenant;
     if found_job.state is null or not (may_decide or mainspring.is_own(found_job.created_by)) then
-        perform mainspring.refuse('MS030',
-            'there is no job ' || coalesce(lock_approval.job_id::text, 'null'),
-            jsonb_build_object('job_id', lock_approval.job_id));
+        perform mainspring.refuse_job(lock_approval.job_id);
     end if;
     if asked.job_id is null or found_job.state <> 'awaiting_approval'
        or asked.decided_at is not null or asked.expires_at <= now() then
-        perform mainspring.refuse('MS031', 'job ' || lock_approval.job_id || ' is '
-            || found_job.state || '; it cannot become ' || target, jsonb_build_object(
-            'job_id', lock_approval.job_id, 'state', found_job.state, 'target', target));
+        perform mainspring.refuse_move(lock_approval.job_id, found_job.state, target);
     end if;
     if not may_decide then
         asked.approvers := coalesce(asked.approvers, array['role:admin', 'role:operator']);
@@ -2574,6 +2724,29 @@ begin
                                'approvers', asked.approvers));
     end if;
     return asked;
+end
+$$;
+
+CREATE FUNCTION mainspring.lock_for_plan(plan jsonb) RETURNS mainspring.schedules
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules;
+begin
+    if plan ->> 'waits' = 'true' then
+        perform from mainspring.schedules as s
+          where s.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+        perform from mainspring.clocks as c
+          where c.schedule_id = (plan ->> 'schedule_id')::bigint for update;
+    end if;
+    select * into schedule from mainspring.schedules as s
+     where s.schedule_id = (plan ->> 'schedule_id')::bigint and s.enabled
+       for update skip locked;
+    perform from mainspring.clocks as c
+      where c.schedule_id = schedule.schedule_id and c.turn = (plan ->> 'turn')::bigint
+        for update skip locked;
+    return case when found then schedule end;
 end
 $$;
 
@@ -2599,10 +2772,6 @@ CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
                     1048576)
 $$;
 
-CREATE FUNCTION mainspring.message_for(queue text, due_at timestamp with time zone) RETURNS text
-    LANGUAGE sql STABLE
-    RETURN CASE WHEN (due_at <= now()) THEN ('q:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'd:'::text ELSE NULL::text END;
-
 CREATE FUNCTION mainspring.move_jobs_of_definition() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2624,8 +2793,8 @@ begin
                        as limit_name
               from mainspring.tenants as t) as owner
      where job.definition = new.key and owner.tenant_id = job.tenant_id;
-    perform pg_notify('mainspring', 'l:');
-    perform pg_notify('mainspring', 'q:' || new.queue);
+    perform mainspring.notify_limits_changed();
+    perform mainspring.notify_queue(new.queue);
     return null;
 end
 $$;
@@ -2653,11 +2822,11 @@ begin
             -- An enqueue for the default tenant looks at nothing but the definition.
             update mainspring.definitions set is_plain = is_plain;
         end if;
-        perform pg_notify('mainspring', 'q:' || queue.queue)
+        perform mainspring.notify_queue(queue.queue)
            from (select distinct job.queue from mainspring.jobs as job
                   where job.tenant_id = new.tenant_id) as queue;
     end if;
-    perform pg_notify('mainspring', 'l:');
+    perform mainspring.notify_limits_changed();
     return null;
 end
 $$;
@@ -2672,26 +2841,55 @@ begin
     update mainspring.jobs as job
        set waits_for = next.waits_for, state = mainspring.state_of(next.waits_for)
       from (select held.job_id,
-                   case when exists (select from mainspring.dependencies as d
-                                      where d.job_id = held.job_id and d.outcome is null)
-                        then 'parents'
-                        when held.slot_at is not null then 'turn'
-                        else mainspring.first_wait(
-                            false, false, held.scheduled_for, held.limit_name)
-                   end as waits_for
+                   mainspring.first_wait(
+                       false,
+                       exists (select from mainspring.dependencies as d
+                                where d.job_id = held.job_id and d.outcome is null),
+                       held.slot_at is not null, held.scheduled_for, held.limit_name) as waits_for
               from mainspring.jobs as held where held.job_id = move_on.job_id) as next
      where job.job_id = next.job_id and job.state in ('awaiting_approval', 'blocked')
     returning job.* into moved;
     if moved.waits_for = 'turn' then
         perform mainspring.release_turn(moved.schedule_id);
     elsif moved.waits_for = 'time' then
-        perform mainspring.wake(moved.queue, moved.scheduled_for);
+        perform mainspring.notify_job_ready(moved.queue, moved.scheduled_for);
     elsif moved.state = 'queued' then
-        perform mainspring.wake_for(moved);
+        perform mainspring.notify_released(moved);
     elsif moved.waits_for = 'parents' then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.notify_parents();
     end if;
     return moved.state;
+end
+$$;
+
+CREATE FUNCTION mainspring.new_job(asked mainspring.jobs, defined mainspring.definitions, has_parents boolean DEFAULT false, is_behind_others boolean DEFAULT false) RETURNS mainspring.jobs
+    LANGUAGE plpgsql
+    AS $$
+declare
+    place record := mainspring.limit_of(
+        defined, asked.tenant_id, coalesce(asked.payload, '{}'), asked.limit_key);
+begin
+    if asked.created_at is null then
+        asked.created_at := now();
+        asked.created_by := nullif(current_setting('mainspring.creator', true), '');
+    end if;
+    asked.job_id := coalesce(asked.job_id, nextval('mainspring.job_ids'));
+    asked.definition_version := coalesce(asked.definition_version, defined.version);
+    asked.queue := coalesce(asked.queue, defined.queue);
+    asked.priority := coalesce(asked.priority, defined.priority);
+    asked.max_attempts := coalesce(asked.max_attempts, defined.max_attempts);
+    asked.payload := coalesce(asked.payload, '{}');
+    asked.scheduled_for := coalesce(asked.scheduled_for, now());
+    asked.attempt := coalesce(asked.attempt, 0);
+    asked.failures := 0;
+    asked.losses := 0;
+    asked.limit_name := place.limit_name;
+    asked.limit_key := place.limit_key;
+    asked.waits_for := mainspring.first_wait(
+        defined.approvals_needed > 0, has_parents, is_behind_others, asked.scheduled_for,
+        asked.limit_name);
+    asked.state := mainspring.state_of(asked.waits_for);
+    return asked;
 end
 $$;
 
@@ -2702,6 +2900,21 @@ begin
     insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
     values (note_action.tenant, mainspring.actor(), note_action.action, note_action.noun,
             note_action.subject, note_action.reason, note_action.before, note_action.after);
+end
+$$;
+
+CREATE FUNCTION mainspring.note_duplicate(asked mainspring.jobs, holder bigint, idempotency_key text, on_duplicate text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if on_duplicate = 'raise' then
+        perform mainspring.refuse_duplicate(asked.dedupe_key, holder);
+    end if;
+    update mainspring.enqueue_keys as known set job_id = holder
+     where known.tenant_id = asked.tenant_id
+       and (known.kind, known.key) in (('idempotency', idempotency_key),
+                                       ('window', asked.dedupe_key))
+       and known.job_id <> holder;
 end
 $$;
 
@@ -2734,6 +2947,108 @@ begin
         jsonb_build_object('state', 'awaiting_approval'), jsonb_build_object('state', became));
 end
 $$;
+
+CREATE FUNCTION mainspring.notify_cancel(worker_id bigint) RETURNS void
+    LANGUAGE sql
+    AS $$ select mainspring.send_message('cancel:' || worker_id) $$;
+
+CREATE FUNCTION mainspring.notify_due_soon() RETURNS void
+    LANGUAGE sql
+    AS $$ select mainspring.send_message('due:') $$;
+
+CREATE FUNCTION mainspring.notify_enqueued(queue text, priority integer, tenant text, first_id bigint, due_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if exists (select from mainspring.workers as worker
+                where worker.wants_wake and notify_enqueued.queue = any (worker.queues)) then
+        perform mainspring.notify_job_ready(notify_enqueued.queue, notify_enqueued.due_at);
+    elsif notify_enqueued.due_at <= now() and exists (
+        select from mainspring.workers as worker
+         where notify_enqueued.queue = any (worker.queues)) then
+        perform mainspring.notify_lane(
+            notify_enqueued.queue, notify_enqueued.priority, notify_enqueued.tenant,
+            notify_enqueued.first_id);
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.notify_event() RETURNS void
+    LANGUAGE sql
+    AS $$ select mainspring.send_message('event:') $$;
+
+CREATE FUNCTION mainspring.notify_job_ready(queue text, due_at timestamp with time zone DEFAULT now()) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if exists (select from mainspring.workers as worker
+                where worker.wants_wake and notify_job_ready.queue = any (worker.queues))
+       and mainspring.ready_message(queue, due_at) is not null then
+        perform mainspring.send_message(mainspring.ready_message(queue, due_at));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.notify_lane(queue text, priority integer, tenant text, first_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if length(notify_lane.queue) <= 500 and length(notify_lane.tenant) <= 500 and not exists (
+        select from mainspring.jobs as job
+         where job.queue = notify_lane.queue and job.priority = notify_lane.priority
+           and job.tenant_id = notify_lane.tenant
+           and job.job_id between notify_lane.first_id - 1000 and notify_lane.first_id - 1
+           and job.state = 'queued' and job.waits_for is null) then
+        perform mainspring.send_message('lane:' || json_build_array(
+            notify_lane.queue, notify_lane.priority, notify_lane.tenant, notify_lane.first_id,
+            t.weight))
+           from mainspring.tenants as t where t.tenant_id = notify_lane.tenant;
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.notify_limit(limit_name text DEFAULT NULL::text, limit_key text DEFAULT NULL::text, tenant text DEFAULT NULL::text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    subject text := jsonb_build_array(limit_name, limit_key, tenant)::text;
+begin
+    if exists (select from mainspring.workers as worker where worker.wants_wake) then
+        -- A message can have 8000 bytes.
+        perform mainspring.send_message(
+            'limit:' || case when limit_name is null or octet_length(subject) > 7000
+                             then '' else subject end);
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.notify_limits_changed() RETURNS void
+    LANGUAGE sql
+    AS $$ select mainspring.send_message('limit:') $$;
+
+CREATE FUNCTION mainspring.notify_parents() RETURNS void
+    LANGUAGE sql
+    AS $$ select mainspring.send_message('parents:') $$;
+
+CREATE FUNCTION mainspring.notify_queue(queue text) RETURNS void
+    LANGUAGE sql
+    AS $$ select mainspring.send_message('ready:' || queue) $$;
+
+CREATE FUNCTION mainspring.notify_released(job mainspring.jobs) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if job.limit_name is null then
+        perform mainspring.notify_job_ready(job.queue);
+    else
+        perform mainspring.notify_limit(job.limit_name, job.limit_key, job.tenant_id);
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.notify_schedule() RETURNS void
+    LANGUAGE sql
+    AS $$ select mainspring.send_message('schedule:') $$;
 
 CREATE FUNCTION mainspring.open_to_app() RETURNS void
     LANGUAGE plpgsql
@@ -2818,30 +3133,23 @@ CREATE FUNCTION mainspring.prepare_bulk(definition text, count integer, tenant t
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
+declare
+    defined mainspring.definitions;
 begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.ensure_open(prepare_bulk.definition);
-    select d.version, coalesce(prepare_bulk.queue, d.queue),
-           coalesce(prepare_bulk.priority, d.priority),
-           coalesce(prepare_bulk.max_attempts, d.max_attempts), d.is_plain
-      into job_version, job_queue, job_priority, job_max_attempts, is_plain
-      from mainspring.definitions as d
-     where d.key = prepare_bulk.definition and d.is_active;
-    if not found then
-        perform mainspring.refuse('MS010', 'no active definition has the key '
-            || coalesce(quote_literal(prepare_bulk.definition), 'null'),
-            jsonb_build_object('key', prepare_bulk.definition));
-    end if;
-    if not exists (select from mainspring.tenants as t where t.tenant_id = prepare_bulk.tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(prepare_bulk.tenant), 'null'), '{"option": "tenant"}');
-    end if;
-    perform mainspring.check_enqueue(
-        '{}', prepare_bulk.priority, prepare_bulk.max_attempts, prepare_bulk.delay,
-        prepare_bulk.scheduled_for, prepare_bulk.deadline, null);
+    defined := mainspring.active_definition(prepare_bulk.definition);
+    perform mainspring.ensure_tenant(tenant);
+    perform mainspring.check_numbers(prepare_bulk.priority, prepare_bulk.max_attempts);
+    perform mainspring.check_times(
+        prepare_bulk.delay, prepare_bulk.scheduled_for, prepare_bulk.deadline);
     perform mainspring.check_text('queue', prepare_bulk.queue);
+    job_version := defined.version;
+    job_queue := coalesce(prepare_bulk.queue, defined.queue);
+    job_priority := coalesce(prepare_bulk.priority, defined.priority);
+    job_max_attempts := coalesce(prepare_bulk.max_attempts, defined.max_attempts);
     due_at := coalesce(prepare_bulk.scheduled_for, now() + prepare_bulk.delay, now());
-    is_plain := is_plain and not exists (
+    is_plain := defined.is_plain and not exists (
         select from mainspring.tenants as t
          where t.tenant_id = prepare_bulk.tenant and t.max_running is not null);
     if not is_plain then
@@ -3031,130 +3339,59 @@ CREATE FUNCTION mainspring.put_back(job_id bigint, payload jsonb, tenant text) R
 #variable_conflict use_column
 declare
     ended mainspring.jobs_history;
-    live_state mainspring.job_state;
-    holder bigint;
+    again mainspring.jobs;
     defined mainspring.definitions;
-    room record;
-    waits mainspring.waits_for;
-    needed integer;
+    has_parents boolean := exists (
+        select from mainspring.dependencies as d
+         where d.job_id = put_back.job_id and d.outcome is null);
+    holder bigint;
 begin
     if put_back.payload is not null then
-        perform mainspring.check_enqueue(put_back.payload, null, null, null, null, null, null);
+        perform mainspring.check_payload(put_back.payload);
     end if;
-    delete from mainspring.jobs_history as job
-     where job.job_id = put_back.job_id and job.tenant_id = put_back.tenant
-       and job.state in ('failed', 'dead_letter', 'canceled')
-    returning * into ended;
-    if not found then
-        select state into live_state from mainspring.job_status as job
-         where job.job_id = put_back.job_id and job.tenant_id = put_back.tenant;
-        if not found then
-            perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(put_back.job_id::text, 'null'),
-                jsonb_build_object('job_id', put_back.job_id));
-        end if;
-        perform mainspring.refuse('MS031', 'job ' || put_back.job_id || ' is ' || live_state
-            || '; it cannot become queued', jsonb_build_object(
-            'job_id', put_back.job_id, 'state', live_state, 'target', 'queued'));
-    end if;
+    ended := mainspring.take_from_history(put_back.job_id, put_back.tenant);
     if put_back.payload is not null then
         perform mainspring.ensure_open(ended.definition);
     end if;
-    perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
     -- Who edits a payload has seen a redacted one.
-    payload := mainspring.restored(put_back.payload, ended.payload, mainspring.paths_of(
-        ended.definition, ended.definition_version));
-    -- A key of the content goes with the content.
-    if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
-        ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'
-            || coalesce(put_back.payload, ended.payload)::text);
-    end if;
+    again := mainspring.live_again(ended, mainspring.restored(
+        put_back.payload, ended.payload,
+        mainspring.paths_of(ended.definition, ended.definition_version)));
     select * into defined from mainspring.definitions as d where d.key = ended.definition;
-    select * into room from mainspring.room_of(
-        defined, ended.tenant_id, coalesce(put_back.payload, ended.payload), null);
     -- What was not approved, or not like this, has to be approved first.
-    select asked.needed into needed from mainspring.approvals as asked
-     where asked.job_id = ended.job_id
-       and (asked.decision is distinct from 'approved' or put_back.payload <> ended.payload);
-    waits := case when needed > 0 then 'approval'
-                  when exists (select from mainspring.dependencies as d
-                                where d.job_id = ended.job_id and d.outcome is null)
-                  then 'parents'
-                  when ended.slot_at is not null then 'turn'
-                  else mainspring.wait_of(room.limit_name) end;
-    loop
-        insert into mainspring.jobs (
-            job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint,
-            last_error, schedule_id, slot_at, origin, created_by, state, waits_for, limit_name, limit_key)
-        values (
-            ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
-            ended.priority, ended.tenant_id, ended.queue, ended.definition,
-            ended.definition_version, coalesce(put_back.payload, ended.payload), ended.dedupe_key,
-            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error,
-            ended.schedule_id, ended.slot_at, ended.origin, ended.created_by,
-            mainspring.state_of(waits), waits,
-            room.limit_name, room.limit_key)
-        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
-        exit when found;
-        select job.job_id into holder from mainspring.jobs as job
-         where job.tenant_id = ended.tenant_id and job.dedupe_key = ended.dedupe_key;
-        if found then
-            perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
-                || quote_literal(ended.dedupe_key),
-                jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
-        end if;
-    end loop;
+    defined.approvals_needed := coalesce((
+        select asked.needed from mainspring.approvals as asked
+         where asked.job_id = ended.job_id
+           and (asked.decision is distinct from 'approved' or again.payload <> ended.payload)), 0);
+    again := mainspring.new_job(
+        again, defined, has_parents, is_behind_others => ended.slot_at is not null);
     update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
      where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
        and slot.job_id = ended.job_id;
-    if waits = 'approval' then
-        perform mainspring.ask_approval(ended.job_id, ended.tenant_id, defined, needed);
-    elsif waits = 'turn' then
-        perform mainspring.release_turn(ended.schedule_id);
-    elsif waits = 'parents' then
-        perform pg_notify('mainspring', 'p:');
-    elsif waits = 'limit' then
-        perform mainspring.wake_limits(room.limit_name, room.limit_key, ended.tenant_id);
-    else
-        perform mainspring.wake(ended.queue);
+    holder := mainspring.add_job(again, defined);
+    if holder <> ended.job_id then
+        perform mainspring.refuse_duplicate(again.dedupe_key, holder);
+    end if;
+    if has_parents then
+        perform mainspring.notify_parents();
     end if;
     return ended.job_id;
 end
 $$;
 
-CREATE FUNCTION mainspring.read_steps(steps jsonb, tenant text) RETURNS TABLE(number bigint, step text, definition text, payload jsonb, queue text, priority integer, max_attempts integer, correlation_id text, tags text[], limit_name text, limit_key text, needed integer, on_parent_failure text, due_at timestamp with time zone, after jsonb, after_jobs jsonb, waits mainspring.waits_for)
-    LANGUAGE plpgsql STABLE
+CREATE FUNCTION mainspring.read_steps(steps jsonb) RETURNS TABLE(step text, definition text, payload jsonb, queue text, priority integer, max_attempts integer, correlation_id text, tags text[], limit_key text, approvals_needed integer, on_parent_failure text, scheduled_for timestamp with time zone, delay double precision, after jsonb, after_jobs jsonb, number bigint)
+    LANGUAGE sql STABLE
     AS $$
-#variable_conflict use_column
-begin
-    return query
-    select given.number, given.step, given.definition, given.payload, given.queue, given.priority,
-           given.max_attempts, given.correlation_id, given.tags, room.limit_name, given.limit_key,
-           greatest(given.approvals_needed, d.approvals_needed)::integer,
-           coalesce(given.on_parent_failure, 'cancel'),
-           coalesce(given.scheduled_for, now() + make_interval(secs => given.delay), now()),
-           coalesce(given.after, '[]'), coalesce(given.after_jobs, '[]'),
-           mainspring.first_wait(
-               greatest(given.approvals_needed, d.approvals_needed) > 0,
-               coalesce(jsonb_array_length(given.after), 0)
-                   + coalesce(jsonb_array_length(given.after_jobs), 0) > 0,
-               coalesce(given.scheduled_for, now() + make_interval(secs => given.delay)),
-               room.limit_name)
-      from rows from (jsonb_to_recordset(read_steps.steps) as (
-               step text, definition text, payload jsonb, queue text, priority integer,
-               max_attempts integer, correlation_id text, tags text[], limit_key text,
-               approvals_needed integer, on_parent_failure text, scheduled_for timestamptz,
-               delay double precision, after jsonb, after_jobs jsonb)) with ordinality
-           as given (step, definition, payload, queue, priority, max_attempts, correlation_id,
-                     tags, limit_key, approvals_needed, on_parent_failure, scheduled_for, delay,
-                     after, after_jobs, number)
-      left join mainspring.definitions as d on d.key = given.definition and d.is_active
-      left join mainspring.tenants as t on t.tenant_id = read_steps.tenant,
-           lateral (select coalesce(d.limit_name, case when t.max_running is not null then '' end)
-                           as limit_name) as room;
-end
+    select given.* from rows from (jsonb_to_recordset(steps) as (
+        step text, definition text, payload jsonb, queue text, priority integer,
+        max_attempts integer, correlation_id text, tags text[], limit_key text,
+        approvals_needed integer, on_parent_failure text, scheduled_for timestamptz,
+        delay double precision, after jsonb, after_jobs jsonb)) with ordinality as given
 $$;
+
+CREATE FUNCTION mainspring.ready_message(queue text, due_at timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN (due_at <= now()) THEN ('ready:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'due:'::text ELSE NULL::text END;
 
 CREATE FUNCTION mainspring.redacted(payload jsonb, paths jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE
@@ -3208,12 +3445,48 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.refuse_duplicate(key text, holder bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
+        || quote_literal(key), jsonb_build_object('key', key, 'job_id', holder));
+end
+$$;
+
 CREATE FUNCTION mainspring.refuse_event(field text, problem text) RETURNS void
     LANGUAGE plpgsql
     AS $$
 begin
     perform mainspring.refuse('MS060', field || ': ' || problem,
         jsonb_build_object('field', field, 'problem', problem));
+end
+$$;
+
+CREATE FUNCTION mainspring.refuse_job(job_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS030', 'there is no job ' || coalesce(job_id::text, 'null'),
+        jsonb_build_object('job_id', job_id));
+end
+$$;
+
+CREATE FUNCTION mainspring.refuse_move(job_id bigint, state mainspring.job_state, target text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS031',
+        'job ' || job_id || ' is ' || state || '; it cannot become ' || target,
+        jsonb_build_object('job_id', job_id, 'state', state, 'target', target));
+end
+$$;
+
+CREATE FUNCTION mainspring.refuse_option(option text, problem text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.refuse('MS003', problem, jsonb_build_object('option', option));
 end
 $$;
 
@@ -3267,15 +3540,15 @@ CREATE FUNCTION mainspring.release_turn(schedule_id bigint) RETURNS void
     AS $$
 #variable_conflict use_column
 declare
-    room bigint;
+    free bigint;
     released mainspring.jobs;
 begin
-    select coalesce(max(schedule.max_running), 1) into room from mainspring.schedules as schedule
+    select coalesce(max(schedule.max_running), 1) into free from mainspring.schedules as schedule
      where schedule.schedule_id = release_turn.schedule_id;
-    select room - count(*) into room from mainspring.jobs as job
+    select free - count(*) into free from mainspring.jobs as job
      where job.schedule_id = release_turn.schedule_id and job.slot_at is not null
        and job.waits_for is distinct from 'turn';
-    if room > 0 then
+    if free > 0 then
         for released in
             update mainspring.jobs as job
                set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = now()
@@ -3283,10 +3556,10 @@ begin
                 select waiting.job_id from mainspring.jobs as waiting
                  where waiting.schedule_id = release_turn.schedule_id
                    and waiting.waits_for = 'turn'
-                 order by waiting.slot_at limit room for update skip locked))
+                 order by waiting.slot_at limit free for update skip locked))
             returning job.*
         loop
-            perform mainspring.wake_for(released);
+            perform mainspring.notify_released(released);
         end loop;
     end if;
 end
@@ -3301,12 +3574,12 @@ declare
     states mainspring.job_state[];
     schedule_ids bigint[];
 begin
-    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+    perform mainspring.notify_limit(freed.limit_name, freed.limit_key, freed.tenant_id)
        from (select distinct job.limit_name, job.limit_key, job.tenant_id
                from mainspring.jobs as job
               where job.job_id = any (remove_jobs.job_ids)
                 and job.tenant_id = remove_jobs.tenant and job.state <> 'running'
-                and job.limit_name is not null and job.waits_for is null) as room;
+                and job.limit_name is not null and job.waits_for is null) as freed;
     with gone as (
         delete from mainspring.jobs as job
          where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
@@ -3341,7 +3614,7 @@ begin
     delete from mainspring.dependencies as d where d.job_id = any (removed);
     if exists (select from mainspring.dependencies as d
                 where d.parent_id = any (removed) and d.outcome is null) then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.notify_parents();
     end if;
     return query select * from unnest(removed, states);
 end
@@ -3408,12 +3681,48 @@ begin
     update mainspring.events as event
        set handled_at = null, replays = event.replays + 1, replay_trigger = replay_event.trigger
      where event.event_id = known.event_id;
-    perform pg_notify('mainspring', 'e:');
+    perform mainspring.notify_event();
     return known.replays + 1;
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) IS 'Gives a handled event to its triggers once more, or to one of them; returns the replay''s number.';
+COMMENT ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) IS 'Gives a handled event to its triggers, or one of them, again; returns the replay''s number.';
+
+CREATE FUNCTION mainspring.requeue_jobs(job_ids bigint[], waits mainspring.waits_for[], have_begun boolean DEFAULT true, due_ats timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], failures integer[] DEFAULT NULL::integer[], losses integer[] DEFAULT NULL::integer[], errors text[] DEFAULT NULL::text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update mainspring.jobs as job
+       set state = 'queued', fence = null, worker_id = null, started_at = null, progress = null,
+           waits_for = held.waits_for,
+           scheduled_for = coalesce(held.due_at, job.scheduled_for),
+           attempt = job.attempt - (not have_begun)::integer,
+           failures = job.failures + coalesce(held.failed, 0),
+           losses = coalesce(held.losses, job.losses),
+           last_error = coalesce(held.error, job.last_error)
+      from unnest(requeue_jobs.job_ids, requeue_jobs.waits, requeue_jobs.due_ats,
+                  requeue_jobs.failures, requeue_jobs.losses, requeue_jobs.errors)
+           as held (job_id, waits_for, due_at, failed, losses, error)
+     where job.job_id = held.job_id;
+end
+$$;
+
+CREATE FUNCTION mainspring.reserve_idempotency(asked mainspring.jobs, key text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+declare
+    content text := mainspring.content_of(asked);
+    held mainspring.enqueue_keys := mainspring.reserve_key(
+        asked.tenant_id, 'idempotency', key, asked.job_id, interval '7 days', content);
+begin
+    if held.fingerprint <> content then
+        perform mainspring.refuse('MS021', 'the idempotency key ' || quote_literal(key)
+            || ' belongs to job ' || held.job_id || ', which has another definition or payload',
+            jsonb_build_object('key', key, 'job_id', held.job_id));
+    end if;
+    return held.job_id;
+end
+$$;
 
 CREATE TABLE mainspring.enqueue_keys (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -3425,7 +3734,7 @@ CREATE TABLE mainspring.enqueue_keys (
     CONSTRAINT enqueue_keys_kind_check CHECK ((kind = ANY (ARRAY['idempotency'::text, 'window'::text])))
 );
 
-CREATE FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) RETURNS mainspring.enqueue_keys
+CREATE FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text DEFAULT NULL::text) RETURNS mainspring.enqueue_keys
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
@@ -3537,26 +3846,6 @@ $$;
 
 COMMENT ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) IS 'Puts what failed or was canceled in a flow back; says how many jobs that were.';
 
-CREATE FUNCTION mainspring.room_of(defined mainspring.definitions, tenant text, payload jsonb, given text, OUT limit_name text, OUT limit_key text) RETURNS record
-    LANGUAGE plpgsql STABLE
-    AS $$
-begin
-    limit_name := defined.limit_name;
-    if limit_name is null and given is not null then
-        perform mainspring.refuse('MS003', 'limit_key is given, but ' || defined.key
-            || ' has no limit', '{"option": "limit_key"}');
-    end if;
-    if limit_name is null and exists (select from mainspring.tenants as t
-                                       where t.tenant_id = tenant and t.max_running is not null)
-    then
-        limit_name := '';
-    end if;
-    if limit_name is not null then
-        limit_key := mainspring.limit_key_of(payload, defined.limit_by, given);
-    end if;
-end
-$$;
-
 CREATE FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     RETURN CASE WHEN (jitter = '00:00:00'::interval) THEN slot ELSE (slot + (jitter * ((((hashint8extended(schedule_id, (EXTRACT(epoch FROM slot))::bigint) & (65535)::bigint))::numeric / 65536.0))::double precision)) END;
@@ -3657,7 +3946,7 @@ begin
 end
 $_$;
 
-CREATE FUNCTION mainspring.seek_jobs(room text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint, up_to bigint, ended_before timestamp with time zone, most_seen integer, most_found integer, OUT job_ids bigint[], OUT seen bigint, OUT edge bigint) RETURNS record
+CREATE FUNCTION mainspring.seek_jobs(section text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint, up_to bigint, ended_before timestamp with time zone, most_seen integer, most_found integer, OUT job_ids bigint[], OUT seen bigint, OUT edge bigint) RETURNS record
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -3667,66 +3956,34 @@ CREATE FUNCTION mainspring.seek_jobs(room text, states mainspring.job_state[], a
 #variable_conflict use_column
 declare
     creator text := asked ->> 'created_by';
-    of_state mainspring.job_state := nullif(nullif(room, 'live'), 'ended');
+    of_state mainspring.job_state := nullif(nullif(section, 'live'), 'ended');
     last_seen bigint;
 begin
     perform mainspring.ensure_visible(tenant);
     with walked as materialized (
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs as job
-          where seek_jobs.room = 'live' and creator is null
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
+        select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
+               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+          from mainspring.walk_live(creator, behind, up_to, most_seen) as job
+         where section = 'live'
         union all
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs as job
-          where seek_jobs.room = 'live' and job.created_by = creator
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
-        union all
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs_history as job
-          where seek_jobs.room = 'ended' and creator is null and job.tenant_id = seek_jobs.tenant
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
-        union all
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs_history as job
-          where of_state is not null and creator is null and job.tenant_id = seek_jobs.tenant
-            and job.state = of_state and job.state <> 'succeeded'
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
-        union all
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs_history as job
-          where seek_jobs.room <> 'live' and job.created_by = creator
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
-    ), passing as (
+        select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
+               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+          from mainspring.walk_ended(
+                   seek_jobs.tenant, of_state, creator, behind, up_to, most_seen) as job
+         where section <> 'live'
+    ), matching as (
         select job.job_id from walked as job
          where job.tenant_id = seek_jobs.tenant and job.state = any (seek_jobs.states)
            and job.definition not like 'mainspring.%'
-           and (asked ->> 'definition' is null or job.definition = asked ->> 'definition')
-           and (asked ->> 'queue' is null or job.queue = asked ->> 'queue')
-           and (asked ->> 'tag' is null or asked ->> 'tag' = any (job.tags))
-           and (asked ->> 'source' is null
-                or mainspring.source_of(job.schedule_id, job.created_by) = asked ->> 'source')
-           and (asked ->> 'created_after' is null
-                or job.created_at >= (asked ->> 'created_after')::timestamptz)
-           and (asked ->> 'created_before' is null
-                or job.created_at < (asked ->> 'created_before')::timestamptz)
-           and (asked ->> 'error' is null
-                or strpos(lower(job.last_error), lower(asked ->> 'error')) > 0)
+           and mainspring.job_matches(
+               asked, job.state, job.queue, job.definition,
+               mainspring.source_of(job.schedule_id, job.created_by), job.tags, job.created_at,
+               job.last_error)
            and (seek_jobs.ended_before is null or job.finished_at <= seek_jobs.ended_before)
            and mainspring.is_own(job.created_by)
          order by job.job_id limit seek_jobs.most_found
     )
-    select coalesce((select array_agg(job_id order by job_id) from passing), '{}'), count(*),
+    select coalesce((select array_agg(job_id order by job_id) from matching), '{}'), count(*),
            max(job_id)
       into job_ids, seen, last_seen
       from walked;
@@ -3734,6 +3991,10 @@ begin
                  when seen = most_seen then last_seen end;
 end
 $$;
+
+CREATE FUNCTION mainspring.send_message(message text) RETURNS void
+    LANGUAGE sql
+    AS $$ select pg_notify('mainspring', message) $$;
 
 CREATE FUNCTION mainspring.set_clock() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3763,7 +4024,7 @@ begin
      where clock.schedule_id = new.schedule_id
        and (is_moved or (clock.plan_key, clock.is_plain) <> (key, plain));
     if found then
-        perform pg_notify('mainspring', 's:');
+        perform mainspring.notify_schedule();
     end if;
     new.run_at := null;
     return new;
@@ -3825,37 +4086,30 @@ CREATE FUNCTION mainspring.settle_cancels(job_ids bigint[]) RETURNS bigint
 declare
     moved bigint;
 begin
-    -- Heard when the transaction is committed.
-    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+    -- Sent when the transaction is committed.
+    perform mainspring.notify_limit(freed.limit_name, freed.limit_key, freed.tenant_id)
        from (select distinct job.limit_name, job.limit_key, job.tenant_id
                from mainspring.jobs as job
               where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
                 and job.cancel_requested_at is not null
-                and job.limit_name is not null and job.waits_for is null) as room;
+                and job.limit_name is not null and job.waits_for is null) as freed;
     with ended as (
         delete from mainspring.jobs as job
          where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
            and job.cancel_requested_at is not null
-        returning job.*
+        returning job, job.tenant_id
     ), tallied as (
         insert into mainspring.tally_changes (tenant_id, state, count)
         select tenant_id, 'canceled', count(*) from ended group by tenant_id
     )
-    insert into mainspring.jobs_history (
-        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
-        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
-    select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
-           cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
-           tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by
-      from ended;
+    insert into mainspring.jobs_history
+    select past.* from ended, lateral mainspring.history_of(
+        ended.job, 'canceled', started_at => (ended.job).started_at) as past;
     get diagnostics moved = row_count;
     if moved > 0 and exists (
         select from mainspring.dependencies as d
          where d.parent_id = any (settle_cancels.job_ids) and d.outcome is null) then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.notify_parents();
     end if;
     return moved;
 end
@@ -3874,38 +4128,9 @@ begin
     if not is_ours then
         return;
     end if;
-    with ended as (
-        select open.job_id, open.parent_id, open.on_failure
-          from mainspring.dependencies as open
-         where open.outcome is null and (parents is null or open.parent_id = any (parents))
-           and not exists (select from mainspring.jobs as live where live.job_id = open.parent_id)
-         limit most
-    ), decided as (
-        update mainspring.dependencies as known
-           set outcome = coalesce(past.state, 'canceled')
-          from ended
-          left join lateral (
-               select job.state from mainspring.jobs_history as job
-                where job.job_id = ended.parent_id limit 1) as past on true
-         where known.job_id = ended.job_id and known.parent_id = ended.parent_id
-           and (past.state = 'succeeded' or ended.on_failure <> 'wait')
-        returning known.job_id
-    )
-    select coalesce(array_agg(distinct job_id), '{}'), count(*) into children, settled
-      from decided;
+    select * into children, settled from mainspring.decide_outcomes(parents, most);
     if parents is null then
-        -- Children that were left alone before because someone held their row.
-        children := children || array(
-            select job.job_id from mainspring.jobs as job
-             where job.state in ('blocked', 'awaiting_approval')
-               and (exists (select from mainspring.dependencies as failed
-                             where failed.job_id = job.job_id and failed.outcome <> 'succeeded'
-                               and failed.on_failure = 'cancel')
-                    or (job.state = 'blocked'
-                        and not exists (select from mainspring.dependencies as open
-                                         where open.job_id = job.job_id
-                                           and open.outcome is null)))
-             limit most);
+        children := children || mainspring.unsettled_children(most);
     end if;
     for child in
         select job.job_id, job.state, failed.parent_id, failed.outcome,
@@ -3997,41 +4222,23 @@ declare
                         then nullif(current_setting('mainspring.member', true), '') end;
     meant jsonb := case when member is null then asked
                         else asked || jsonb_build_object('created_by', member) end;
-    waits mainspring.waits_for;
+    operation mainspring.jobs;
     started bigint;
 begin
     perform mainspring.ensure_visible(tenant);
-    select * into defined from mainspring.definitions as d
-     where d.key = 'mainspring.bulk' and d.is_active;
-    if not found then
-        perform mainspring.refuse('MS010', 'no active definition has the key ''mainspring.bulk''',
-            '{"key": "mainspring.bulk"}');
-    end if;
-    if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
-    end if;
+    defined := mainspring.active_definition('mainspring.bulk');
+    perform mainspring.ensure_tenant(tenant);
     if action is null or action not in ('cancel', 'retry', 'delete') then
-        perform mainspring.refuse('MS003', 'action must be cancel, retry or delete',
-            '{"option": "action"}');
+        perform mainspring.refuse_option('action', 'action must be cancel, retry or delete');
     end if;
-    waits := case when defined.approvals_needed > 0 then 'approval'::mainspring.waits_for end;
-    insert into mainspring.jobs as job (
-        tenant_id, queue, definition, definition_version, priority, payload, max_attempts, state,
-        waits_for, origin)
-    values (
-        tenant, defined.queue, defined.key, defined.version, defined.priority,
+    operation := mainspring.asked_job(
+        defined.key,
         jsonb_strip_nulls(jsonb_build_object(
             'action', action, 'filter', meant, 'reason', reason, 'tenant', tenant,
             'creator', member, 'actor', mainspring.actor(), 'total', total)),
-        defined.max_attempts, mainspring.state_of(waits), waits,
-        jsonb_build_object('operation', action))
-    returning job.job_id into started;
-    if waits = 'approval' then
-        perform mainspring.ask_approval(started, tenant, defined);
-    else
-        perform mainspring.announce(defined.queue, defined.priority, tenant, started, now());
-    end if;
+        tenant);
+    operation.origin := jsonb_build_object('operation', action);
+    started := mainspring.add_job(mainspring.new_job(operation, defined), defined);
     perform mainspring.note_action(tenant, 'bulk_' || action, 'job', started::text, reason, null,
         jsonb_build_object('filter', meant));
     return started;
@@ -4044,59 +4251,38 @@ CREATE FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timest
 #variable_conflict use_column
 declare
     defined mainspring.definitions;
-    live bigint := mainspring.live_runs(schedule.schedule_id);
+    is_full boolean := mainspring.live_runs(schedule.schedule_id) >= schedule.max_running;
     wanted text := coalesce(start_slot.definition, schedule.definition);
-    room record;
-    waits mainspring.waits_for;
+    asked mainspring.jobs;
 begin
+    outcome := 'failed';
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
-        outcome := 'failed';
         reason := 'no active definition has the key ' || quote_literal(wanted);
         return;
     end if;
     if mainspring.is_closed(wanted) then
-        outcome := 'failed';
         reason := 'definition ' || mainspring.why_closed(wanted);
         return;
     end if;
-    if live >= schedule.max_running and schedule.overlap = 'skip' and in_line is not true then
+    if is_full and schedule.overlap = 'skip' and in_line is not true then
         outcome := 'skipped';
         reason := 'an earlier run is still live (overlap = skip)';
         return;
     end if;
-    if live >= schedule.max_running and schedule.overlap = 'replace' and in_line is not true then
-        perform mainspring.stop_job(job.job_id, 'replaced by a newer slot of its schedule',
-                                  job.tenant_id)
-           from mainspring.jobs as job
-          where job.schedule_id = schedule.schedule_id and job.slot_at is not null;
-        live := mainspring.live_runs(schedule.schedule_id);
+    if is_full and schedule.overlap = 'replace' and in_line is not true then
+        perform mainspring.stop_runs(schedule.schedule_id);
+        is_full := mainspring.live_runs(schedule.schedule_id) >= schedule.max_running;
     end if;
-    select * into room from mainspring.room_of(
-        defined, schedule.tenant_id, coalesce(start_slot.payload, schedule.payload), null);
-    waits := case when defined.approvals_needed > 0 then 'approval'
-                  when live >= schedule.max_running then 'turn'
-                  else mainspring.wait_of(room.limit_name) end;
-    insert into mainspring.jobs as job (
-        tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-        state, waits_for, limit_name, limit_key, schedule_id, slot_at, origin)
-    values (
-        schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted, defined.version,
-        coalesce(schedule.priority, defined.priority),
-        coalesce(start_slot.payload, schedule.payload),
-        coalesce(schedule.max_attempts, defined.max_attempts),
-        mainspring.state_of(waits), waits, room.limit_name, room.limit_key,
-        schedule.schedule_id, slot,
-        schedule.origin || jsonb_build_object('trigger', source, 'missed', missed))
-    returning job.job_id into job_id;
+    asked := mainspring.asked_job(
+        wanted, coalesce(start_slot.payload, schedule.payload), schedule.tenant_id,
+        schedule.queue, schedule.priority, schedule.max_attempts);
+    asked.schedule_id := schedule.schedule_id;
+    asked.slot_at := slot;
+    asked.origin := schedule.origin || jsonb_build_object('trigger', source, 'missed', missed);
+    job_id := mainspring.add_job(
+        mainspring.new_job(asked, defined, is_behind_others => is_full), defined);
     outcome := 'enqueued';
-    if waits = 'approval' then
-        perform mainspring.ask_approval(job_id, schedule.tenant_id, defined);
-    elsif waits = 'limit' then
-        perform mainspring.wake_limits(room.limit_name, room.limit_key, schedule.tenant_id);
-    elsif waits is null then
-        perform mainspring.wake(coalesce(schedule.queue, defined.queue));
-    end if;
 end
 $$;
 
@@ -4118,13 +4304,9 @@ begin
         select state into final_state from mainspring.jobs_history as job
          where job.job_id = stop_job.job_id and job.tenant_id = stop_job.tenant;
         if not found then
-            perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(stop_job.job_id::text, 'null'),
-                jsonb_build_object('job_id', stop_job.job_id));
+            perform mainspring.refuse_job(stop_job.job_id);
         elsif final_state <> 'canceled' then
-            perform mainspring.refuse('MS031', 'job ' || stop_job.job_id || ' is ' || final_state
-                || '; it cannot become canceled', jsonb_build_object(
-                'job_id', stop_job.job_id, 'state', final_state, 'target', 'canceled'));
+            perform mainspring.refuse_move(stop_job.job_id, final_state, 'canceled');
         end if;
         return final_state;
     end if;
@@ -4141,10 +4323,21 @@ begin
        set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
            last_error = stop_jobs.reason
      where job.job_id = any (stop_jobs.job_ids);
-    perform pg_notify('mainspring', 'c:' || running.worker_id)
+    perform mainspring.notify_cancel(running.worker_id)
        from (select distinct job.worker_id from mainspring.jobs as job
               where job.job_id = any (stop_jobs.job_ids) and job.state = 'running') as running;
     perform mainspring.settle_cancels(stop_jobs.job_ids);
+end
+$$;
+
+CREATE FUNCTION mainspring.stop_runs(schedule_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.stop_job(job.job_id, 'replaced by a newer slot of its schedule',
+                                job.tenant_id)
+       from mainspring.jobs as job
+      where job.schedule_id = stop_runs.schedule_id and job.slot_at is not null;
 end
 $$;
 
@@ -4206,12 +4399,12 @@ CREATE FUNCTION mainspring.take_back_places() RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 declare
-    full_room record;
+    full_key record;
 begin
     if not pg_try_advisory_xact_lock(hashtext('mainspring.limits')) then
         return false;
     end if;
-    for full_room in
+    for full_key in
         select held.limit_name, null::text as limit_key, null::text as tenant_id,
                count(*) - known.concurrency as excess
           from mainspring.limits as known
@@ -4242,13 +4435,39 @@ begin
             select ready.ctid from mainspring.jobs as ready
              where ready.limit_name is not null and ready.waits_for is null
                and ready.state = 'queued'
-               and (full_room.limit_name is null or ready.limit_name = full_room.limit_name)
-               and (full_room.limit_key is null or ready.limit_key = full_room.limit_key)
-               and (full_room.tenant_id is null or ready.tenant_id = full_room.tenant_id)
-             order by ready.priority desc, ready.job_id desc limit full_room.excess
+               and (full_key.limit_name is null or ready.limit_name = full_key.limit_name)
+               and (full_key.limit_key is null or ready.limit_key = full_key.limit_key)
+               and (full_key.tenant_id is null or ready.tenant_id = full_key.tenant_id)
+             order by ready.priority desc, ready.job_id desc limit full_key.excess
                for update skip locked));
     end loop;
     return true;
+end
+$$;
+
+CREATE FUNCTION mainspring.take_from_history(job_id bigint, tenant text) RETURNS mainspring.jobs_history
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    ended mainspring.jobs_history;
+    found_state mainspring.job_state;
+begin
+    delete from mainspring.jobs_history as job
+     where job.job_id = take_from_history.job_id and job.tenant_id = take_from_history.tenant
+       and job.state in ('failed', 'dead_letter', 'canceled')
+    returning * into ended;
+    if not found then
+        select state into found_state from mainspring.job_status as job
+         where job.job_id = take_from_history.job_id
+           and job.tenant_id = take_from_history.tenant;
+        if not found then
+            perform mainspring.refuse_job(take_from_history.job_id);
+        end if;
+        perform mainspring.refuse_move(take_from_history.job_id, found_state, 'queued');
+    end if;
+    perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
+    return ended;
 end
 $$;
 
@@ -4257,58 +4476,45 @@ CREATE FUNCTION mainspring.take_token(job_id bigint, fence bigint) RETURNS doubl
     AS $$
 #variable_conflict use_column
 declare
-    room record;
+    rate record;
     bucket mainspring.buckets;
     starts_at timestamptz;
 begin
     select job.limit_name, job.limit_key, known.burst,
            mainspring.token_seconds(known.rate_count, known.rate_period) as seconds
-      into room
-      from mainspring.jobs as job left join mainspring.limits as known on known.name = job.limit_name
+      into rate
+      from mainspring.jobs as job
+      left join mainspring.limits as known on known.name = job.limit_name
      where job.job_id = take_token.job_id and job.fence = take_token.fence;
     if not found then
         return null;
     end if;
-    if room.seconds is not null then
+    if rate.seconds is not null then
         insert into mainspring.buckets (limit_name, limit_key, full_at)
-        values (room.limit_name, room.limit_key, clock_timestamp())
+        values (rate.limit_name, rate.limit_key, clock_timestamp())
         on conflict do nothing;
         select * into bucket from mainspring.buckets as known
-         where known.limit_name = room.limit_name and known.limit_key = room.limit_key for update;
+         where known.limit_name = rate.limit_name and known.limit_key = rate.limit_key for update;
         starts_at := clock_timestamp();
         bucket.full_at := greatest(bucket.full_at, starts_at)
-                          + make_interval(secs => room.seconds);
-        if bucket.full_at > starts_at + make_interval(secs => room.seconds * room.burst)
+                          + make_interval(secs => rate.seconds);
+        if bucket.full_at > starts_at + make_interval(secs => rate.seconds * rate.burst)
                             + interval '1 microsecond' then
-            update mainspring.jobs as job
-               set state = 'queued', fence = null, worker_id = null, started_at = null,
-                   attempt = job.attempt - 1, waits_for = 'limit'
-             where job.job_id = take_token.job_id and job.fence = take_token.fence;
-            return extract(epoch from bucket.full_at - starts_at) - room.seconds * room.burst;
+            perform from mainspring.jobs as job
+              where job.job_id = take_token.job_id and job.fence = take_token.fence for update;
+            if found then
+                perform mainspring.requeue_jobs(
+                    array[take_token.job_id], array['limit'::mainspring.waits_for],
+                    have_begun => false);
+            end if;
+            return extract(epoch from bucket.full_at - starts_at) - rate.seconds * rate.burst;
         end if;
         update mainspring.buckets as known set full_at = bucket.full_at
-         where known.limit_name = room.limit_name and known.limit_key = room.limit_key;
+         where known.limit_name = rate.limit_name and known.limit_key = rate.limit_key;
     end if;
     update mainspring.jobs as job set probed_at = now()
      where job.job_id = take_token.job_id and job.fence = take_token.fence;
     return case when found then 0 end;
-end
-$$;
-
-CREATE FUNCTION mainspring.tell_busy(queue text, priority integer, tenant text, first_id bigint) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-begin
-    if length(tell_busy.queue) <= 500 and length(tell_busy.tenant) <= 500 and not exists (
-        select from mainspring.jobs as job
-         where job.queue = tell_busy.queue and job.priority = tell_busy.priority
-           and job.tenant_id = tell_busy.tenant
-           and job.job_id between tell_busy.first_id - 1000 and tell_busy.first_id - 1
-           and job.state = 'queued' and job.waits_for is null) then
-        perform pg_notify('mainspring', 'n:' || json_build_array(
-            tell_busy.queue, tell_busy.priority, tell_busy.tenant, tell_busy.first_id, t.weight))
-           from mainspring.tenants as t where t.tenant_id = tell_busy.tenant;
-    end if;
 end
 $$;
 
@@ -4355,7 +4561,7 @@ begin
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
                'a scheduler looks at it first' as reason into started;
-        perform pg_notify('mainspring', 's:');
+        perform mainspring.notify_schedule();
     else
         select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
     end if;
@@ -4404,6 +4610,19 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.dependencies (
+    job_id bigint NOT NULL,
+    parent_id bigint NOT NULL,
+    on_failure text DEFAULT 'cancel'::text NOT NULL,
+    outcome mainspring.job_state,
+    CONSTRAINT dependencies_check CHECK ((job_id <> parent_id)),
+    CONSTRAINT dependencies_on_failure_check CHECK ((on_failure = ANY (ARRAY['cancel'::text, 'continue'::text, 'wait'::text])))
+);
+
+CREATE FUNCTION mainspring.unsettled_children(most integer) RETURNS bigint[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(SELECT job.job_id FROM mainspring.jobs job WHERE ((job.state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state])) AND ((EXISTS (SELECT FROM mainspring.dependencies failed WHERE ((failed.job_id = job.job_id) AND (failed.outcome <> 'succeeded'::mainspring.job_state) AND (failed.on_failure = 'cancel'::text)))) OR ((job.state = 'blocked'::mainspring.job_state) AND (NOT (EXISTS (SELECT FROM mainspring.dependencies open WHERE ((open.job_id = job.job_id) AND (open.outcome IS NULL)))))))) LIMIT unsettled_children.most);
+
 CREATE FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -4446,9 +4665,7 @@ begin
     select job.state into found_state from mainspring.job_status as job
      where job.job_id = visible_state.job_id and job.tenant_id = visible_state.tenant;
     if found_state is null then
-        perform mainspring.refuse('MS030',
-            'there is no job ' || coalesce(visible_state.job_id::text, 'null'),
-            jsonb_build_object('job_id', visible_state.job_id));
+        perform mainspring.refuse_job(visible_state.job_id);
     end if;
     return found_state;
 end
@@ -4458,43 +4675,35 @@ CREATE FUNCTION mainspring.wait_of(limit_name text) RETURNS mainspring.waits_for
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN (limit_name IS NOT NULL) THEN 'limit'::mainspring.waits_for ELSE NULL::mainspring.waits_for END;
 
-CREATE FUNCTION mainspring.wake(queue text, due_at timestamp with time zone DEFAULT now()) RETURNS void
-    LANGUAGE plpgsql
+CREATE FUNCTION mainspring.walk_ended(tenant text, of_state mainspring.job_state, creator text, behind bigint, up_to bigint, most integer) RETURNS SETOF mainspring.jobs_history
+    LANGUAGE sql STABLE
     AS $$
-begin
-    -- NOTIFY takes a lock that serialises commits, so it is sent only to who asked for it.
-    if exists (select from mainspring.workers as worker
-                where worker.wants_wake and wake.queue = any (worker.queues))
-       and mainspring.message_for(queue, due_at) is not null then
-        perform pg_notify('mainspring', mainspring.message_for(queue, due_at));
-    end if;
-end
+    (select job.* from mainspring.jobs_history as job
+      where of_state is null and creator is null and job.tenant_id = tenant
+        and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
+    union all
+    (select job.* from mainspring.jobs_history as job
+      where of_state is not null and creator is null and job.tenant_id = tenant
+        and job.state = of_state and job.state <> 'succeeded'
+        and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
+    union all
+    (select job.* from mainspring.jobs_history as job
+      where job.created_by = creator and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
 $$;
 
-CREATE FUNCTION mainspring.wake_for(job mainspring.jobs) RETURNS void
-    LANGUAGE plpgsql
+CREATE FUNCTION mainspring.walk_live(creator text, behind bigint, up_to bigint, most integer) RETURNS SETOF mainspring.jobs
+    LANGUAGE sql STABLE
     AS $$
-begin
-    if job.limit_name is null then
-        perform mainspring.wake(job.queue);
-    else
-        perform mainspring.wake_limits(job.limit_name, job.limit_key, job.tenant_id);
-    end if;
-end
-$$;
-
-CREATE FUNCTION mainspring.wake_limits(limit_name text DEFAULT NULL::text, limit_key text DEFAULT NULL::text, tenant text DEFAULT NULL::text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-declare
-    room text := jsonb_build_array(limit_name, limit_key, tenant)::text;
-begin
-    if exists (select from mainspring.workers as worker where worker.wants_wake) then
-        -- A message can have 8000 bytes.
-        perform pg_notify('mainspring', case when limit_name is null or octet_length(room) > 7000
-                                             then 'l:' else 'l:' || room end);
-    end if;
-end
+    (select job.* from mainspring.jobs as job
+      where creator is null and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
+    union all
+    (select job.* from mainspring.jobs as job
+      where job.created_by = creator and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
 $$;
 
 CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
@@ -4529,6 +4738,19 @@ CREATE FUNCTION mainspring.window_key(trigger_id bigint, payload text) RETURNS t
 begin
     -- As jsonb, since the order in which a template names its fields makes no difference.
     return 'trigger:' || trigger_id || ':' || md5(payload::jsonb::text);
+end
+$$;
+
+CREATE FUNCTION mainspring.with_approvals(defined mainspring.definitions, asked integer) RETURNS mainspring.definitions
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    if asked not between 0 and 100 then
+        perform mainspring.refuse_option('approvals_needed',
+            'approvals_needed must be from 0 to 100, not ' || asked);
+    end if;
+    defined.approvals_needed := greatest(defined.approvals_needed, asked);
+    return defined;
 end
 $$;
 
@@ -4572,6 +4794,48 @@ begin
             known.burst) is distinct from
            (excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
             excluded.rate_period, excluded.burst);
+end
+$$;
+
+CREATE FUNCTION mainspring.write_slots(schedule mainspring.schedules, plan jsonb) RETURNS TABLE(slot_at timestamp with time zone, outcome mainspring.slot_outcome, reason text, lateness interval)
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    planned record;
+    started record;
+begin
+    for planned in
+        select * from jsonb_to_recordset(plan -> 'slots') as slot (
+            at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
+            missed integer, reason text, payload jsonb)
+         order by slot.at
+    loop
+        select planned.outcome, null::bigint as job_id, planned.reason into started;
+        if exists (select from mainspring.slots as slot
+                    where slot.schedule_id = schedule.schedule_id
+                      and slot.scheduled_for = planned.at) then
+            started.outcome := null;
+        elsif planned.outcome = 'enqueued' then
+            select * into started from mainspring.start_slot(
+                schedule, planned.at, planned.source, planned.missed,
+                coalesce(planned.payload, plan -> 'payload'), plan ->> 'definition',
+                coalesce((plan ->> 'in_line')::boolean, false));
+        end if;
+        if started.outcome is not null then
+            insert into mainspring.slots
+                (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
+            values (schedule.schedule_id, planned.at, started.outcome, planned.source,
+                    started.job_id, planned.missed, started.reason);
+        end if;
+        slot_at := planned.at;
+        outcome := started.outcome;
+        reason := started.reason;
+        lateness := case when outcome in ('enqueued', 'skipped') then greatest(
+            '0', now() - mainspring.run_instant(schedule.schedule_id, planned.at, schedule.jitter))
+            end;
+        return next;
+    end loop;
 end
 $$;
 
@@ -4737,44 +5001,6 @@ begin
     end;
 end
 $$;
-
-CREATE TABLE mainspring.jobs_history (
-    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
-    fence bigint,
-    worker_id bigint,
-    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
-    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    cancel_requested_at timestamp with time zone,
-    probed_at timestamp with time zone,
-    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
-    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
-    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
-    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
-    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
-    waits_for mainspring.waits_for,
-    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
-    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
-    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
-    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
-    dedupe_key text COLLATE pg_catalog."C",
-    correlation_id text,
-    tags text[],
-    progress jsonb,
-    checkpoint jsonb,
-    result jsonb,
-    last_error text,
-    schedule_id bigint,
-    slot_at timestamp with time zone,
-    origin jsonb,
-    definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
-    created_by text COLLATE pg_catalog."C",
-    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
-)
-PARTITION BY RANGE (finished_at);
 
 CREATE VIEW mainspring.all_jobs AS
  SELECT job_id,
@@ -5186,15 +5412,6 @@ CREATE TABLE mainspring.clocks (
     last_error text
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
-
-CREATE TABLE mainspring.dependencies (
-    job_id bigint NOT NULL,
-    parent_id bigint NOT NULL,
-    on_failure text DEFAULT 'cancel'::text NOT NULL,
-    outcome mainspring.job_state,
-    CONSTRAINT dependencies_check CHECK ((job_id <> parent_id)),
-    CONSTRAINT dependencies_on_failure_check CHECK ((on_failure = ANY (ARRAY['cancel'::text, 'continue'::text, 'wait'::text])))
-);
 
 CREATE TABLE mainspring.flow_jobs (
     flow_id bigint NOT NULL,
@@ -6159,13 +6376,19 @@ ALTER TABLE mainspring.tokens ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.triggers ENABLE ROW LEVEL SECURITY;
 
+REVOKE ALL ON FUNCTION mainspring.active_definition(key text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.actor() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.add_clock() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.add_job(job mainspring.jobs, defined mainspring.definitions) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.add_jobs(model mainspring.jobs, defined mainspring.definitions, payloads jsonb[], dedupe_keys text[], limit_key text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.add_parents(job_id bigint, parents bigint[], tenant text, on_failure text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.announce(queue text, priority integer, tenant text, first_id bigint, due_at timestamp with time zone) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.add_steps(flow_id bigint, job_ids bigint[], steps jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.announce_limit() FROM PUBLIC;
 
@@ -6177,7 +6400,9 @@ REVOKE ALL ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant tex
 
 REVOKE ALL ON FUNCTION mainspring.approver_names(tenant text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions, needed integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_key text, correlation_id text, tags text[], limit_key text, job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_change() FROM PUBLIC;
 
@@ -6199,6 +6424,8 @@ REVOKE ALL ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenan
 
 REVOKE ALL ON FUNCTION mainspring.change_jobs(action text, job_ids bigint[], states mainspring.job_state[], tenant text, reason text, actor text, is_patient boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.check_bulk(payloads jsonb[], dedupe_keys text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.check_condition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_cron(expression text, spread_key text) FROM PUBLIC;
@@ -6209,19 +6436,33 @@ REVOKE ALL ON FUNCTION mainspring.check_definition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_definition_spec(definition mainspring.definitions) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.check_enqueue(payload jsonb, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_window interval) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION mainspring.check_event(name text, context jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.check_numbers(priority integer, max_attempts integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_payload(payload jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_step(number bigint, defined mainspring.definitions, step jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_step_jobs(steps jsonb, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_step_order(steps jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_step_shapes(steps jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_steps(steps jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_text(option text, value text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.check_times(delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.check_zone(zone text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.content_of(job mainspring.jobs) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.counted_from(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -6259,11 +6500,15 @@ REVOKE ALL ON FUNCTION mainspring.cron_weekday(item text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.day_of(instant timestamp with time zone) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.decide_outcomes(parents bigint[], most integer, OUT children bigint[], OUT decided integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.declare_schedule(spec jsonb, overwrite boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.part_of(field text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current jsonb, overwrite boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.dedupe_key_of(asked mainspring.jobs, dedupe_by text, dedupe_window interval, on_duplicate text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.definition_text(definition mainspring.definitions) FROM PUBLIC;
 
@@ -6278,6 +6523,8 @@ REVOKE ALL ON FUNCTION mainspring.drop_partitions() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, correlation_id text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.enqueue_asked(asked mainspring.jobs, delay interval, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant text, OUT flow_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
 
@@ -6295,6 +6542,8 @@ REVOKE ALL ON FUNCTION mainspring.ensure_open(definition text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.ensure_tenant(tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.ensure_visible(tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enter(digest bytea) FROM PUBLIC;
@@ -6307,13 +6556,23 @@ REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace te
 
 REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, due_at timestamp with time zone, limit_name text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, is_behind_others boolean, due_at timestamp with time zone, limit_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.free_of_keys(names text[], keys text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.free_of_limits(names text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.free_of_tenants(tenants text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT roomy_names text[], OUT roomy_places integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.grant_free(names text[], keys text[], tenants text[], limits_free integer[], keys_free integer[], tenants_free integer[], most integer, is_shared boolean, OUT queues text[], OUT limits text[], OUT unfinished integer[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb, failed integer, losses integer, error text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
 
@@ -6331,9 +6590,13 @@ REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM P
 
 REVOKE ALL ON FUNCTION mainspring.is_plain_definition(definition mainspring.definitions) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_plain_request(payload jsonb, queue text, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, on_duplicate text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_program() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.job_matches(filter jsonb, state mainspring.job_state, queue text, definition text, source text, tags text[], created_at timestamp with time zone, last_error text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keep_limit() FROM PUBLIC;
 
@@ -6345,9 +6608,15 @@ REVOKE ALL ON FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given
 
 REVOKE ALL ON FUNCTION mainspring.limit_name_of(definition mainspring.definitions, is_new boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.limit_of(defined mainspring.definitions, tenant text, payload jsonb, given text, OUT limit_name text, OUT limit_key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.live_again(ended mainspring.jobs_history, payload jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.lock_approval(job_id bigint, tenant text, target text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.lock_for_plan(plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.lock_windows(keys text[]) FROM PUBLIC;
 
@@ -6355,19 +6624,45 @@ REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.message_for(queue text, due_at timestamp with time zone) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION mainspring.move_jobs_of_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.move_jobs_of_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.move_on(job_id bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.new_job(asked mainspring.jobs, defined mainspring.definitions, has_parents boolean, is_behind_others boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.note_duplicate(asked mainspring.jobs, holder bigint, idempotency_key text, on_duplicate text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_vote(asked mainspring.approvals, action text, reason text, became mainspring.job_state) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_cancel(worker_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_due_soon() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_enqueued(queue text, priority integer, tenant text, first_id bigint, due_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_event() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_job_ready(queue text, due_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_lane(queue text, priority integer, tenant text, first_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_limit(limit_name text, limit_key text, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_limits_changed() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_parents() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_queue(queue text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_released(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.open_to_app() FROM PUBLIC;
 
@@ -6389,13 +6684,23 @@ REVOKE ALL ON FUNCTION mainspring.prune_table(full_name text, column_name text, 
 
 REVOKE ALL ON FUNCTION mainspring.put_back(job_id bigint, payload jsonb, tenant text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.read_steps(steps jsonb, tenant text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.read_steps(steps jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.ready_message(queue text, due_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse_definition(key text, field text, problem text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.refuse_duplicate(key text, holder bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.refuse_event(field text, problem text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.refuse_job(job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.refuse_move(job_id bigint, state mainspring.job_state, target text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.refuse_option(option text, problem text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse_schedule(field text, problem text) FROM PUBLIC;
 
@@ -6411,6 +6716,10 @@ REVOKE ALL ON FUNCTION mainspring.remove_limit(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.requeue_jobs(job_ids bigint[], waits mainspring.waits_for[], have_begun boolean, due_ats timestamp with time zone[], failures integer[], losses integer[], errors text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.reserve_idempotency(asked mainspring.jobs, key text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.restored(edited jsonb, stored jsonb, paths jsonb) FROM PUBLIC;
@@ -6420,8 +6729,6 @@ REVOKE ALL ON FUNCTION mainspring.restored_at(edited jsonb, stored jsonb, path t
 REVOKE ALL ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.room_of(defined mainspring.definitions, tenant text, payload jsonb, given text, OUT limit_name text, OUT limit_key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) FROM PUBLIC;
 
@@ -6433,7 +6740,9 @@ REVOKE ALL ON FUNCTION mainspring.schemas_in(document jsonb, schema jsonb, path 
 
 REVOKE ALL ON FUNCTION mainspring.secret_paths(schema jsonb) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.seek_jobs(room text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint, up_to bigint, ended_before timestamp with time zone, most_seen integer, most_found integer, OUT job_ids bigint[], OUT seen bigint, OUT edge bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.seek_jobs(section text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint, up_to bigint, ended_before timestamp with time zone, most_seen integer, most_found integer, OUT job_ids bigint[], OUT seen bigint, OUT edge bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.send_message(message text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.set_clock() FROM PUBLIC;
 
@@ -6463,13 +6772,15 @@ REVOKE ALL ON FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant te
 
 REVOKE ALL ON FUNCTION mainspring.stop_jobs(job_ids bigint[], reason text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.stop_runs(schedule_id bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.take_back_places() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.take_token(job_id bigint, fence bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.take_from_history(job_id bigint, tenant text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.tell_busy(queue text, priority integer, tenant text, first_id bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.take_token(job_id bigint, fence bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.token_seconds(rate_count integer, rate_period interval) FROM PUBLIC;
 
@@ -6481,6 +6792,8 @@ REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, 
 
 REVOKE ALL ON FUNCTION mainspring.try_put_back(job_id bigint, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.unsettled_children(most integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
@@ -6489,11 +6802,9 @@ REVOKE ALL ON FUNCTION mainspring.visible_state(job_id bigint, tenant text) FROM
 
 REVOKE ALL ON FUNCTION mainspring.wait_of(limit_name text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.wake(queue text, due_at timestamp with time zone) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.walk_ended(tenant text, of_state mainspring.job_state, creator text, behind bigint, up_to bigint, most integer) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.wake_for(job mainspring.jobs) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.wake_limits(limit_name text, limit_key text, tenant text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.walk_live(creator text, behind bigint, up_to bigint, most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_closed(definition text) FROM PUBLIC;
 
@@ -6501,9 +6812,13 @@ REVOKE ALL ON FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspri
 
 REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, payload text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.with_approvals(defined mainspring.definitions, asked integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.with_circles(marked jsonb, reaching text[], circles jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.write_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.write_slots(schedule mainspring.schedules, plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) FROM PUBLIC;
 

@@ -1,9 +1,9 @@
 """Statements on jobs that readers and operators use."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
+import orjson
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
@@ -13,6 +13,7 @@ from mainspring.db.statements import load
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.model import FINAL_STATES, Attempt, Job, Progress
 from mainspring.domain.jobs.options import EnqueueOptions
+from mainspring.domain.operations import write_filter
 from mainspring.domain.types import (
     AttemptStatus,
     JobId,
@@ -153,7 +154,14 @@ async def list_jobs(
     """Newest first, and the id to go on before, if there may be more; of all tenants if none is
     given."""
     listing, edge_of = _LISTINGS[_listing(asked, tenant_id)]
-    params = {**asdict(asked), "tenant_id": tenant_id, "before": before, "most": _MOST_SEEN}
+    params = {
+        "filter": orjson.dumps(write_filter(asked)).decode(),
+        "state": asked.state,
+        "created_by": asked.created_by,
+        "tenant_id": tenant_id,
+        "before": before,
+        "most": _MOST_SEEN,
+    }
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(listing, {**params, "limit": limit})
         jobs = [read_job(row) for row in await cursor.fetchall()]

@@ -42,7 +42,7 @@ async def waiting_keys(
         "tenant_id": after.tenant_id,
         "limit": limit,
     }
-    cursor = await connection.execute(_STATEMENTS["waiting_rooms"].sql, params)
+    cursor = await connection.execute(_STATEMENTS["waiting_limit_keys"].sql, params)
     return [LimitKey(*row) for row in await cursor.fetchall()]
 
 
@@ -51,7 +51,7 @@ async def waiting_keys_of(
 ) -> list[LimitKey]:
     """The keys of one limit behind the given one for which jobs wait, in order."""
     params = {"limit_name": name, "key": after.key, "tenant_id": after.tenant_id, "limit": limit}
-    cursor = await connection.execute(_STATEMENTS["rooms_of_limit"].sql, params)
+    cursor = await connection.execute(_STATEMENTS["waiting_keys_of_limit"].sql, params)
     return [LimitKey(*row) for row in await cursor.fetchall()]
 
 

@@ -19,7 +19,7 @@ _LAST_ID = 2**63 - 1
 class Place(NamedTuple):
     """Where jobs are looked for: behind an id, up to another, and how many at the most."""
 
-    room: str
+    section: str
     behind: int = 0
     up_to: int = _LAST_ID
     most_seen: int = 5000

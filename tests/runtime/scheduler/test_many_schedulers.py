@@ -110,7 +110,7 @@ def drive(connection: psycopg.Connection, minute: datetime) -> datetime:
         with connection.transaction():
             connection.execute("set local session_replication_role = replica")
             connection.execute(DRIVE, (SCHEDULES // CHUNK, chunk, minute))
-            connection.execute("notify mainspring, 's:'")
+            connection.execute("notify mainspring, 'schedule:'")
     wait_until(lambda: common_slot(connection) == minute + MINUTE, 20, f"{minute} was fired")
     return minute
 

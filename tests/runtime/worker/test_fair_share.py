@@ -174,7 +174,8 @@ async def test_jobs_of_one_tenant_start_in_order_beside_those_of_others(app: Mai
 
 
 @pytest.mark.parametrize(
-    "message", ["n:", "n:[[[", 'n:["default", 100, "nobody", 1, 1]', "n:" + "[" * 7000, "x:y"]
+    "message",
+    ["lane:", "lane:[[[", 'lane:["default", 100, "nobody", 1, 1]', "lane:" + "[" * 7000, "x:y"],
 )
 async def test_a_message_that_anyone_may_send_does_no_harm(
     app: Mainspring, connection: psycopg.Connection, ran: list[str], message: str

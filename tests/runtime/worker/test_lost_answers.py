@@ -13,7 +13,7 @@ from tests.support.workers import working
 
 CLAIM = "update mainspring.jobs as job\n   set state = 'running'"
 FINISH = "delete from mainspring.jobs as job using reported"
-RETURN = "set state = 'queued', fence = null"
+RETURN = "requeued as materialized (\n    select coalesce"
 
 
 @pytest.fixture

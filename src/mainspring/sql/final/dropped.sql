@@ -8,3 +8,9 @@ drop function if exists mainspring.audit_bearer(), mainspring.audit_definition()
 drop function if exists mainspring.definition_facts(mainspring.definitions),
     mainspring.trigger_facts(mainspring.triggers), mainspring.differing_shown(jsonb, jsonb),
     mainspring.cron_limits(integer);
+drop function if exists mainspring.announce(text, integer, text, bigint, timestamptz),
+    mainspring.check_enqueue(jsonb, integer, integer, interval, timestamptz, timestamptz, interval),
+    mainspring.message_for(text, timestamptz), mainspring.tell_busy(text, integer, text, bigint),
+    mainspring.room_of(mainspring.definitions, text, jsonb, text),
+    mainspring.wake(text, timestamptz), mainspring.wake_for(mainspring.jobs),
+    mainspring.wake_limits(text, text, text);

@@ -2,7 +2,7 @@
 
 -- Asks for the approval of a job, anew if it was asked before.
 create or replace function mainspring.ask_approval(
-    job_id bigint, tenant text, defined mainspring.definitions, needed integer default null
+    job_id bigint, tenant text, defined mainspring.definitions
 )
 returns void
 language plpgsql
@@ -11,8 +11,7 @@ as $$
 begin
     delete from mainspring.votes as vote where vote.job_id = ask_approval.job_id;
     insert into mainspring.approvals as asked (job_id, tenant_id, needed, approvers, expires_at)
-    values (ask_approval.job_id, tenant,
-            coalesce(ask_approval.needed, defined.approvals_needed), defined.approvers,
+    values (ask_approval.job_id, tenant, defined.approvals_needed, defined.approvers,
             now() + defined.approval_expiry)
     on conflict (job_id) do update
        set needed = excluded.needed, approvers = excluded.approvers,
@@ -22,7 +21,7 @@ end
 $$;
 
 -- As which approvers the caller counts: its name, and its role as role:member and the like. The API
--- knows both by the token; a person of whom the program speaks is looked up.
+-- knows both by the token; a person on whose behalf a program acts is looked up.
 create or replace function mainspring.approver_names(tenant text)
 returns text[]
 language plpgsql stable
@@ -41,8 +40,8 @@ begin
 end
 $$;
 
--- Whether the caller may decide. Where no approvers are named it is whoever may act for others, which
--- a member may not.
+-- Whether the caller may decide. Where no approvers are named it is whoever may act for others,
+-- which a member may not.
 create or replace function mainspring.is_approver(approvers text[], tenant text)
 returns boolean
 language plpgsql stable
@@ -80,15 +79,11 @@ begin
     select job.state, job.created_by into found_job from mainspring.all_jobs as job
      where job.job_id = lock_approval.job_id and job.tenant_id = tenant;
     if found_job.state is null or not (may_decide or mainspring.is_own(found_job.created_by)) then
-        perform mainspring.refuse('MS030',
-            'there is no job ' || coalesce(lock_approval.job_id::text, 'null'),
-            jsonb_build_object('job_id', lock_approval.job_id));
+        perform mainspring.refuse_job(lock_approval.job_id);
     end if;
     if asked.job_id is null or found_job.state <> 'awaiting_approval'
        or asked.decided_at is not null or asked.expires_at <= now() then
-        perform mainspring.refuse('MS031', 'job ' || lock_approval.job_id || ' is '
-            || found_job.state || '; it cannot become ' || target, jsonb_build_object(
-            'job_id', lock_approval.job_id, 'state', found_job.state, 'target', target));
+        perform mainspring.refuse_move(lock_approval.job_id, found_job.state, target);
     end if;
     if not may_decide then
         asked.approvers := coalesce(asked.approvers, array['role:admin', 'role:operator']);
@@ -101,7 +96,7 @@ begin
 end
 $$;
 
--- Writes down how someone has voted, and what the job became by it.
+-- Writes to the audit how someone has voted, and what the job became by it.
 create or replace function mainspring.note_vote(
     asked mainspring.approvals, action text, reason text, became mainspring.job_state)
 returns void

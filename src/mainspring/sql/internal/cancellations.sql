@@ -1,6 +1,6 @@
 -- Cancellations: queued jobs end at once, running ones are asked to stop.
 
--- Cancels a job, whoever asks; nothing is written down but the reason.
+-- Cancels a job, whoever asks; nothing is written to the audit.
 create or replace function mainspring.stop_job(job_id bigint, reason text, tenant text)
 returns mainspring.job_state
 language plpgsql
@@ -16,13 +16,9 @@ begin
         select state into final_state from mainspring.jobs_history as job
          where job.job_id = stop_job.job_id and job.tenant_id = stop_job.tenant;
         if not found then
-            perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(stop_job.job_id::text, 'null'),
-                jsonb_build_object('job_id', stop_job.job_id));
+            perform mainspring.refuse_job(stop_job.job_id);
         elsif final_state <> 'canceled' then
-            perform mainspring.refuse('MS031', 'job ' || stop_job.job_id || ' is ' || final_state
-                || '; it cannot become canceled', jsonb_build_object(
-                'job_id', stop_job.job_id, 'state', final_state, 'target', 'canceled'));
+            perform mainspring.refuse_move(stop_job.job_id, final_state, 'canceled');
         end if;
         return final_state;
     end if;
@@ -41,7 +37,7 @@ begin
        set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
            last_error = stop_jobs.reason
      where job.job_id = any (stop_jobs.job_ids);
-    perform pg_notify('mainspring', 'c:' || running.worker_id)
+    perform mainspring.notify_cancel(running.worker_id)
        from (select distinct job.worker_id from mainspring.jobs as job
               where job.job_id = any (stop_jobs.job_ids) and job.state = 'running') as running;
     perform mainspring.settle_cancels(stop_jobs.job_ids);
@@ -66,37 +62,30 @@ as $$
 declare
     moved bigint;
 begin
-    -- Heard when the transaction is committed.
-    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+    -- Sent when the transaction is committed.
+    perform mainspring.notify_limit(freed.limit_name, freed.limit_key, freed.tenant_id)
        from (select distinct job.limit_name, job.limit_key, job.tenant_id
                from mainspring.jobs as job
               where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
                 and job.cancel_requested_at is not null
-                and job.limit_name is not null and job.waits_for is null) as room;
+                and job.limit_name is not null and job.waits_for is null) as freed;
     with ended as (
         delete from mainspring.jobs as job
          where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
            and job.cancel_requested_at is not null
-        returning job.*
+        returning job, job.tenant_id
     ), tallied as (
         insert into mainspring.tally_changes (tenant_id, state, count)
         select tenant_id, 'canceled', count(*) from ended group by tenant_id
     )
-    insert into mainspring.jobs_history (
-        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
-        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
-    select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
-           cancel_requested_at, attempt, failures, losses, max_attempts, 'canceled', priority,
-           tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by
-      from ended;
+    insert into mainspring.jobs_history
+    select past.* from ended, lateral mainspring.history_of(
+        ended.job, 'canceled', started_at => (ended.job).started_at) as past;
     get diagnostics moved = row_count;
     if moved > 0 and exists (
         select from mainspring.dependencies as d
          where d.parent_id = any (settle_cancels.job_ids) and d.outcome is null) then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.notify_parents();
     end if;
     return moved;
 end

@@ -21,29 +21,73 @@ declare
     unknown bigint;
 begin
     if coalesce(add_parents.on_failure, '') not in ('cancel', 'continue', 'wait') then
-        perform mainspring.refuse('MS003',
-            'on_parent_failure must be ''cancel'', ''continue'' or ''wait''',
-            '{"option": "on_parent_failure"}');
+        perform mainspring.refuse_option('on_parent_failure',
+            'on_parent_failure must be ''cancel'', ''continue'' or ''wait''');
     end if;
     select parent.id into unknown from unnest(add_parents.parents) as parent (id)
      where not exists (select from mainspring.job_status as job
                         where job.job_id = parent.id and job.tenant_id = add_parents.tenant)
      limit 1;
     if found then
-        perform mainspring.refuse('MS030', 'there is no job ' || coalesce(unknown::text, 'null'),
-            jsonb_build_object('job_id', unknown));
+        perform mainspring.refuse_job(unknown);
     end if;
     insert into mainspring.dependencies (job_id, parent_id, on_failure)
     select distinct add_parents.job_id, parent.id, add_parents.on_failure
       from unnest(add_parents.parents) as parent (id);
-    perform pg_notify('mainspring', 'p:');
+    perform mainspring.notify_parents();
 end
 $$;
 
--- Gives dependencies whose parent has ended their outcome, and their children what follows from it.
--- Looks at the children of the given parents, or, without any, at all that nobody has settled. Says
--- whether the lock was ours, and how many dependencies and children were settled; canceled children
--- are parents that have ended, so there may be more to do.
+-- Gives dependencies whose parent has ended their outcome: of the given parents, or, without any,
+-- of all. Says how many, and which children they belong to.
+create or replace function mainspring.decide_outcomes(
+    parents bigint[], most integer, out children bigint[], out decided integer
+)
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    with ended as (
+        select open.job_id, open.parent_id, open.on_failure
+          from mainspring.dependencies as open
+         where open.outcome is null and (parents is null or open.parent_id = any (parents))
+           and not exists (select from mainspring.jobs as live where live.job_id = open.parent_id)
+         limit most
+    ), outcome as (
+        update mainspring.dependencies as known
+           set outcome = coalesce(past.state, 'canceled')
+          from ended
+          left join lateral (
+               select job.state from mainspring.jobs_history as job
+                where job.job_id = ended.parent_id limit 1) as past on true
+         where known.job_id = ended.job_id and known.parent_id = ended.parent_id
+           and (past.state = 'succeeded' or ended.on_failure <> 'wait')
+        returning known.job_id
+    )
+    select coalesce(array_agg(distinct job_id), '{}'), count(*) into children, decided
+      from outcome;
+end
+$$;
+
+-- Children that were left alone before because someone held their row.
+create or replace function mainspring.unsettled_children(most integer)
+returns bigint[]
+language sql stable
+return array(
+    select job.job_id from mainspring.jobs as job
+     where job.state in ('blocked', 'awaiting_approval')
+       and (exists (select from mainspring.dependencies as failed
+                     where failed.job_id = job.job_id and failed.outcome <> 'succeeded'
+                       and failed.on_failure = 'cancel')
+            or (job.state = 'blocked'
+                and not exists (select from mainspring.dependencies as open
+                                 where open.job_id = job.job_id and open.outcome is null)))
+     limit most);
+
+-- Gives dependencies whose parent has ended their outcome, and their children what follows from
+-- it. Looks at the children of the given parents, or, without any, at all that nobody has settled.
+-- Says whether the lock was ours, and how many dependencies and children were settled; canceled
+-- children are parents that have ended, so there may be more to do.
 create or replace function mainspring.settle_parents(
     parents bigint[], most integer, out is_ours boolean, out settled integer
 )
@@ -59,38 +103,9 @@ begin
     if not is_ours then
         return;
     end if;
-    with ended as (
-        select open.job_id, open.parent_id, open.on_failure
-          from mainspring.dependencies as open
-         where open.outcome is null and (parents is null or open.parent_id = any (parents))
-           and not exists (select from mainspring.jobs as live where live.job_id = open.parent_id)
-         limit most
-    ), decided as (
-        update mainspring.dependencies as known
-           set outcome = coalesce(past.state, 'canceled')
-          from ended
-          left join lateral (
-               select job.state from mainspring.jobs_history as job
-                where job.job_id = ended.parent_id limit 1) as past on true
-         where known.job_id = ended.job_id and known.parent_id = ended.parent_id
-           and (past.state = 'succeeded' or ended.on_failure <> 'wait')
-        returning known.job_id
-    )
-    select coalesce(array_agg(distinct job_id), '{}'), count(*) into children, settled
-      from decided;
+    select * into children, settled from mainspring.decide_outcomes(parents, most);
     if parents is null then
-        -- Children that were left alone before because someone held their row.
-        children := children || array(
-            select job.job_id from mainspring.jobs as job
-             where job.state in ('blocked', 'awaiting_approval')
-               and (exists (select from mainspring.dependencies as failed
-                             where failed.job_id = job.job_id and failed.outcome <> 'succeeded'
-                               and failed.on_failure = 'cancel')
-                    or (job.state = 'blocked'
-                        and not exists (select from mainspring.dependencies as open
-                                         where open.job_id = job.job_id
-                                           and open.outcome is null)))
-             limit most);
+        children := children || mainspring.unsettled_children(most);
     end if;
     for child in
         select job.job_id, job.state, failed.parent_id, failed.outcome,

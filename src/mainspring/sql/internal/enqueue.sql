@@ -1,5 +1,26 @@
--- Enqueue: what is checked and reserved before a job is inserted.
+-- Enqueue: the one way in for a job.
+--
+--   enqueue, enqueue_job, dispatch ─▶ enqueue_asked ─┐
+--   start_slot, put_back, start_bulk ────────────────┴─▶ new_job ─▶ add_job
+--                                                        decides    inserts, informs
+--
+-- new_job decides limit, wait and state of a job; add_job inserts it, asks for approval and sends
+-- the notification that follows from the wait.
+--
+-- Fast paths
+-- Six statements insert jobs themselves, because that pays. The first three and the last take only
+-- jobs that wait for nothing but time, and leave the others to new_job; the two in between insert
+-- what new_job decides, but as a set. tests/store/test_ways_in.py sends the same cases through
+-- every way in and compares the rows and the notifications.
+--
+--   enqueue_job      public/enqueue.sql          one plain job: a single statement
+--   enqueue_plainly  queries/jobs.sql            the same without a function call
+--   copy_jobs        queries/jobs.sql            plain jobs of one definition, by COPY
+--   add_jobs         internal/enqueue.sql        for enqueue_many: decided once for all
+--   add_steps        internal/flows.sql          for enqueue_flow: decided one by one
+--   fire             queries/due_schedules.sql   the slots of plain schedules
 
+-- The largest payload that is accepted; a session may set its own.
 create or replace function mainspring.max_payload_bytes()
 returns integer
 language sql stable
@@ -8,104 +29,213 @@ as $$
                     1048576)
 $$;
 
-create or replace function mainspring.check_enqueue(
-    payload jsonb, priority integer, max_attempts integer, delay interval,
-    scheduled_for timestamptz, deadline timestamptz, dedupe_window interval
+-- What is known of a job before its definition is looked at. Nulls stand for the defaults.
+create or replace function mainspring.asked_job(
+    definition text, payload jsonb, tenant text, queue text default null,
+    priority integer default null, max_attempts integer default null,
+    scheduled_for timestamptz default null, deadline timestamptz default null,
+    dedupe_key text default null, correlation_id text default null, tags text[] default null,
+    limit_key text default null, job_id bigint default null
 )
-returns void
-language plpgsql stable
+returns mainspring.jobs
+language plpgsql
 as $$
 declare
-    size integer := pg_column_size(payload);
+    asked mainspring.jobs;
 begin
-    if payload is null or jsonb_typeof(payload) <> 'object' then
-        perform mainspring.refuse('MS001', 'the payload must be a JSON object, not '
-            || coalesce(jsonb_typeof(payload), 'null'));
+    -- Before the number is kept, in a column that cannot hold a larger one.
+    if num_nonnulls(priority, max_attempts) > 0 then
+        perform mainspring.check_numbers(priority, max_attempts);
     end if;
-    -- A value that comes from a table may be compressed, which pg_column_size does not undo.
-    if size > 65536 or pg_column_compression(payload) is not null then
-        size := octet_length(payload::text);
-        if size > mainspring.max_payload_bytes() then
-            perform mainspring.refuse('MS002', 'the payload is too large',
-                jsonb_build_object('size', size, 'limit', mainspring.max_payload_bytes()));
-        end if;
-    end if;
-    if priority not between 0 and 1000 then
-        perform mainspring.refuse('MS003', 'priority must be from 0 (first) to 1000 (last), not '
-            || priority, '{"option": "priority"}');
-    end if;
-    if max_attempts not between 1 and 1000 then
-        perform mainspring.refuse('MS003', 'max_attempts must be from 1 to 1000, not '
-            || max_attempts, '{"option": "max_attempts"}');
-    end if;
-    if delay < '0' then
-        perform mainspring.refuse('MS003', 'delay must not be negative', '{"option": "delay"}');
-    end if;
-    if delay > mainspring.longest_delay() then
-        perform mainspring.refuse('MS003', 'delay must be 36500 days at most',
-            '{"option": "delay"}');
-    end if;
-    -- What other clients cannot represent they could not read either.
-    if scheduled_for not between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z' then
-        perform mainspring.refuse('MS003', 'scheduled_for must be in the years 1 to 9999',
-            '{"option": "scheduled_for"}');
-    end if;
-    if deadline > '9999-12-30T00:00:00Z' then
-        perform mainspring.refuse('MS003', 'deadline must be in the years 1 to 9999',
-            '{"option": "deadline"}');
-    end if;
-    if delay is not null and scheduled_for is not null then
-        perform mainspring.refuse('MS003',
-            'delay and scheduled_for exclude each other; give one', '{"option": "delay"}');
-    end if;
-    if dedupe_window <= '0' then
-        perform mainspring.refuse('MS003', 'dedupe_window must be more than zero',
-            '{"option": "dedupe_window"}');
-    end if;
-    if dedupe_window > mainspring.longest_delay() then
-        perform mainspring.refuse('MS003', 'dedupe_window must be 36500 days at most',
-            '{"option": "dedupe_window"}');
-    end if;
-    if deadline <= now() then
-        perform mainspring.refuse('MS003', 'deadline ' || deadline || ' has passed',
-            '{"option": "deadline"}');
-    end if;
-    if coalesce(scheduled_for, now() + delay) >= deadline then
-        perform mainspring.refuse('MS003',
-            'scheduled_for is not before the deadline; the job could never run',
-            '{"option": "scheduled_for"}');
-    end if;
+    asked.job_id := job_id;
+    asked.definition := definition;
+    asked.payload := payload;
+    asked.tenant_id := tenant;
+    asked.queue := queue;
+    asked.priority := priority;
+    asked.max_attempts := max_attempts;
+    asked.scheduled_for := scheduled_for;
+    asked.deadline_at := deadline;
+    asked.dedupe_key := dedupe_key;
+    asked.correlation_id := correlation_id;
+    asked.tags := tags;
+    asked.limit_key := limit_key;
+    return asked;
 end
 $$;
 
--- Reserves a key that outlives its job. Returns the job that holds it: the given one if the
--- key was free or expired.
-create or replace function mainspring.reserve_key(
-    tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text
+-- Decides what a job becomes: the defaults of its definition, its limit, what it waits for and
+-- its state. A job that has been live before keeps when and by whom it was created.
+create or replace function mainspring.new_job(
+    asked mainspring.jobs, defined mainspring.definitions, has_parents boolean default false,
+    is_behind_others boolean default false
 )
-returns mainspring.enqueue_keys
+returns mainspring.jobs
+language plpgsql
+as $$
+declare
+    place record := mainspring.limit_of(
+        defined, asked.tenant_id, coalesce(asked.payload, '{}'), asked.limit_key);
+begin
+    if asked.created_at is null then
+        asked.created_at := now();
+        asked.created_by := nullif(current_setting('mainspring.creator', true), '');
+    end if;
+    asked.job_id := coalesce(asked.job_id, nextval('mainspring.job_ids'));
+    asked.definition_version := coalesce(asked.definition_version, defined.version);
+    asked.queue := coalesce(asked.queue, defined.queue);
+    asked.priority := coalesce(asked.priority, defined.priority);
+    asked.max_attempts := coalesce(asked.max_attempts, defined.max_attempts);
+    asked.payload := coalesce(asked.payload, '{}');
+    asked.scheduled_for := coalesce(asked.scheduled_for, now());
+    asked.attempt := coalesce(asked.attempt, 0);
+    asked.failures := 0;
+    asked.losses := 0;
+    asked.limit_name := place.limit_name;
+    asked.limit_key := place.limit_key;
+    asked.waits_for := mainspring.first_wait(
+        defined.approvals_needed > 0, has_parents, is_behind_others, asked.scheduled_for,
+        asked.limit_name);
+    asked.state := mainspring.state_of(asked.waits_for);
+    return asked;
+end
+$$;
+
+-- Inserts a job that new_job has decided on, and informs whoever is to act on it next. Returns the
+-- id of the live job that has its dedupe key: its own, or another's if the key is taken.
+create or replace function mainspring.add_job(
+    job mainspring.jobs, defined mainspring.definitions
+)
+returns bigint
+language plpgsql
+as $$
+declare
+    holder bigint;
+begin
+    loop
+        insert into mainspring.jobs values (job.*)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
+        exit when found;
+        -- The holder may finish between the two statements; then the key is free again.
+        select live.job_id into holder from mainspring.jobs as live
+         where live.tenant_id = job.tenant_id and live.dedupe_key = job.dedupe_key;
+        if found then
+            return holder;
+        end if;
+    end loop;
+    if job.waits_for = 'approval' then
+        perform mainspring.ask_approval(job.job_id, job.tenant_id, defined);
+    elsif job.waits_for = 'parents' then
+        perform mainspring.notify_parents();
+    elsif job.waits_for = 'turn' then
+        perform mainspring.release_turn(job.schedule_id);
+    elsif job.waits_for = 'limit' then
+        perform mainspring.notify_limit(job.limit_name, job.limit_key, job.tenant_id);
+    else
+        perform mainspring.notify_enqueued(
+            job.queue, job.priority, job.tenant_id, job.job_id, job.scheduled_for);
+    end if;
+    return job.job_id;
+end
+$$;
+
+-- Adds one job a payload, all like the one that new_job has decided on but for their limit keys.
+-- A payload whose dedupe key is taken is left out.
+create or replace function mainspring.add_jobs(
+    model mainspring.jobs, defined mainspring.definitions, payloads jsonb[], dedupe_keys text[],
+    limit_key text
+)
+returns setof bigint
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
-    holder mainspring.enqueue_keys;
+    -- Below the first of the ids that the jobs will get.
+    last_id bigint := (select last_value from mainspring.job_ids);
 begin
-    loop
-        insert into mainspring.enqueue_keys (tenant_id, kind, key, job_id, expires_at, fingerprint)
-        values (reserve_key.tenant, reserve_key.kind, reserve_key.key, reserve_key.job_id,
-                now() + reserve_key.lifetime, reserve_key.fingerprint)
-        on conflict do nothing
-        returning * into holder;
-        exit when found;
-        select * into holder from mainspring.enqueue_keys as held
-         where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
-           and held.key = reserve_key.key and held.expires_at > now();
-        exit when found;
-        delete from mainspring.enqueue_keys as held
-         where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
-           and held.key = reserve_key.key and held.expires_at <= now();
-    end loop;
-    return holder;
+    return query
+    with added as (
+        insert into mainspring.jobs as job (
+            tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
+            scheduled_for, state, waits_for, deadline_at, dedupe_key, correlation_id, tags,
+            limit_name, limit_key)
+        select model.tenant_id, model.queue, model.definition, model.definition_version,
+               model.priority, item.payload, model.max_attempts, model.scheduled_for, model.state,
+               model.waits_for, model.deadline_at, item.dedupe_key, model.correlation_id,
+               model.tags, model.limit_name,
+               case when model.limit_name is not null then mainspring.limit_key_of(
+                   item.payload, defined.limit_by, add_jobs.limit_key) end
+          from unnest(add_jobs.payloads, add_jobs.dedupe_keys) as item (payload, dedupe_key)
+        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
+        returning job.job_id
+    ), asked as (
+        insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+        select added.job_id, model.tenant_id, defined.approvals_needed, defined.approvers,
+               now() + defined.approval_expiry
+          from added where defined.approvals_needed > 0
+    )
+    select added.job_id from added;
+    if model.waits_for = 'limit' then
+        perform mainspring.notify_limit();
+    elsif model.waits_for is distinct from 'approval' then
+        perform mainspring.notify_enqueued(
+            model.queue, model.priority, model.tenant_id, last_id, model.scheduled_for);
+    end if;
+end
+$$;
+
+-- Enqueues a job with everything an enqueue may say: checks it, reserves its keys and adds it.
+create or replace function mainspring.enqueue_asked(
+    asked mainspring.jobs, delay interval, dedupe_by text, dedupe_window interval,
+    idempotency_key text, on_duplicate text, approvals_needed integer, after bigint[],
+    on_parent_failure text, out job_id bigint, out is_new boolean
+)
+language plpgsql
+as $$
+declare
+    defined mainspring.definitions := mainspring.active_definition(asked.definition);
+    has_parents boolean := coalesce(cardinality(after), 0) > 0;
+begin
+    perform mainspring.ensure_open(asked.definition);
+    perform mainspring.ensure_visible(asked.tenant_id);
+    perform mainspring.ensure_tenant(asked.tenant_id);
+    perform mainspring.check_payload(asked.payload);
+    if num_nonnulls(delay, asked.scheduled_for, asked.deadline_at) > 0 then
+        perform mainspring.check_times(delay, asked.scheduled_for, asked.deadline_at);
+        asked.scheduled_for := coalesce(asked.scheduled_for, now() + delay);
+    end if;
+    if num_nonnulls(asked.queue, idempotency_key, asked.limit_key) > 0 then
+        perform mainspring.check_text('queue', asked.queue);
+        perform mainspring.check_text('idempotency_key', idempotency_key);
+        perform mainspring.check_text('limit_key', asked.limit_key);
+    end if;
+    asked.dedupe_key := mainspring.dedupe_key_of(asked, dedupe_by, dedupe_window, on_duplicate);
+    if approvals_needed is not null then
+        defined := mainspring.with_approvals(defined, approvals_needed);
+    end if;
+    asked := mainspring.new_job(asked, defined, has_parents);
+    is_new := true;
+    job_id := asked.job_id;
+    if idempotency_key is not null then
+        job_id := mainspring.reserve_idempotency(asked, idempotency_key);
+        is_new := job_id = asked.job_id;
+        if not is_new then
+            return;
+        end if;
+    end if;
+    if dedupe_window is not null then
+        job_id := (mainspring.reserve_key(
+            asked.tenant_id, 'window', asked.dedupe_key, job_id, dedupe_window)).job_id;
+    end if;
+    if job_id = asked.job_id then
+        job_id := mainspring.add_job(asked, defined);
+    end if;
+    is_new := job_id = asked.job_id;
+    if not is_new then
+        perform mainspring.note_duplicate(asked, job_id, idempotency_key, on_duplicate);
+    elsif has_parents then
+        perform mainspring.add_parents(job_id, after, asked.tenant_id, on_parent_failure);
+    end if;
 end
 $$;
 
@@ -121,30 +251,23 @@ create or replace function mainspring.prepare_bulk(
 language plpgsql
 as $$
 #variable_conflict use_column
+declare
+    defined mainspring.definitions;
 begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.ensure_open(prepare_bulk.definition);
-    select d.version, coalesce(prepare_bulk.queue, d.queue),
-           coalesce(prepare_bulk.priority, d.priority),
-           coalesce(prepare_bulk.max_attempts, d.max_attempts), d.is_plain
-      into job_version, job_queue, job_priority, job_max_attempts, is_plain
-      from mainspring.definitions as d
-     where d.key = prepare_bulk.definition and d.is_active;
-    if not found then
-        perform mainspring.refuse('MS010', 'no active definition has the key '
-            || coalesce(quote_literal(prepare_bulk.definition), 'null'),
-            jsonb_build_object('key', prepare_bulk.definition));
-    end if;
-    if not exists (select from mainspring.tenants as t where t.tenant_id = prepare_bulk.tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(prepare_bulk.tenant), 'null'), '{"option": "tenant"}');
-    end if;
-    perform mainspring.check_enqueue(
-        '{}', prepare_bulk.priority, prepare_bulk.max_attempts, prepare_bulk.delay,
-        prepare_bulk.scheduled_for, prepare_bulk.deadline, null);
+    defined := mainspring.active_definition(prepare_bulk.definition);
+    perform mainspring.ensure_tenant(tenant);
+    perform mainspring.check_numbers(prepare_bulk.priority, prepare_bulk.max_attempts);
+    perform mainspring.check_times(
+        prepare_bulk.delay, prepare_bulk.scheduled_for, prepare_bulk.deadline);
     perform mainspring.check_text('queue', prepare_bulk.queue);
+    job_version := defined.version;
+    job_queue := coalesce(prepare_bulk.queue, defined.queue);
+    job_priority := coalesce(prepare_bulk.priority, defined.priority);
+    job_max_attempts := coalesce(prepare_bulk.max_attempts, defined.max_attempts);
     due_at := coalesce(prepare_bulk.scheduled_for, now() + prepare_bulk.delay, now());
-    is_plain := is_plain and not exists (
+    is_plain := defined.is_plain and not exists (
         select from mainspring.tenants as t
          where t.tenant_id = prepare_bulk.tenant and t.max_running is not null);
     if not is_plain then

@@ -1,5 +1,6 @@
 -- Errors carry SQLSTATEs of class MS; domain/errors knows them by the same number.
 
+-- Raises an error that every client knows by its code; the detail has the facts for programs.
 create or replace function mainspring.refuse(code text, message text, detail jsonb default '{}')
 returns void
 language plpgsql
@@ -9,6 +10,42 @@ begin
 end
 $$;
 
+-- Refuses a value of an option.
+create or replace function mainspring.refuse_option(option text, problem text)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.refuse('MS003', problem, jsonb_build_object('option', option));
+end
+$$;
+
+-- Refuses a job that there is not, or that the caller may not see.
+create or replace function mainspring.refuse_job(job_id bigint)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.refuse('MS030', 'there is no job ' || coalesce(job_id::text, 'null'),
+        jsonb_build_object('job_id', job_id));
+end
+$$;
+
+-- Refuses what the state of a job does not allow.
+create or replace function mainspring.refuse_move(
+    job_id bigint, state mainspring.job_state, target text
+)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.refuse('MS031',
+        'job ' || job_id || ' is ' || state || '; it cannot become ' || target,
+        jsonb_build_object('job_id', job_id, 'state', state, 'target', target));
+end
+$$;
+
+-- Refuses a text that is empty, or too long for an index.
 create or replace function mainspring.check_text(option text, value text)
 returns void
 language plpgsql immutable

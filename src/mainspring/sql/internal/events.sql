@@ -1,5 +1,6 @@
 -- Events: how one is checked and dispatched to the triggers that match it.
 
+-- Refuses a field of an event.
 create or replace function mainspring.refuse_event(field text, problem text)
 returns void
 language plpgsql
@@ -10,17 +11,20 @@ begin
 end
 $$;
 
+-- Whether a name can be that of an event; Python has the same rule.
 create or replace function mainspring.is_event_name(name text)
 returns boolean
 language sql immutable
 return length(name) <= 200 and name ~ '^[A-Za-z0-9_:-]+(\.[A-Za-z0-9_:-]+)*$';
 
+-- Whether a pattern means an event: its name, the first parts of one and .*, or * alone.
 create or replace function mainspring.event_matches(pattern text, name text)
 returns boolean
 language sql immutable
 return pattern in ('*', name)
        or (right(pattern, 2) = '.*' and starts_with(name, left(pattern, -1)));
 
+-- Refuses an event with a wrong name, or a context that is no object, too large or too deep.
 create or replace function mainspring.check_event(name text, context jsonb)
 returns void
 language plpgsql
@@ -62,6 +66,7 @@ begin
 end
 $$;
 
+-- The dedupe key of a trigger's jobs within its window: one for each payload.
 create or replace function mainspring.window_key(trigger_id bigint, payload text)
 returns text
 language plpgsql immutable
@@ -82,7 +87,7 @@ as $$
 declare
     plan record;
     made record;
-    told mainspring.dispatches;
+    result mainspring.dispatches;
 begin
     perform mainspring.lock_windows(array(
         select mainspring.window_key(windowed.trigger_id, windowed.payload)
@@ -101,7 +106,7 @@ begin
                                  and known.replay = plan.replay);
         select plan.event_id, plan.trigger_id, null, now(), plan.replay, 'failed',
                plan.trigger_name, plan.error
-          into told;
+          into result;
         if plan.error is null then
             begin
                 perform set_config('mainspring.creator', 'trigger:' || plan.trigger_name, true);
@@ -111,18 +116,18 @@ begin
                         mainspring.window_key(plan.trigger_id, plan.payload) end,
                     dedupe_window => plan.dedupe_window::interval, on_duplicate => 'existing',
                     correlation_id => plan.correlation_id);
-                told.job_id := made.job_id;
-                told.outcome := case when made.is_new then 'enqueued' else 'duplicate' end;
+                result.job_id := made.job_id;
+                result.outcome := case when made.is_new then 'enqueued' else 'duplicate' end;
             exception when others then
                 -- What another try may mend is no fault of the event.
                 if sqlstate ~ '^(40|53|57|58)' or sqlstate = '55P03' then
                     raise;
                 end if;
-                told.error := left(sqlerrm, 2000);
+                result.error := left(sqlerrm, 2000);
             end;
         end if;
-        insert into mainspring.dispatches values (told.*);
-        return next told;
+        insert into mainspring.dispatches values (result.*);
+        return next result;
     end loop;
     update mainspring.events as event set handled_at = now(), replay_trigger = null
      where event.event_id = any (event_ids);

@@ -1,127 +1,171 @@
 -- Flows: how their steps are read and checked.
 
--- The steps of a flow as rows, numbered from 1, with what follows from their definitions.
-create or replace function mainspring.read_steps(steps jsonb, tenant text)
+-- The steps of a flow as rows, numbered from 1.
+create or replace function mainspring.read_steps(steps jsonb)
 returns table (
-    number bigint, step text, definition text, payload jsonb, queue text, priority integer,
-    max_attempts integer, correlation_id text, tags text[], limit_name text, limit_key text,
-    needed integer, on_parent_failure text, due_at timestamptz, after jsonb, after_jobs jsonb,
-    waits mainspring.waits_for
+    step text, definition text, payload jsonb, queue text, priority integer,
+    max_attempts integer, correlation_id text, tags text[], limit_key text,
+    approvals_needed integer, on_parent_failure text, scheduled_for timestamptz,
+    delay double precision, after jsonb, after_jobs jsonb, number bigint
 )
-language plpgsql stable
+language sql stable
 as $$
-#variable_conflict use_column
-begin
-    return query
-    select given.number, given.step, given.definition, given.payload, given.queue, given.priority,
-           given.max_attempts, given.correlation_id, given.tags, room.limit_name, given.limit_key,
-           greatest(given.approvals_needed, d.approvals_needed)::integer,
-           coalesce(given.on_parent_failure, 'cancel'),
-           coalesce(given.scheduled_for, now() + make_interval(secs => given.delay), now()),
-           coalesce(given.after, '[]'), coalesce(given.after_jobs, '[]'),
-           mainspring.first_wait(
-               greatest(given.approvals_needed, d.approvals_needed) > 0,
-               coalesce(jsonb_array_length(given.after), 0)
-                   + coalesce(jsonb_array_length(given.after_jobs), 0) > 0,
-               coalesce(given.scheduled_for, now() + make_interval(secs => given.delay)),
-               room.limit_name)
-      from rows from (jsonb_to_recordset(read_steps.steps) as (
-               step text, definition text, payload jsonb, queue text, priority integer,
-               max_attempts integer, correlation_id text, tags text[], limit_key text,
-               approvals_needed integer, on_parent_failure text, scheduled_for timestamptz,
-               delay double precision, after jsonb, after_jobs jsonb)) with ordinality
-           as given (step, definition, payload, queue, priority, max_attempts, correlation_id,
-                     tags, limit_key, approvals_needed, on_parent_failure, scheduled_for, delay,
-                     after, after_jobs, number)
-      left join mainspring.definitions as d on d.key = given.definition and d.is_active
-      left join mainspring.tenants as t on t.tenant_id = read_steps.tenant,
-           lateral (select coalesce(d.limit_name, case when t.max_running is not null then '' end)
-                           as limit_name) as room;
-end
+    select given.* from rows from (jsonb_to_recordset(steps) as (
+        step text, definition text, payload jsonb, queue text, priority integer,
+        max_attempts integer, correlation_id text, tags text[], limit_key text,
+        approvals_needed integer, on_parent_failure text, scheduled_for timestamptz,
+        delay double precision, after jsonb, after_jobs jsonb)) with ordinality as given
 $$;
 
--- Refuses a flow with a step that is wrong; names it by its number from 0, and its name if any.
+-- Refuses a flow with a step that is wrong; names it by its number from 0.
 create or replace function mainspring.check_steps(steps jsonb, tenant text)
 returns void
 language plpgsql
 as $$
-declare
-    given record;
-    problem text;
 begin
-    for given in
-        select number - 1 as number, value as step
-          from jsonb_array_elements(steps) with ordinality as item (value, number)
-         where jsonb_typeof(value) <> 'object'
-            or jsonb_typeof(coalesce(value -> 'payload', '{}')) <> 'object'
-            or jsonb_typeof(coalesce(value -> 'after', '[]')) <> 'array'
-            or jsonb_typeof(coalesce(value -> 'after_jobs', '[]')) <> 'array'
-         limit 1
-    loop
-        perform mainspring.refuse('MS003', 'steps: step ' || given.number || ' must be an object '
-            || 'with a definition, a payload that is an object and an array after',
-            '{"option": "steps"}');
-    end loop;
-    for given in
-        select item.number - 1 as number, parent.value as parent
-          from jsonb_array_elements(steps) with ordinality as item (value, number),
-               lateral jsonb_array_elements(coalesce(item.value -> 'after', '[]')) as parent
-         where jsonb_typeof(parent.value) <> 'number'
-            or parent.value::text !~ '^[0-9]{1,9}$'
-            or (parent.value)::text::bigint >= item.number - 1
-         limit 1
-    loop
-        perform mainspring.refuse('MS003', 'steps: step ' || given.number || ' comes after '
-            || given.parent::text || ', which is not the number of a step before it',
-            '{"option": "steps"}');
-    end loop;
-    perform mainspring.ensure_open(step.definition)
-       from mainspring.read_steps(steps, tenant) as step;
-    for given in select step.*, d.key from mainspring.read_steps(steps, tenant) as step
-                   left join mainspring.definitions as d on d.key = step.definition and d.is_active
-                  where d.key is null or step.priority not between 0 and 1000
-                     or step.max_attempts not between 1 and 1000
-                     or length(step.queue) not between 1 and 500
-                     or step.needed not between 0 and 100
-                     or step.on_parent_failure not in ('cancel', 'continue', 'wait')
-                     or pg_column_size(step.payload) > 65536
-                     or (step.limit_key is not null and d.limit_name is null)
-    loop
-        if given.key is null then
-            perform mainspring.refuse('MS010', 'no active definition has the key '
-                || coalesce(quote_literal(given.definition), 'null'),
-                jsonb_build_object('key', given.definition));
-        end if;
-        perform mainspring.check_enqueue(coalesce(given.payload, '{}'), given.priority,
-                                         given.max_attempts, null, null, null, null);
-        perform mainspring.check_text('queue', given.queue);
-        problem := case
-            when given.needed not between 0 and 100 then 'approvals_needed must be from 0 to 100'
-            when given.on_parent_failure not in ('cancel', 'continue', 'wait')
-            then 'on_parent_failure must be ''cancel'', ''continue'' or ''wait'''
-            when given.limit_key is not null and given.limit_name is null
-            then 'limit_key is given, but ' || given.key || ' has no limit' end;
-        if problem is not null then
-            perform mainspring.refuse('MS003', 'steps: step ' || given.number - 1 || ': ' || problem,
-                '{"option": "steps"}');
-        end if;
-    end loop;
-    for given in
-        select parent.value as parent
-          from mainspring.read_steps(steps, tenant) as step,
-               lateral jsonb_array_elements(step.after_jobs) as parent
-         where jsonb_typeof(parent.value) <> 'number' or parent.value::text !~ '^[0-9]{1,18}$'
-            or not exists (select from mainspring.job_status as job
-                            where job.job_id = parent.value::text::bigint
-                              and job.tenant_id = tenant)
-         limit 1
-    loop
-        perform mainspring.refuse('MS030', 'there is no job ' || given.parent::text,
-            jsonb_build_object('job_id', given.parent));
-    end loop;
+    perform mainspring.check_step_shapes(steps);
+    perform mainspring.check_step_order(steps);
+    perform mainspring.ensure_open(step.definition) from mainspring.read_steps(steps) as step;
+    perform mainspring.check_step(given.number - 1, d, to_jsonb(given))
+       from mainspring.read_steps(steps) as given
+       left join mainspring.definitions as d on d.key = given.definition and d.is_active
+      where d.key is null or given.priority not between 0 and 1000
+         or given.max_attempts not between 1 and 1000
+         or length(given.queue) not between 1 and 500
+         or given.approvals_needed not between 0 and 100
+         or given.on_parent_failure not in ('cancel', 'continue', 'wait')
+         or pg_column_size(given.payload) > 65536
+         or (given.limit_key is not null and d.limit_name is null);
+    perform mainspring.check_step_jobs(steps, tenant);
 end
 $$;
 
+-- Refuses steps that are not objects with the right kinds of values.
+create or replace function mainspring.check_step_shapes(steps jsonb)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.refuse_option('steps', 'steps: step ' || number - 1 || ' must be an object '
+        || 'with a definition, a payload that is an object and an array after')
+       from jsonb_array_elements(steps) with ordinality as item (value, number)
+      where jsonb_typeof(value) <> 'object'
+         or jsonb_typeof(coalesce(value -> 'payload', '{}')) <> 'object'
+         or jsonb_typeof(coalesce(value -> 'after', '[]')) <> 'array'
+         or jsonb_typeof(coalesce(value -> 'after_jobs', '[]')) <> 'array';
+end
+$$;
+
+-- Refuses a step that does not come after earlier steps, so that no circle can be written down.
+create or replace function mainspring.check_step_order(steps jsonb)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.refuse_option('steps', 'steps: step ' || item.number - 1 || ' comes after '
+        || parent.value::text || ', which is not the number of a step before it')
+       from jsonb_array_elements(steps) with ordinality as item (value, number),
+            lateral jsonb_array_elements(coalesce(item.value -> 'after', '[]')) as parent
+      where jsonb_typeof(parent.value) <> 'number'
+         or parent.value::text !~ '^[0-9]{1,9}$'
+         or (parent.value)::text::bigint >= item.number - 1;
+end
+$$;
+
+-- Refuses a step that looks wrong, by its number from 0 and its definition, which is null if there
+-- is none.
+create or replace function mainspring.check_step(
+    number bigint, defined mainspring.definitions, step jsonb
+)
+returns void
+language plpgsql
+as $$
+declare
+    needed integer := (step ->> 'approvals_needed')::integer;
+    problem text;
+begin
+    if defined.key is null then
+        perform mainspring.active_definition(step ->> 'definition');
+    end if;
+    perform mainspring.check_payload(coalesce(nullif(step -> 'payload', 'null'), '{}'));
+    perform mainspring.check_numbers(
+        (step ->> 'priority')::integer, (step ->> 'max_attempts')::integer);
+    perform mainspring.check_text('queue', step ->> 'queue');
+    problem := case
+        when needed not between 0 and 100 then 'approvals_needed must be from 0 to 100'
+        when step ->> 'on_parent_failure' not in ('cancel', 'continue', 'wait')
+        then 'on_parent_failure must be ''cancel'', ''continue'' or ''wait'''
+        when step ->> 'limit_key' is not null and defined.limit_name is null
+        then 'limit_key is given, but ' || defined.key || ' has no limit' end;
+    if problem is not null then
+        perform mainspring.refuse_option('steps', 'steps: step ' || number || ': ' || problem);
+    end if;
+end
+$$;
+
+-- Refuses parents outside of the flow that there are not.
+create or replace function mainspring.check_step_jobs(steps jsonb, tenant text)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.refuse('MS030', 'there is no job ' || parent.value::text,
+                              jsonb_build_object('job_id', parent.value))
+       from mainspring.read_steps(steps) as step,
+            lateral jsonb_array_elements(coalesce(step.after_jobs, '[]')) as parent
+      where jsonb_typeof(parent.value) <> 'number' or parent.value::text !~ '^[0-9]{1,18}$'
+         or not exists (select from mainspring.job_status as job
+                         where job.job_id = parent.value::text::bigint
+                           and job.tenant_id = check_step_jobs.tenant);
+end
+$$;
+
+-- Adds the jobs of a flow, one a step, with the given ids, as a set.
+create or replace function mainspring.add_steps(
+    flow_id bigint, job_ids bigint[], steps jsonb, tenant text
+)
+returns void
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    insert into mainspring.jobs
+    select added.*
+      from mainspring.read_steps(add_steps.steps) as step
+      join mainspring.definitions as d on d.key = step.definition,
+           lateral mainspring.asked_job(
+               step.definition, step.payload, add_steps.tenant, step.queue, step.priority,
+               step.max_attempts,
+               coalesce(step.scheduled_for, now() + make_interval(secs => step.delay)), null, null,
+               coalesce(step.correlation_id, 'flow:' || add_steps.flow_id), step.tags,
+               step.limit_key, add_steps.job_ids[step.number]) as asked,
+           lateral mainspring.new_job(
+               asked, mainspring.with_approvals(d, step.approvals_needed),
+               coalesce(jsonb_array_length(step.after), 0)
+                   + coalesce(jsonb_array_length(step.after_jobs), 0) > 0) as added;
+    insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+    select add_steps.job_ids[step.number], add_steps.tenant, defined.approvals_needed,
+           defined.approvers, now() + defined.approval_expiry
+      from mainspring.read_steps(add_steps.steps) as step
+      join mainspring.definitions as d on d.key = step.definition,
+           lateral mainspring.with_approvals(d, step.approvals_needed) as defined
+     where defined.approvals_needed > 0;
+    perform mainspring.notify_enqueued(
+        lane.queue, lane.priority, add_steps.tenant, lane.first_id, lane.due_at)
+       from (select job.queue, job.priority, min(job.job_id) as first_id,
+                    min(job.scheduled_for) as due_at
+               from mainspring.jobs as job
+              where job.job_id = any (add_steps.job_ids)
+                and coalesce(job.waits_for, 'time') = 'time'
+              group by job.queue, job.priority) as lane;
+    if exists (select from mainspring.jobs as job
+                where job.job_id = any (add_steps.job_ids) and job.waits_for = 'limit') then
+        perform mainspring.notify_limit();
+    end if;
+end
+$$;
+
+-- Refuses a flow that there is not, or that the caller may not see.
 create or replace function mainspring.ensure_flow(flow_id bigint, tenant text)
 returns void
 language plpgsql

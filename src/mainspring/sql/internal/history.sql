@@ -1,5 +1,27 @@
--- History by day: partitions are made ahead and dropped when their retention has passed.
+-- History: the one way out for a job, and the partitions by day that keep it.
 
+-- The history row of a job that ends. Every statement that ends jobs inserts what this gives, so
+-- that there is one list of columns; in the order of the table, which test_history.py holds it to.
+-- Stable and a single query, so that it becomes a part of the statement that calls it.
+create or replace function mainspring.history_of(
+    job mainspring.jobs, state mainspring.job_state, started_at timestamptz,
+    result jsonb default null, failed integer default 0, losses integer default null,
+    error text default null
+)
+returns setof mainspring.jobs_history
+language sql stable
+as $$
+    select job.job_id, null::bigint, null::bigint, job.created_at, job.scheduled_for,
+           history_of.started_at, now(), job.deadline_at, job.cancel_requested_at,
+           null::timestamptz, job.attempt, job.failures + failed,
+           coalesce(history_of.losses, job.losses), job.max_attempts, history_of.state,
+           null::mainspring.waits_for, job.priority, job.tenant_id, job.queue, job.definition,
+           job.payload, job.dedupe_key, job.correlation_id, job.tags, job.progress,
+           job.checkpoint, history_of.result, coalesce(error, job.last_error), job.schedule_id,
+           job.slot_at, job.origin, job.definition_version, job.created_by
+$$;
+
+-- Makes the partitions of the days from today on.
 create or replace function mainspring.ensure_partitions(days_ahead integer)
 returns integer
 language plpgsql
@@ -20,12 +42,14 @@ begin
             continue when to_regclass('mainspring.' || name) is not null;
             -- Rows of the day that already lie in the default partition stay there.
             execute format(
-                'select not exists (select from mainspring.%I where finished_at >= %L and finished_at < %L)',
+                'select not exists (select from mainspring.%I '
+                'where finished_at >= %L and finished_at < %L)',
                 parent || '_default', day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z')
                into is_free;
             continue when not is_free;
             execute format(
-                'create table mainspring.%I partition of mainspring.%I for values from (%L) to (%L)',
+                'create table mainspring.%I partition of mainspring.%I '
+                'for values from (%L) to (%L)',
                 name, parent, day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z');
             made := made + 1;
         end loop;
@@ -34,6 +58,7 @@ begin
 end
 $$;
 
+-- Drops the partitions of days that are past every retention, and corrects the tallies.
 create or replace function mainspring.drop_partitions()
 returns integer
 language plpgsql
@@ -78,7 +103,7 @@ returns date
 language sql stable
 return (instant at time zone 'UTC')::date;
 
--- Counts a job that leaves history.
+-- Takes a job that leaves history out of the tallies.
 create or replace function mainspring.untally(
     tenant text, state mainspring.job_state, finished_at timestamptz)
 returns void

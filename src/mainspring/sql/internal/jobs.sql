@@ -8,6 +8,54 @@ return case when schedule_id is not null then 'schedule'
             when created_by like 'trigger:%' then 'trigger'
             when created_by is not null then 'api' else 'code' end;
 
+-- Puts jobs that were claimed back to queued: the one shape of that change. Those that have not
+-- begun are as if they had not been claimed; those that have keep their attempt. A job is due at
+-- another instant, and has another number of losses, if one is given. The caller has locked them.
+create or replace function mainspring.requeue_jobs(
+    job_ids bigint[], waits mainspring.waits_for[], have_begun boolean default true,
+    due_ats timestamptz[] default null, failures integer[] default null,
+    losses integer[] default null, errors text[] default null
+)
+returns void
+language plpgsql
+as $$
+begin
+    update mainspring.jobs as job
+       set state = 'queued', fence = null, worker_id = null, started_at = null, progress = null,
+           waits_for = held.waits_for,
+           scheduled_for = coalesce(held.due_at, job.scheduled_for),
+           attempt = job.attempt - (not have_begun)::integer,
+           failures = job.failures + coalesce(held.failed, 0),
+           losses = coalesce(held.losses, job.losses),
+           last_error = coalesce(held.error, job.last_error)
+      from unnest(requeue_jobs.job_ids, requeue_jobs.waits, requeue_jobs.due_ats,
+                  requeue_jobs.failures, requeue_jobs.losses, requeue_jobs.errors)
+           as held (job_id, waits_for, due_at, failed, losses, error)
+     where job.job_id = held.job_id;
+end
+$$;
+
+-- Whether a job is one of those that a filter means; what the filter does not name matches. Lists
+-- and bulk operations use it, so that they mean the same. A single expression, so that it becomes
+-- a part of the statement that calls it.
+create or replace function mainspring.job_matches(
+    filter jsonb, state mainspring.job_state, queue text, definition text, source text,
+    tags text[], created_at timestamptz, last_error text
+)
+returns boolean
+language sql stable
+return (filter ->> 'status' is null or state = (filter ->> 'status')::mainspring.job_state)
+   and (filter ->> 'queue' is null or queue = filter ->> 'queue')
+   and (filter ->> 'definition' is null or definition = filter ->> 'definition')
+   and (filter ->> 'source' is null or source = filter ->> 'source')
+   and (filter ->> 'tag' is null or filter ->> 'tag' = any (tags))
+   and (filter ->> 'created_after' is null
+        or created_at >= (filter ->> 'created_after')::timestamptz)
+   and (filter ->> 'created_before' is null
+        or created_at < (filter ->> 'created_before')::timestamptz)
+   and (filter ->> 'error' is null
+        or strpos(lower(last_error), lower(filter ->> 'error')) > 0);
+
 -- The state of a job that the caller may see; refuses any other as if it were not there.
 create or replace function mainspring.visible_state(job_id bigint, tenant text)
 returns mainspring.job_state
@@ -19,16 +67,14 @@ begin
     select job.state into found_state from mainspring.job_status as job
      where job.job_id = visible_state.job_id and job.tenant_id = visible_state.tenant;
     if found_state is null then
-        perform mainspring.refuse('MS030',
-            'there is no job ' || coalesce(visible_state.job_id::text, 'null'),
-            jsonb_build_object('job_id', visible_state.job_id));
+        perform mainspring.refuse_job(visible_state.job_id);
     end if;
     return found_state;
 end
 $$;
 
--- Removes those of the jobs that do not run, with all that belongs to them, whoever asks; gives the
--- state that each was in. Nothing is written down.
+-- Removes those of the jobs that do not run, with all that belongs to them, whoever asks; gives
+-- the state that each was in. Nothing is written to the audit.
 create or replace function mainspring.remove_jobs(job_ids bigint[], tenant text)
 returns table (job_id bigint, state mainspring.job_state)
 language plpgsql
@@ -39,12 +85,12 @@ declare
     states mainspring.job_state[];
     schedule_ids bigint[];
 begin
-    perform mainspring.wake_limits(room.limit_name, room.limit_key, room.tenant_id)
+    perform mainspring.notify_limit(freed.limit_name, freed.limit_key, freed.tenant_id)
        from (select distinct job.limit_name, job.limit_key, job.tenant_id
                from mainspring.jobs as job
               where job.job_id = any (remove_jobs.job_ids)
                 and job.tenant_id = remove_jobs.tenant and job.state <> 'running'
-                and job.limit_name is not null and job.waits_for is null) as room;
+                and job.limit_name is not null and job.waits_for is null) as freed;
     with gone as (
         delete from mainspring.jobs as job
          where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
@@ -79,7 +125,7 @@ begin
     delete from mainspring.dependencies as d where d.job_id = any (removed);
     if exists (select from mainspring.dependencies as d
                 where d.parent_id = any (removed) and d.outcome is null) then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.notify_parents();
     end if;
     return query select * from unnest(removed, states);
 end

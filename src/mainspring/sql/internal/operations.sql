@@ -2,21 +2,23 @@
 --
 -- start_bulk ─▶ a job of mainspring.bulk, whose payload says what to do, for whom and in whose name
 --                 │  again and again, each time one short transaction:
---                 ├─▶ seek_jobs    the next jobs that pass, in the order of their ids
+--                 ├─▶ seek_jobs    the next jobs that match, in the order of their ids
 --                 ├─▶ change_jobs  moves those that still can be moved, and says why not the others
 --                 └─▶ the checkpoint of the job, so that each change is counted once
 --
--- What such a payload says is carried out with the rights of Mainspring itself. So nobody else makes
--- these jobs: the definition is closed to every enqueue, and its jobs are known by their origin, which
--- no enqueue can give.
+-- What such a payload says is carried out with the rights of Mainspring itself. So nobody else
+-- makes these jobs: the definition is closed to every enqueue, and its jobs are known by their
+-- origin, which no enqueue can give.
 
--- And what is built in works on all tenants' rows, so nobody who has a tenant asks for it.
+-- Whether the caller may not ask for jobs of a definition. What is built in works on all tenants'
+-- rows, so nobody who has a tenant asks for it.
 create or replace function mainspring.is_closed(definition text)
 returns boolean
 language sql stable
 return coalesce(definition = 'mainspring.bulk' or (definition like 'mainspring.%'
                 and current_setting('role') = 'mainspring_app'), false);
 
+-- What to do instead, for people.
 create or replace function mainspring.why_closed(definition text)
 returns text
 language sql immutable
@@ -38,8 +40,8 @@ begin
 end
 $$;
 
--- Enqueues an operation. Whose jobs it is about, and in whose name it acts, is read off the session.
--- It waits for no limit: a tenant whose places are taken must be able to cancel what has taken them.
+-- Enqueues an operation. Whose jobs it is about, and in whose name it acts, is read off the
+-- session.
 create or replace function mainspring.start_bulk(
     action text, asked jsonb, reason text, tenant text default 'default', total bigint default null)
 returns bigint
@@ -54,57 +56,82 @@ declare
                         then nullif(current_setting('mainspring.member', true), '') end;
     meant jsonb := case when member is null then asked
                         else asked || jsonb_build_object('created_by', member) end;
-    waits mainspring.waits_for;
+    operation mainspring.jobs;
     started bigint;
 begin
     perform mainspring.ensure_visible(tenant);
-    select * into defined from mainspring.definitions as d
-     where d.key = 'mainspring.bulk' and d.is_active;
-    if not found then
-        perform mainspring.refuse('MS010', 'no active definition has the key ''mainspring.bulk''',
-            '{"key": "mainspring.bulk"}');
-    end if;
-    if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
-    end if;
+    defined := mainspring.active_definition('mainspring.bulk');
+    perform mainspring.ensure_tenant(tenant);
     if action is null or action not in ('cancel', 'retry', 'delete') then
-        perform mainspring.refuse('MS003', 'action must be cancel, retry or delete',
-            '{"option": "action"}');
+        perform mainspring.refuse_option('action', 'action must be cancel, retry or delete');
     end if;
-    waits := case when defined.approvals_needed > 0 then 'approval'::mainspring.waits_for end;
-    insert into mainspring.jobs as job (
-        tenant_id, queue, definition, definition_version, priority, payload, max_attempts, state,
-        waits_for, origin)
-    values (
-        tenant, defined.queue, defined.key, defined.version, defined.priority,
+    operation := mainspring.asked_job(
+        defined.key,
         jsonb_strip_nulls(jsonb_build_object(
             'action', action, 'filter', meant, 'reason', reason, 'tenant', tenant,
             'creator', member, 'actor', mainspring.actor(), 'total', total)),
-        defined.max_attempts, mainspring.state_of(waits), waits,
-        jsonb_build_object('operation', action))
-    returning job.job_id into started;
-    if waits = 'approval' then
-        perform mainspring.ask_approval(started, tenant, defined);
-    else
-        perform mainspring.announce(defined.queue, defined.priority, tenant, started, now());
-    end if;
+        tenant);
+    operation.origin := jsonb_build_object('operation', action);
+    started := mainspring.add_job(mainspring.new_job(operation, defined), defined);
     perform mainspring.note_action(tenant, 'bulk_' || action, 'job', started::text, reason, null,
         jsonb_build_object('filter', meant));
     return started;
 end
 $$;
 
--- The next jobs behind an id that are in one of the states and pass a filter, in the order of their
--- ids; how many jobs it looked at, which has a bound of its own, however few of them pass; and the id
--- to go on behind, null when all have been seen. The jobs are those of one room: `live`, `ended`, or a
--- state that jobs end in without success. Those of Mainspring itself are never among them.
+-- The live jobs behind an id in the order of their ids, of one creator if given: each along the
+-- index that is in this order.
+create or replace function mainspring.walk_live(
+    creator text, behind bigint, up_to bigint, most integer
+)
+returns setof mainspring.jobs
+language sql stable
+as $$
+    (select job.* from mainspring.jobs as job
+      where creator is null and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
+    union all
+    (select job.* from mainspring.jobs as job
+      where job.created_by = creator and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
+$$;
+
+-- The same of jobs that have ended: those of a tenant, those that ended in one state without
+-- success, or those of one creator.
+create or replace function mainspring.walk_ended(
+    tenant text, of_state mainspring.job_state, creator text, behind bigint, up_to bigint,
+    most integer
+)
+returns setof mainspring.jobs_history
+language sql stable
+as $$
+    (select job.* from mainspring.jobs_history as job
+      where of_state is null and creator is null and job.tenant_id = tenant
+        and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
+    union all
+    (select job.* from mainspring.jobs_history as job
+      where of_state is not null and creator is null and job.tenant_id = tenant
+        and job.state = of_state and job.state <> 'succeeded'
+        and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
+    union all
+    (select job.* from mainspring.jobs_history as job
+      where job.created_by = creator and job.job_id > behind and job.job_id <= up_to
+      order by job.job_id limit most)
+$$;
+
+-- The next jobs behind an id that are in one of the states and match a filter, in the order of
+-- their ids; how many jobs it looked at, which has a bound of its own, however few of them match;
+-- and the id to go on behind, null when all have been seen. The jobs are those of one section:
+-- `live`, `ended`, or a state that jobs end in without success. Those of Mainspring itself are
+-- never among them.
 --
--- Each room is walked along the index that is in its order, and is not entered when another is meant.
--- No other plan is let in: whichever looks cheaper reads all that is left of a table, for every batch.
+-- A section is not entered when another is meant, and no other plan than along its index is let
+-- in: whichever looks cheaper reads all that is left of a table, for every batch.
 create or replace function mainspring.seek_jobs(
-    room text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint, up_to bigint,
-    ended_before timestamptz, most_seen integer, most_found integer,
+    section text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint,
+    up_to bigint, ended_before timestamptz, most_seen integer, most_found integer,
     out job_ids bigint[], out seen bigint, out edge bigint)
 language plpgsql stable
 security definer
@@ -116,66 +143,34 @@ as $$
 #variable_conflict use_column
 declare
     creator text := asked ->> 'created_by';
-    of_state mainspring.job_state := nullif(nullif(room, 'live'), 'ended');
+    of_state mainspring.job_state := nullif(nullif(section, 'live'), 'ended');
     last_seen bigint;
 begin
     perform mainspring.ensure_visible(tenant);
     with walked as materialized (
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs as job
-          where seek_jobs.room = 'live' and creator is null
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
+        select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
+               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+          from mainspring.walk_live(creator, behind, up_to, most_seen) as job
+         where section = 'live'
         union all
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs as job
-          where seek_jobs.room = 'live' and job.created_by = creator
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
-        union all
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs_history as job
-          where seek_jobs.room = 'ended' and creator is null and job.tenant_id = seek_jobs.tenant
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
-        union all
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs_history as job
-          where of_state is not null and creator is null and job.tenant_id = seek_jobs.tenant
-            and job.state = of_state and job.state <> 'succeeded'
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
-        union all
-        (select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
-           from mainspring.jobs_history as job
-          where seek_jobs.room <> 'live' and job.created_by = creator
-            and job.job_id > seek_jobs.behind and job.job_id <= seek_jobs.up_to
-          order by job.job_id limit seek_jobs.most_seen)
-    ), passing as (
+        select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
+               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+          from mainspring.walk_ended(
+                   seek_jobs.tenant, of_state, creator, behind, up_to, most_seen) as job
+         where section <> 'live'
+    ), matching as (
         select job.job_id from walked as job
          where job.tenant_id = seek_jobs.tenant and job.state = any (seek_jobs.states)
            and job.definition not like 'mainspring.%'
-           and (asked ->> 'definition' is null or job.definition = asked ->> 'definition')
-           and (asked ->> 'queue' is null or job.queue = asked ->> 'queue')
-           and (asked ->> 'tag' is null or asked ->> 'tag' = any (job.tags))
-           and (asked ->> 'source' is null
-                or mainspring.source_of(job.schedule_id, job.created_by) = asked ->> 'source')
-           and (asked ->> 'created_after' is null
-                or job.created_at >= (asked ->> 'created_after')::timestamptz)
-           and (asked ->> 'created_before' is null
-                or job.created_at < (asked ->> 'created_before')::timestamptz)
-           and (asked ->> 'error' is null
-                or strpos(lower(job.last_error), lower(asked ->> 'error')) > 0)
+           and mainspring.job_matches(
+               asked, job.state, job.queue, job.definition,
+               mainspring.source_of(job.schedule_id, job.created_by), job.tags, job.created_at,
+               job.last_error)
            and (seek_jobs.ended_before is null or job.finished_at <= seek_jobs.ended_before)
            and mainspring.is_own(job.created_by)
          order by job.job_id limit seek_jobs.most_found
     )
-    select coalesce((select array_agg(job_id order by job_id) from passing), '{}'), count(*),
+    select coalesce((select array_agg(job_id order by job_id) from matching), '{}'), count(*),
            max(job_id)
       into job_ids, seen, last_seen
       from walked;
@@ -184,10 +179,10 @@ begin
 end
 $$;
 
--- Moves those of the jobs that are still in one of the states, as the single action would, and writes
--- it down in the name of the actor. Says how many it changed, how many not, by reason, and which are
--- held by someone else just now: it waits for nobody, so that it can be in nobody's way, unless it is
--- patient, which is meant for one job at a time.
+-- Moves those of the jobs that are still in one of the states, as the single action would, and
+-- writes it to the audit in the name of the actor. Says how many it changed, how many not, by
+-- reason, and which are locked by someone else just now: it waits for nobody, so that it can be in
+-- nobody's way, unless it is patient, which is meant for one job at a time.
 create or replace function mainspring.change_jobs(
     action text, job_ids bigint[], states mainspring.job_state[], tenant text, reason text,
     actor text, is_patient boolean)
@@ -233,14 +228,14 @@ begin
         'changed', cardinality(change_jobs.job_ids) - coalesce(cardinality(missed.busy), 0)
                    - coalesce(cardinality(refusals), 0),
         'busy', to_jsonb(coalesce(missed.busy, '{}')),
-        'skipped', coalesce((select jsonb_object_agg(told.reason, told.count) from (
+        'skipped', coalesce((select jsonb_object_agg(counted.reason, counted.count) from (
             select reason, count(*) as count from unnest(refusals) as reason group by reason
-            ) as told), '{}'));
+            ) as counted), '{}'));
 end
 $$;
 
--- Locks those of the jobs that are in one of the states and were not asked to stop already; gives the
--- state of each.
+-- Locks those of the jobs that are in one of the states and were not asked to stop already; gives
+-- the state of each.
 create or replace function mainspring.hold_jobs(
     inout job_ids bigint[], inout states mainspring.job_state[], tenant text, is_patient boolean)
 language plpgsql
@@ -275,8 +270,8 @@ begin
 end
 $$;
 
--- Why jobs were not held: the state they are in by now, `already_asked` to stop, or `gone`; null for one
--- that someone else holds.
+-- Why jobs were not locked: the state they are in by now, `already_asked` to stop, or `gone`; null
+-- for one that someone else has locked.
 create or replace function mainspring.why_not_held(
     job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean)
 returns table (job_id bigint, reason text)
@@ -301,8 +296,8 @@ begin
 end
 $$;
 
--- Puts a job back that the caller has locked; says why not, null if it did. Only a dedupe key can be in
--- the way, and only for a job that has one is it worth to be able to go back.
+-- Puts a job back that the caller has locked; says why not, null if it did. Only a dedupe key can
+-- be in the way, so only a job that has one pays for a savepoint.
 create or replace function mainspring.try_put_back(job_id bigint, tenant text)
 returns text
 language plpgsql

@@ -1,28 +1,15 @@
 -- Plans: what the scheduler decided for a schedule, carried out in one transaction.
 
--- Carries out what the scheduler decided for one schedule: writes its slots, enqueues their
--- jobs, and moves the schedule on or, after a failure, back. Answers what came of the newest
--- slot; null if the schedule was fired or changed by someone else since it was read, or is being
--- changed right now, and then nothing is written. A plan that waits waits for that change.
-create or replace function mainspring.apply_plan(plan jsonb)
-returns mainspring.slot_outcome
+-- The schedule that a plan is for, locked with its clock; null if it was fired or changed by
+-- someone else since it was read, or is being changed right now. A plan that waits waits for that
+-- change.
+create or replace function mainspring.lock_for_plan(plan jsonb)
+returns mainspring.schedules
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
     schedule mainspring.schedules;
-    clock mainspring.clocks;
-    planned record;
-    started record;
-    failure text := plan ->> 'failure';
-    enqueued integer := 0;
-    skipped integer := 0;
-    missed integer := 0;
-    lateness interval;
-    late interval := '0';
-    latest interval := '0';
-    newest mainspring.slot_outcome := 'coalesced';
-    newest_at timestamptz;
 begin
     if plan ->> 'waits' = 'true' then
         perform from mainspring.schedules as s
@@ -33,68 +20,108 @@ begin
     select * into schedule from mainspring.schedules as s
      where s.schedule_id = (plan ->> 'schedule_id')::bigint and s.enabled
        for update skip locked;
-    select * into clock from mainspring.clocks as c
-     where c.schedule_id = schedule.schedule_id and c.turn = (plan ->> 'turn')::bigint
-       for update skip locked;
-    if not found then
-        return null;
-    end if;
+    perform from mainspring.clocks as c
+      where c.schedule_id = schedule.schedule_id and c.turn = (plan ->> 'turn')::bigint
+        for update skip locked;
+    return case when found then schedule end;
+end
+$$;
+
+-- Writes the slots of a plan and enqueues their jobs, in the order of time. The outcome of a slot
+-- that a backfill or a person has claimed before is null.
+create or replace function mainspring.write_slots(schedule mainspring.schedules, plan jsonb)
+returns table (
+    slot_at timestamptz, outcome mainspring.slot_outcome, reason text, lateness interval
+)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    planned record;
+    started record;
+begin
     for planned in
         select * from jsonb_to_recordset(plan -> 'slots') as slot (
             at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
             missed integer, reason text, payload jsonb)
          order by slot.at
     loop
-        newest_at := planned.at;
-        -- A backfill or a person may have claimed the slot before.
-        continue when exists (select from mainspring.slots as slot
-                               where slot.schedule_id = schedule.schedule_id
-                                 and slot.scheduled_for = planned.at);
         select planned.outcome, null::bigint as job_id, planned.reason into started;
-        if planned.outcome = 'enqueued' then
+        if exists (select from mainspring.slots as slot
+                    where slot.schedule_id = schedule.schedule_id
+                      and slot.scheduled_for = planned.at) then
+            started.outcome := null;
+        elsif planned.outcome = 'enqueued' then
             select * into started from mainspring.start_slot(
                 schedule, planned.at, planned.source, planned.missed,
                 coalesce(planned.payload, plan -> 'payload'), plan ->> 'definition',
                 coalesce((plan ->> 'in_line')::boolean, false));
         end if;
-        insert into mainspring.slots
-            (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
-        values (schedule.schedule_id, planned.at, started.outcome, planned.source, started.job_id,
-                planned.missed, started.reason);
-        enqueued := enqueued + (started.outcome = 'enqueued')::integer;
-        skipped := skipped + (started.outcome = 'skipped')::integer;
-        missed := missed + (started.outcome in ('missed', 'coalesced'))::integer;
-        newest := started.outcome;
-        if started.outcome in ('enqueued', 'skipped') then
-            lateness := greatest('0', now() - mainspring.run_instant(
-                schedule.schedule_id, planned.at, schedule.jitter));
-            late := late + lateness;
-            latest := greatest(latest, lateness);
+        if started.outcome is not null then
+            insert into mainspring.slots
+                (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
+            values (schedule.schedule_id, planned.at, started.outcome, planned.source,
+                    started.job_id, planned.missed, started.reason);
         end if;
-        if started.outcome = 'failed' then
-            failure := started.reason;
-        end if;
+        slot_at := planned.at;
+        outcome := started.outcome;
+        reason := started.reason;
+        lateness := case when outcome in ('enqueued', 'skipped') then greatest(
+            '0', now() - mainspring.run_instant(schedule.schedule_id, planned.at, schedule.jitter))
+            end;
+        return next;
     end loop;
-    update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null,
-           next_slot_at = (plan ->> 'next_slot_at')::timestamptz,
-           next_run_at = mainspring.run_instant(
-               c.schedule_id, (plan ->> 'next_slot_at')::timestamptz, schedule.jitter),
-           last_slot_at = coalesce(newest_at, c.last_slot_at),
-           last_enqueued_at = case when enqueued > 0 then now() else c.last_enqueued_at end,
-           last_skipped_at = case when skipped > 0 then now() else c.last_skipped_at end,
-           enqueued_count = c.enqueued_count + enqueued,
-           skipped_count = c.skipped_count + skipped,
-           missed_count = c.missed_count + missed,
-           lateness_total = c.lateness_total + late,
-           lateness_worst = greatest(c.lateness_worst, latest),
-           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
-           retry_count = 0
-     where c.schedule_id = schedule.schedule_id;
-    if failure is not null then
-        perform mainspring.note_failure(schedule, clock.retry_count + 1, failure);
+end
+$$;
+
+-- Carries out what the scheduler decided for one schedule: writes its slots, enqueues their
+-- jobs, and moves the schedule on or, after a failure, back. Answers what came of the newest
+-- slot; null if lock_for_plan gives no schedule, and then nothing is written.
+create or replace function mainspring.apply_plan(plan jsonb)
+returns mainspring.slot_outcome
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    schedule mainspring.schedules := mainspring.lock_for_plan(plan);
+    next_slot timestamptz := (plan ->> 'next_slot_at')::timestamptz;
+    failures integer;
+    fired record;
+begin
+    if schedule.schedule_id is null then
+        return null;
     end if;
-    return newest;
+    select count(*) filter (where slot.outcome = 'enqueued') as enqueued,
+           count(*) filter (where slot.outcome = 'skipped') as skipped,
+           count(*) filter (where slot.outcome in ('missed', 'coalesced')) as missed,
+           coalesce(sum(slot.lateness), '0') as late, max(slot.lateness) as latest,
+           (array_agg(slot.outcome order by slot.slot_at desc)
+                filter (where slot.outcome is not null))[1] as outcome,
+           coalesce((array_agg(slot.reason order by slot.slot_at desc)
+                         filter (where slot.outcome = 'failed'))[1], plan ->> 'failure') as failure,
+           max(slot.slot_at) as newest_at
+      into fired
+      from mainspring.write_slots(schedule, plan) as slot;
+    select c.retry_count + 1 into failures from mainspring.clocks as c
+     where c.schedule_id = schedule.schedule_id;
+    update mainspring.clocks as c
+       set turn = c.turn + 1, checking_until = null, checking_by = null, retry_count = 0,
+           next_slot_at = next_slot,
+           next_run_at = mainspring.run_instant(c.schedule_id, next_slot, schedule.jitter),
+           last_slot_at = coalesce(fired.newest_at, c.last_slot_at),
+           last_enqueued_at = case when fired.enqueued > 0 then now() else c.last_enqueued_at end,
+           last_skipped_at = case when fired.skipped > 0 then now() else c.last_skipped_at end,
+           enqueued_count = c.enqueued_count + fired.enqueued,
+           skipped_count = c.skipped_count + fired.skipped,
+           missed_count = c.missed_count + fired.missed,
+           lateness_total = c.lateness_total + fired.late,
+           lateness_worst = greatest(c.lateness_worst, fired.latest),
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high)
+     where c.schedule_id = schedule.schedule_id;
+    if fired.failure is not null then
+        perform mainspring.note_failure(schedule, failures, fired.failure);
+    end if;
+    return coalesce(fired.outcome, 'coalesced');
 end
 $$;
 

@@ -27,46 +27,50 @@ begin
 end
 $$;
 
--- Takes the token of a job that is about to start. Without one the job goes back to its waiting
--- room. Answers the seconds until it may be tried again, zero if it may start; null if the lease
--- was lost.
+-- Takes the token of a job that is about to start. Without one the job waits for its limit again.
+-- Answers the seconds until it may be tried again, zero if it may start; null if the lease was
+-- lost.
 create or replace function mainspring.take_token(job_id bigint, fence bigint)
 returns double precision
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
-    room record;
+    rate record;
     bucket mainspring.buckets;
     starts_at timestamptz;
 begin
     select job.limit_name, job.limit_key, known.burst,
            mainspring.token_seconds(known.rate_count, known.rate_period) as seconds
-      into room
-      from mainspring.jobs as job left join mainspring.limits as known on known.name = job.limit_name
+      into rate
+      from mainspring.jobs as job
+      left join mainspring.limits as known on known.name = job.limit_name
      where job.job_id = take_token.job_id and job.fence = take_token.fence;
     if not found then
         return null;
     end if;
-    if room.seconds is not null then
+    if rate.seconds is not null then
         insert into mainspring.buckets (limit_name, limit_key, full_at)
-        values (room.limit_name, room.limit_key, clock_timestamp())
+        values (rate.limit_name, rate.limit_key, clock_timestamp())
         on conflict do nothing;
         select * into bucket from mainspring.buckets as known
-         where known.limit_name = room.limit_name and known.limit_key = room.limit_key for update;
+         where known.limit_name = rate.limit_name and known.limit_key = rate.limit_key for update;
         starts_at := clock_timestamp();
         bucket.full_at := greatest(bucket.full_at, starts_at)
-                          + make_interval(secs => room.seconds);
-        if bucket.full_at > starts_at + make_interval(secs => room.seconds * room.burst)
+                          + make_interval(secs => rate.seconds);
+        if bucket.full_at > starts_at + make_interval(secs => rate.seconds * rate.burst)
                             + interval '1 microsecond' then
-            update mainspring.jobs as job
-               set state = 'queued', fence = null, worker_id = null, started_at = null,
-                   attempt = job.attempt - 1, waits_for = 'limit'
-             where job.job_id = take_token.job_id and job.fence = take_token.fence;
-            return extract(epoch from bucket.full_at - starts_at) - room.seconds * room.burst;
+            perform from mainspring.jobs as job
+              where job.job_id = take_token.job_id and job.fence = take_token.fence for update;
+            if found then
+                perform mainspring.requeue_jobs(
+                    array[take_token.job_id], array['limit'::mainspring.waits_for],
+                    have_begun => false);
+            end if;
+            return extract(epoch from bucket.full_at - starts_at) - rate.seconds * rate.burst;
         end if;
         update mainspring.buckets as known set full_at = bucket.full_at
-         where known.limit_name = room.limit_name and known.limit_key = room.limit_key;
+         where known.limit_name = rate.limit_name and known.limit_key = rate.limit_key;
     end if;
     update mainspring.jobs as job set probed_at = now()
      where job.job_id = take_token.job_id and job.fence = take_token.fence;

@@ -1,6 +1,63 @@
--- Retries: how an ended job becomes live again.
+-- Retries: how a job that has ended becomes live again.
 
--- Puts an ended job back, whoever asks; nothing is written down.
+-- Takes a job that ended without success out of history; refuses any other.
+create or replace function mainspring.take_from_history(job_id bigint, tenant text)
+returns mainspring.jobs_history
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    ended mainspring.jobs_history;
+    found_state mainspring.job_state;
+begin
+    delete from mainspring.jobs_history as job
+     where job.job_id = take_from_history.job_id and job.tenant_id = take_from_history.tenant
+       and job.state in ('failed', 'dead_letter', 'canceled')
+    returning * into ended;
+    if not found then
+        select state into found_state from mainspring.job_status as job
+         where job.job_id = take_from_history.job_id
+           and job.tenant_id = take_from_history.tenant;
+        if not found then
+            perform mainspring.refuse_job(take_from_history.job_id);
+        end if;
+        perform mainspring.refuse_move(take_from_history.job_id, found_state, 'queued');
+    end if;
+    perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
+    return ended;
+end
+$$;
+
+-- What stays of a job that has ended when it becomes live again, with another payload if given.
+create or replace function mainspring.live_again(ended mainspring.jobs_history, payload jsonb)
+returns mainspring.jobs
+language plpgsql
+as $$
+declare
+    job mainspring.jobs := mainspring.asked_job(
+        ended.definition, coalesce(payload, ended.payload), ended.tenant_id, ended.queue,
+        ended.priority, ended.max_attempts, now(), null, ended.dedupe_key, ended.correlation_id,
+        ended.tags);
+begin
+    job.job_id := ended.job_id;
+    job.definition_version := ended.definition_version;
+    job.created_at := ended.created_at;
+    job.created_by := ended.created_by;
+    job.attempt := ended.attempt;
+    job.checkpoint := ended.checkpoint;
+    job.last_error := ended.last_error;
+    job.schedule_id := ended.schedule_id;
+    job.slot_at := ended.slot_at;
+    job.origin := ended.origin;
+    -- A key of the content goes with the content.
+    if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
+        job.dedupe_key := 'content:' || mainspring.content_of(job);
+    end if;
+    return job;
+end
+$$;
+
+-- Puts an ended job back, whoever asks; nothing is written to the audit.
 create or replace function mainspring.put_back(job_id bigint, payload jsonb, tenant text)
 returns bigint
 language plpgsql
@@ -8,93 +65,41 @@ as $$
 #variable_conflict use_column
 declare
     ended mainspring.jobs_history;
-    live_state mainspring.job_state;
-    holder bigint;
+    again mainspring.jobs;
     defined mainspring.definitions;
-    room record;
-    waits mainspring.waits_for;
-    needed integer;
+    has_parents boolean := exists (
+        select from mainspring.dependencies as d
+         where d.job_id = put_back.job_id and d.outcome is null);
+    holder bigint;
 begin
     if put_back.payload is not null then
-        perform mainspring.check_enqueue(put_back.payload, null, null, null, null, null, null);
+        perform mainspring.check_payload(put_back.payload);
     end if;
-    delete from mainspring.jobs_history as job
-     where job.job_id = put_back.job_id and job.tenant_id = put_back.tenant
-       and job.state in ('failed', 'dead_letter', 'canceled')
-    returning * into ended;
-    if not found then
-        select state into live_state from mainspring.job_status as job
-         where job.job_id = put_back.job_id and job.tenant_id = put_back.tenant;
-        if not found then
-            perform mainspring.refuse('MS030',
-                'there is no job ' || coalesce(put_back.job_id::text, 'null'),
-                jsonb_build_object('job_id', put_back.job_id));
-        end if;
-        perform mainspring.refuse('MS031', 'job ' || put_back.job_id || ' is ' || live_state
-            || '; it cannot become queued', jsonb_build_object(
-            'job_id', put_back.job_id, 'state', live_state, 'target', 'queued'));
-    end if;
+    ended := mainspring.take_from_history(put_back.job_id, put_back.tenant);
     if put_back.payload is not null then
         perform mainspring.ensure_open(ended.definition);
     end if;
-    perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
     -- Who edits a payload has seen a redacted one.
-    payload := mainspring.restored(put_back.payload, ended.payload, mainspring.paths_of(
-        ended.definition, ended.definition_version));
-    -- A key of the content goes with the content.
-    if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
-        ended.dedupe_key := 'content:' || md5(ended.definition || e'\n'
-            || coalesce(put_back.payload, ended.payload)::text);
-    end if;
+    again := mainspring.live_again(ended, mainspring.restored(
+        put_back.payload, ended.payload,
+        mainspring.paths_of(ended.definition, ended.definition_version)));
     select * into defined from mainspring.definitions as d where d.key = ended.definition;
-    select * into room from mainspring.room_of(
-        defined, ended.tenant_id, coalesce(put_back.payload, ended.payload), null);
     -- What was not approved, or not like this, has to be approved first.
-    select asked.needed into needed from mainspring.approvals as asked
-     where asked.job_id = ended.job_id
-       and (asked.decision is distinct from 'approved' or put_back.payload <> ended.payload);
-    waits := case when needed > 0 then 'approval'
-                  when exists (select from mainspring.dependencies as d
-                                where d.job_id = ended.job_id and d.outcome is null)
-                  then 'parents'
-                  when ended.slot_at is not null then 'turn'
-                  else mainspring.wait_of(room.limit_name) end;
-    loop
-        insert into mainspring.jobs (
-            job_id, created_at, scheduled_for, attempt, max_attempts, priority, tenant_id, queue,
-            definition, definition_version, payload, dedupe_key, correlation_id, tags, checkpoint,
-            last_error, schedule_id, slot_at, origin, created_by, state, waits_for, limit_name, limit_key)
-        values (
-            ended.job_id, ended.created_at, now(), ended.attempt, ended.max_attempts,
-            ended.priority, ended.tenant_id, ended.queue, ended.definition,
-            ended.definition_version, coalesce(put_back.payload, ended.payload), ended.dedupe_key,
-            ended.correlation_id, ended.tags, ended.checkpoint, ended.last_error,
-            ended.schedule_id, ended.slot_at, ended.origin, ended.created_by,
-            mainspring.state_of(waits), waits,
-            room.limit_name, room.limit_key)
-        on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing;
-        exit when found;
-        select job.job_id into holder from mainspring.jobs as job
-         where job.tenant_id = ended.tenant_id and job.dedupe_key = ended.dedupe_key;
-        if found then
-            perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
-                || quote_literal(ended.dedupe_key),
-                jsonb_build_object('key', ended.dedupe_key, 'job_id', holder));
-        end if;
-    end loop;
+    defined.approvals_needed := coalesce((
+        select asked.needed from mainspring.approvals as asked
+         where asked.job_id = ended.job_id
+           and (asked.decision is distinct from 'approved' or again.payload <> ended.payload)), 0);
+    again := mainspring.new_job(
+        again, defined, has_parents, is_behind_others => ended.slot_at is not null);
     update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
      where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
        and slot.job_id = ended.job_id;
-    if waits = 'approval' then
-        perform mainspring.ask_approval(ended.job_id, ended.tenant_id, defined, needed);
-    elsif waits = 'turn' then
-        perform mainspring.release_turn(ended.schedule_id);
-    elsif waits = 'parents' then
-        perform pg_notify('mainspring', 'p:');
-    elsif waits = 'limit' then
-        perform mainspring.wake_limits(room.limit_name, room.limit_key, ended.tenant_id);
-    else
-        perform mainspring.wake(ended.queue);
+    holder := mainspring.add_job(again, defined);
+    if holder <> ended.job_id then
+        perform mainspring.refuse_duplicate(again.dedupe_key, holder);
+    end if;
+    if has_parents then
+        perform mainspring.notify_parents();
     end if;
     return ended.job_id;
 end

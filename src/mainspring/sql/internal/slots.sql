@@ -18,59 +18,51 @@ as $$
 #variable_conflict use_column
 declare
     defined mainspring.definitions;
-    live bigint := mainspring.live_runs(schedule.schedule_id);
+    is_full boolean := mainspring.live_runs(schedule.schedule_id) >= schedule.max_running;
     wanted text := coalesce(start_slot.definition, schedule.definition);
-    room record;
-    waits mainspring.waits_for;
+    asked mainspring.jobs;
 begin
+    outcome := 'failed';
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
-        outcome := 'failed';
         reason := 'no active definition has the key ' || quote_literal(wanted);
         return;
     end if;
     if mainspring.is_closed(wanted) then
-        outcome := 'failed';
         reason := 'definition ' || mainspring.why_closed(wanted);
         return;
     end if;
-    if live >= schedule.max_running and schedule.overlap = 'skip' and in_line is not true then
+    if is_full and schedule.overlap = 'skip' and in_line is not true then
         outcome := 'skipped';
         reason := 'an earlier run is still live (overlap = skip)';
         return;
     end if;
-    if live >= schedule.max_running and schedule.overlap = 'replace' and in_line is not true then
-        perform mainspring.stop_job(job.job_id, 'replaced by a newer slot of its schedule',
-                                  job.tenant_id)
-           from mainspring.jobs as job
-          where job.schedule_id = schedule.schedule_id and job.slot_at is not null;
-        live := mainspring.live_runs(schedule.schedule_id);
+    if is_full and schedule.overlap = 'replace' and in_line is not true then
+        perform mainspring.stop_runs(schedule.schedule_id);
+        is_full := mainspring.live_runs(schedule.schedule_id) >= schedule.max_running;
     end if;
-    select * into room from mainspring.room_of(
-        defined, schedule.tenant_id, coalesce(start_slot.payload, schedule.payload), null);
-    waits := case when defined.approvals_needed > 0 then 'approval'
-                  when live >= schedule.max_running then 'turn'
-                  else mainspring.wait_of(room.limit_name) end;
-    insert into mainspring.jobs as job (
-        tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-        state, waits_for, limit_name, limit_key, schedule_id, slot_at, origin)
-    values (
-        schedule.tenant_id, coalesce(schedule.queue, defined.queue), wanted, defined.version,
-        coalesce(schedule.priority, defined.priority),
-        coalesce(start_slot.payload, schedule.payload),
-        coalesce(schedule.max_attempts, defined.max_attempts),
-        mainspring.state_of(waits), waits, room.limit_name, room.limit_key,
-        schedule.schedule_id, slot,
-        schedule.origin || jsonb_build_object('trigger', source, 'missed', missed))
-    returning job.job_id into job_id;
+    asked := mainspring.asked_job(
+        wanted, coalesce(start_slot.payload, schedule.payload), schedule.tenant_id,
+        schedule.queue, schedule.priority, schedule.max_attempts);
+    asked.schedule_id := schedule.schedule_id;
+    asked.slot_at := slot;
+    asked.origin := schedule.origin || jsonb_build_object('trigger', source, 'missed', missed);
+    job_id := mainspring.add_job(
+        mainspring.new_job(asked, defined, is_behind_others => is_full), defined);
     outcome := 'enqueued';
-    if waits = 'approval' then
-        perform mainspring.ask_approval(job_id, schedule.tenant_id, defined);
-    elsif waits = 'limit' then
-        perform mainspring.wake_limits(room.limit_name, room.limit_key, schedule.tenant_id);
-    elsif waits is null then
-        perform mainspring.wake(coalesce(schedule.queue, defined.queue));
-    end if;
+end
+$$;
+
+-- Cancels the runs of a schedule for the sake of a newer slot.
+create or replace function mainspring.stop_runs(schedule_id bigint)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.stop_job(job.job_id, 'replaced by a newer slot of its schedule',
+                                job.tenant_id)
+       from mainspring.jobs as job
+      where job.schedule_id = stop_runs.schedule_id and job.slot_at is not null;
 end
 $$;
 
@@ -81,15 +73,15 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-    room bigint;
+    free bigint;
     released mainspring.jobs;
 begin
-    select coalesce(max(schedule.max_running), 1) into room from mainspring.schedules as schedule
+    select coalesce(max(schedule.max_running), 1) into free from mainspring.schedules as schedule
      where schedule.schedule_id = release_turn.schedule_id;
-    select room - count(*) into room from mainspring.jobs as job
+    select free - count(*) into free from mainspring.jobs as job
      where job.schedule_id = release_turn.schedule_id and job.slot_at is not null
        and job.waits_for is distinct from 'turn';
-    if room > 0 then
+    if free > 0 then
         for released in
             update mainspring.jobs as job
                set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = now()
@@ -97,10 +89,10 @@ begin
                 select waiting.job_id from mainspring.jobs as waiting
                  where waiting.schedule_id = release_turn.schedule_id
                    and waiting.waits_for = 'turn'
-                 order by waiting.slot_at limit room for update skip locked))
+                 order by waiting.slot_at limit free for update skip locked))
             returning job.*
         loop
-            perform mainspring.wake_for(released);
+            perform mainspring.notify_released(released);
         end loop;
     end if;
 end

@@ -6,17 +6,20 @@ returns mainspring.waits_for
 language sql immutable
 return case when limit_name is not null then 'limit'::mainspring.waits_for end;
 
--- What a new job waits for first, and the state that goes with it.
+-- What a job that is not ready yet waits for first.
 create or replace function mainspring.first_wait(
-    needs_approval boolean, has_parents boolean, due_at timestamptz, limit_name text
+    needs_approval boolean, has_parents boolean, is_behind_others boolean, due_at timestamptz,
+    limit_name text
 )
 returns mainspring.waits_for
 language sql stable
 return case when needs_approval then 'approval'::mainspring.waits_for
             when has_parents then 'parents'
+            when is_behind_others then 'turn'
             when due_at > now() then 'time'
             when limit_name is not null then 'limit' end;
 
+-- The state that goes with a wait.
 create or replace function mainspring.state_of(waits mainspring.waits_for)
 returns mainspring.job_state
 language sql immutable
@@ -36,24 +39,22 @@ begin
     update mainspring.jobs as job
        set waits_for = next.waits_for, state = mainspring.state_of(next.waits_for)
       from (select held.job_id,
-                   case when exists (select from mainspring.dependencies as d
-                                      where d.job_id = held.job_id and d.outcome is null)
-                        then 'parents'
-                        when held.slot_at is not null then 'turn'
-                        else mainspring.first_wait(
-                            false, false, held.scheduled_for, held.limit_name)
-                   end as waits_for
+                   mainspring.first_wait(
+                       false,
+                       exists (select from mainspring.dependencies as d
+                                where d.job_id = held.job_id and d.outcome is null),
+                       held.slot_at is not null, held.scheduled_for, held.limit_name) as waits_for
               from mainspring.jobs as held where held.job_id = move_on.job_id) as next
      where job.job_id = next.job_id and job.state in ('awaiting_approval', 'blocked')
     returning job.* into moved;
     if moved.waits_for = 'turn' then
         perform mainspring.release_turn(moved.schedule_id);
     elsif moved.waits_for = 'time' then
-        perform mainspring.wake(moved.queue, moved.scheduled_for);
+        perform mainspring.notify_job_ready(moved.queue, moved.scheduled_for);
     elsif moved.state = 'queued' then
-        perform mainspring.wake_for(moved);
+        perform mainspring.notify_released(moved);
     elsif moved.waits_for = 'parents' then
-        perform pg_notify('mainspring', 'p:');
+        perform mainspring.notify_parents();
     end if;
     return moved.state;
 end

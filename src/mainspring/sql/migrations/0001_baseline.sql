@@ -217,7 +217,7 @@ alter table mainspring.jobs
 alter table mainspring.jobs_history add column created_by text collate "C";
 
 comment on column mainspring.jobs.origin is
-    'What made the job, if not an enqueue: the slot of a schedule, or the start of a bulk operation.';
+    'What made the job, if not an enqueue: a slot of a schedule, or the start of a bulk operation.';
 
 -- Serves claim and discover: what can be claimed now, in the order it is claimed.
 create index jobs_ready on mainspring.jobs (queue, priority, tenant_id, job_id)
@@ -803,6 +803,7 @@ create index audit_tenant on mainspring.audit (tenant_id, audit_id);
 -- as the role mainspring_app; functions and views ask the same two questions themselves.
 -- ---------------------------------------------------------------------------------------------
 
+-- A caller of the API sees what belongs to its tenant; everyone else sees everything.
 create function mainspring.is_visible(tenant text)
 returns boolean
 language sql stable

@@ -1,5 +1,6 @@
 -- Approvals: deciding on jobs that wait for approval.
 
+-- Counts an approval of a job, which goes on when there are enough.
 create or replace function mainspring.approve(
     job_id bigint, reason text default '', tenant text default 'default'
 )
@@ -36,6 +37,7 @@ $$;
 comment on function mainspring.approve is
     'Approves a job as who is calling; says awaiting_approval while more have to.';
 
+-- Counts a rejection of a job; one is enough to cancel it.
 create or replace function mainspring.reject(
     job_id bigint, reason text, tenant text default 'default'
 )

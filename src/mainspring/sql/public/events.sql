@@ -1,5 +1,6 @@
 -- Events: emitting one, and giving a handled one to its triggers again.
 
+-- Emits an event; a dispatcher makes jobs of it.
 create or replace function mainspring.emit(
     name text,
     context jsonb default '{}',
@@ -18,20 +19,18 @@ begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_event(emit.name, emit.context);
     perform mainspring.check_text('correlation_id', emit.correlation_id);
-    if not exists (select from mainspring.tenants as t where t.tenant_id = emit.tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(emit.tenant), 'null'), '{"option": "tenant"}');
-    end if;
+    perform mainspring.ensure_tenant(emit.tenant);
     insert into mainspring.events (tenant_id, name, context, correlation_id)
     values (emit.tenant, emit.name, emit.context, emit.correlation_id)
     returning event_id into emitted;
-    perform pg_notify('mainspring', 'e:');
+    perform mainspring.notify_event();
     return emitted;
 end
 $$;
 comment on function mainspring.emit is
     'Emits an event in the caller''s transaction and returns its id.';
 
+-- Makes an event wait for its dispatcher once more.
 create or replace function mainspring.replay_event(
     event_id bigint, trigger text default null, tenant text default 'default'
 )
@@ -80,9 +79,9 @@ begin
     update mainspring.events as event
        set handled_at = null, replays = event.replays + 1, replay_trigger = replay_event.trigger
      where event.event_id = known.event_id;
-    perform pg_notify('mainspring', 'e:');
+    perform mainspring.notify_event();
     return known.replays + 1;
 end
 $$;
 comment on function mainspring.replay_event is
-    'Gives a handled event to its triggers once more, or to one of them; returns the replay''s number.';
+    'Gives a handled event to its triggers, or one of them, again; returns the replay''s number.';

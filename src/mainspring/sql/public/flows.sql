@@ -12,70 +12,42 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
-declare
-    wrong record;
-    queue text;
 begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('name', coalesce(enqueue_flow.name, ''));
     if jsonb_typeof(steps) is distinct from 'array' or jsonb_array_length(steps) = 0 then
-        perform mainspring.refuse('MS003', 'steps must be a JSON array with one step at least',
-            '{"option": "steps"}');
+        perform mainspring.refuse_option('steps',
+            'steps must be a JSON array with one step at least');
     end if;
-    if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
-        perform mainspring.refuse('MS003', 'tenant does not exist: '
-            || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
-    end if;
+    perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
     insert into mainspring.flows as flow (tenant_id, name)
     values (tenant, enqueue_flow.name) returning flow.flow_id into flow_id;
     select array_agg(nextval('mainspring.job_ids')) into job_ids
       from generate_series(1, jsonb_array_length(steps));
-
-    insert into mainspring.jobs (
-        job_id, tenant_id, queue, definition, definition_version, priority, payload,
-        max_attempts, scheduled_for, state, waits_for, correlation_id, tags, limit_name, limit_key)
-    select job_ids[step.number], tenant, coalesce(step.queue, d.queue), d.key, d.version,
-           coalesce(step.priority, d.priority), coalesce(step.payload, '{}'),
-           coalesce(step.max_attempts, d.max_attempts), step.due_at,
-           mainspring.state_of(step.waits), step.waits,
-           coalesce(step.correlation_id, 'flow:' || flow_id), step.tags, step.limit_name,
-           case when step.limit_name is not null then
-               mainspring.limit_key_of(step.payload, d.limit_by, step.limit_key) end
-      from mainspring.read_steps(steps, tenant) as step
-      join mainspring.definitions as d on d.key = step.definition;
+    perform mainspring.add_steps(flow_id, job_ids, steps, tenant);
     insert into mainspring.flow_jobs (flow_id, job_id, step)
     select enqueue_flow.flow_id, job_ids[step.number], coalesce(step.step, '')
-      from mainspring.read_steps(steps, tenant) as step;
+      from mainspring.read_steps(steps) as step;
     insert into mainspring.dependencies (job_id, parent_id, on_failure)
-    select distinct job_ids[step.number], parent.id, step.on_parent_failure
-      from mainspring.read_steps(steps, tenant) as step,
+    select distinct job_ids[step.number], parent.id, coalesce(step.on_parent_failure, 'cancel')
+      from mainspring.read_steps(steps) as step,
            lateral (
                select job_ids[value::integer + 1]
-                 from jsonb_array_elements_text(step.after)
+                 from jsonb_array_elements_text(coalesce(step.after, '[]'))
                union
-               select value::bigint from jsonb_array_elements_text(step.after_jobs)
+               select value::bigint
+                 from jsonb_array_elements_text(coalesce(step.after_jobs, '[]'))
            ) as parent (id);
-    insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
-    select job_ids[step.number], tenant, step.needed, d.approvers, now() + d.approval_expiry
-      from mainspring.read_steps(steps, tenant) as step
-      join mainspring.definitions as d on d.key = step.definition
-     where step.needed > 0;
-
-    for queue in select distinct job.queue from mainspring.jobs as job
-                  where job.job_id = any (job_ids) and job.state = 'queued' loop
-        perform mainspring.wake(queue);
-    end loop;
-    if exists (select from mainspring.jobs as job
-                where job.job_id = any (job_ids) and job.waits_for = 'limit') then
-        perform mainspring.wake_limits();
+    if found then
+        perform mainspring.notify_parents();
     end if;
-    perform pg_notify('mainspring', 'p:');
 end
 $$;
 comment on function mainspring.enqueue_flow is
     'Enqueues jobs that wait for each other in the caller''s transaction.';
 
+-- Cancels the live jobs of a flow.
 create or replace function mainspring.cancel_flow(
     flow_id bigint, reason text default 'its flow was canceled', tenant text default 'default'
 )
@@ -101,6 +73,7 @@ $$;
 comment on function mainspring.cancel_flow is
     'Cancels what is live of a flow; says how many jobs that were.';
 
+-- Puts the jobs of a flow that did not succeed back.
 create or replace function mainspring.retry_flow(flow_id bigint, tenant text default 'default')
 returns integer
 language plpgsql

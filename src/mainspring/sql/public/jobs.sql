@@ -1,8 +1,9 @@
 -- Jobs: cancel, retry and delete.
 --
--- Every function in this folder runs with the schema owner's rights under a pinned search_path, so a
--- caller needs USAGE on the schema and EXECUTE on what it calls.
+-- Every function in this folder runs with the schema owner's rights under a pinned search_path, so
+-- a caller needs USAGE on the schema and EXECUTE on what it calls.
 
+-- Cancels a job and writes it to the audit.
 create or replace function mainspring.cancel(
     job_id bigint, reason text default 'canceled by request', tenant text default 'default'
 )
@@ -25,6 +26,7 @@ $$;
 comment on function mainspring.cancel is
     'Cancels a job that has not started at once; asks a running one to stop and says running.';
 
+-- Puts a job back and writes it to the audit.
 create or replace function mainspring.retry(
     job_id bigint, payload jsonb default null, tenant text default 'default'
 )
@@ -48,6 +50,7 @@ $$;
 comment on function mainspring.retry is
     'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
 
+-- Removes a job and writes it to the audit.
 create or replace function mainspring.delete_job(job_id bigint, tenant text default 'default')
 returns void
 language plpgsql
@@ -61,13 +64,9 @@ begin
     if not exists (select from mainspring.remove_jobs(array[delete_job.job_id], tenant)) then
         if exists (select from mainspring.jobs as job where job.job_id = delete_job.job_id
                       and job.tenant_id = delete_job.tenant) then
-            perform mainspring.refuse('MS031', 'job ' || delete_job.job_id
-                || ' is running; it cannot become deleted', jsonb_build_object(
-                'job_id', delete_job.job_id, 'state', 'running', 'target', 'deleted'));
+            perform mainspring.refuse_move(delete_job.job_id, 'running', 'deleted');
         end if;
-        perform mainspring.refuse('MS030',
-            'there is no job ' || coalesce(delete_job.job_id::text, 'null'),
-            jsonb_build_object('job_id', delete_job.job_id));
+        perform mainspring.refuse_job(delete_job.job_id);
     end if;
     perform mainspring.note_action(tenant, 'delete', 'job', delete_job.job_id::text, null,
         jsonb_build_object('state', was), null);

@@ -1,5 +1,6 @@
 -- Limits: set and remove.
 
+-- Sets a limit that definitions share; a definition's own is set with the definition.
 create or replace function mainspring.set_limit(
     name text, concurrency integer default null, key_concurrency integer default null,
     rate_count integer default null, rate_period interval default null, burst integer default 1
@@ -46,6 +47,7 @@ $$;
 comment on function mainspring.set_limit is
     'Sets what a limit allows; null stands for as many as there are.';
 
+-- Removes a limit that definitions share.
 create or replace function mainspring.remove_limit(name text)
 returns boolean
 language plpgsql

@@ -1,5 +1,6 @@
 -- Schedules: running one now.
 
+-- Fires a schedule at once; what has to be evaluated first waits for a scheduler.
 create or replace function mainspring.trigger_scheduled_job(
     name text, tenant text default 'default', force boolean default false
 )
@@ -30,7 +31,7 @@ begin
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
                'a scheduler looks at it first' as reason into started;
-        perform pg_notify('mainspring', 's:');
+        perform mainspring.notify_schedule();
     else
         select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
     end if;

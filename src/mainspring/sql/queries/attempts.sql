@@ -67,9 +67,8 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
 -- scope: system
 -- Moves succeeded jobs to history with their attempt rows. Returns null when all reports were
 -- accepted, else the leases that were; the others' lease is not the newest. And which of the jobs
--- others wait for. A fence is set only
--- while a job runs, so the state need not be asked, which would tempt the planner to walk the
--- index of all that run.
+-- others wait for. A fence is set only while a job runs, so the state need not be asked, which
+-- would tempt the planner to walk the index of all that run.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(results)s::text[])
@@ -79,20 +78,14 @@ with reported as (
      where job.job_id = reported.job_id and job.fence = reported.fence
        and (select expires_at > now() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
-    returning job.*, job.started_at + reported.waited * interval '1 microsecond' as began_at,
+    returning job, job.job_id, job.fence, job.worker_id, job.attempt, job.tenant_id,
+              job.started_at + reported.waited * interval '1 microsecond' as began_at,
               job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
               as done_at, reported.result::jsonb as answer
 ), archived as (
-    insert into mainspring.jobs_history (
-        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
-        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, result, last_error, schedule_id, slot_at, origin, created_by)
-    select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
-           cancel_requested_at, attempt, failures, losses, max_attempts, 'succeeded', priority,
-           tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, answer, last_error, schedule_id, slot_at, origin, created_by
-      from ended
+    insert into mainspring.jobs_history
+    select past.* from ended, lateral mainspring.history_of(
+        ended.job, 'succeeded', started_at => began_at, result => answer) as past
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status)
@@ -122,20 +115,15 @@ with reported as (
      where job.job_id = reported.job_id and job.fence = reported.fence
        and (select expires_at > now() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
-    returning job.*, job.started_at + reported.waited * interval '1 microsecond' as began_at,
+    returning job, job.job_id, job.fence, job.worker_id, job.attempt, job.tenant_id,
+              job.started_at + reported.waited * interval '1 microsecond' as began_at,
               job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
               as done_at, reported.end_state, reported.status, reported.error, reported.failed
 ), archived as (
-    insert into mainspring.jobs_history (
-        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
-        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
-    select job_id, created_at, scheduled_for, began_at, now(), deadline_at,
-           cancel_requested_at, attempt, failures + failed, losses, max_attempts, end_state,
-           priority, tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, coalesce(error, last_error), schedule_id, slot_at, origin, created_by
-      from ended
+    insert into mainspring.jobs_history
+    select past.* from ended, lateral mainspring.history_of(
+        ended.job, end_state, started_at => began_at, failed => ended.failed,
+        error => ended.error) as past
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
@@ -166,35 +154,41 @@ with reported as (
      where (select expires_at > now() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
        for update of job
-), returned as (
-    update mainspring.jobs as job
-       set state = 'queued', fence = null, worker_id = null, started_at = null,
-           waits_for = case when held.delay > '0' then 'time'::mainspring.waits_for end,
-           scheduled_for = now() + held.delay, failures = job.failures + held.failed,
-           last_error = coalesce(held.error, job.last_error), progress = null
-      from held where job.job_id = held.job_id
-    returning job.job_id
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
     select job_id, fence, worker_id, started_at + waited * interval '1 microsecond',
            started_at + (waited + ran) * interval '1 microsecond', attempt, status, error
       from held
+), requeued as materialized (
+    select coalesce(array_agg(array[job_id, fence]), '{}') as leases, count(*) as count,
+           mainspring.requeue_jobs(
+               array_agg(job_id),
+               array_agg(case when delay > '0' then 'time'::mainspring.waits_for end),
+               due_ats => array_agg(now() + delay), failures => array_agg(failed),
+               errors => array_agg(error))
+      from held
 )
-select case when count(*) < %(count)s
-            then coalesce(array_agg(array[job_id, fence]), '{}') end
-  from held;
+select case when count < %(count)s then leases end from requeued;
 
 -- name: hand_back
 -- scope: system
 -- Puts claimed jobs that never began back to queued, as if they had not been claimed; with
 -- :waits_for they wait for what it names.
-update mainspring.jobs as job
-   set state = 'queued', fence = null, worker_id = null, started_at = null,
-       attempt = job.attempt - 1, waits_for = %(waits_for)s::mainspring.waits_for
-  from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) as claimed (job_id, fence)
- where job.job_id = claimed.job_id and job.fence = claimed.fence
-returning job.queue;
+with held as materialized (
+    select job.job_id, job.queue
+      from mainspring.jobs as job
+      join unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) as claimed (job_id, fence)
+        on claimed.job_id = job.job_id and claimed.fence = job.fence
+       for update of job
+), requeued as materialized (
+    select array_agg(queue) as queues,
+           mainspring.requeue_jobs(
+               array_agg(job_id), array_agg(%(waits_for)s::mainspring.waits_for),
+               have_begun => false)
+      from held
+)
+select unnest(queues) from requeued;
 
 -- name: record_late_reports
 -- scope: system
@@ -275,37 +269,30 @@ with lost as (
 ), parked as (
     delete from mainspring.jobs as job using lost
      where job.job_id = lost.job_id and lost.new_losses >= %(max_losses)s
-    returning job.*, lost.new_losses
+    returning job, job.tenant_id, lost.new_losses
 ), archived as (
-    insert into mainspring.jobs_history (
-        job_id, created_at, scheduled_for, started_at, finished_at, deadline_at,
-        cancel_requested_at, attempt, failures, losses, max_attempts, state, priority, tenant_id,
-        queue, definition, definition_version, payload, dedupe_key, correlation_id, tags,
-        progress, checkpoint, last_error, schedule_id, slot_at, origin, created_by)
-    select job_id, created_at, scheduled_for, started_at, now(), deadline_at,
-           cancel_requested_at, attempt, failures, new_losses, max_attempts, 'dead_letter',
-           priority, tenant_id, queue, definition, definition_version, payload, dedupe_key,
-           correlation_id, tags, progress, checkpoint, 'its worker died ' || new_losses || ' times while running it',
-           schedule_id, slot_at, origin, created_by
-      from parked
+    insert into mainspring.jobs_history
+    select past.* from parked, lateral mainspring.history_of(
+        parked.job, 'dead_letter', started_at => (parked.job).started_at,
+        losses => parked.new_losses,
+        error => 'its worker died ' || parked.new_losses || ' times while running it') as past
 ), tallied as (
     insert into mainspring.tally_changes (tenant_id, state, count)
     select tenant_id, 'dead_letter', count(*) from parked group by tenant_id
-), returned as (
-    update mainspring.jobs as job
-       set state = 'queued', fence = null, worker_id = null, started_at = null,
-           losses = lost.new_losses, waits_for = 'time', progress = null,
-           scheduled_for = now() + random() * %(jitter)s::interval
-      from lost where job.job_id = lost.job_id and lost.new_losses < %(max_losses)s
-    returning job.job_id
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
     select job_id, fence, worker_id, started_at, now(), attempt, 'lost',
            'the lease of worker ' || worker_id || ' ran out'
       from lost
+), requeued as materialized (
+    select mainspring.requeue_jobs(
+               array_agg(job_id), array_agg('time'::mainspring.waits_for),
+               due_ats => array_agg(now() + random() * %(jitter)s::interval),
+               losses => array_agg(new_losses))
+      from lost where new_losses < %(max_losses)s
 )
-select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost;
+select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost, requeued;
 
 -- name: adopt_orphans
 -- scope: system

@@ -2,8 +2,9 @@
 -- scope: system
 -- The plain schedules that are due, grouped by what decides their next slot, so that a thousand
 -- of one kind are planned once. Those without a condition, a template, a limit, an approval or a
--- missing definition are plain. :late is how long a slot must have been due, :skip how many are being
--- fired already. Each clock comes with its turn and with the place of its row, where it is found again.
+-- missing definition are plain. :late is how long a slot must have been due, :skip how many are
+-- being fired already. Each clock comes with its turn and with the place of its row, where it is
+-- found again.
 select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
        schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
        schedule.paused_until, mainspring.counted_from(schedule), mainspring.spread_by(schedule),
@@ -56,13 +57,15 @@ select extract(epoch from greatest(next_run_at, now() - interval '1 day') - now(
 -- name: fire
 -- scope: system
 -- Fires one slot for each of many plain schedules: claims the slot, enqueues the job, moves on.
--- A schedule that was fired, changed or disabled since it was read is left alone, and has a new place
--- then; a slot that was claimed before makes the whole statement fail. Groups have a slot, a next one, infinity for
--- none, a definition, and the part of the schedules that are theirs.
+-- A schedule that was fired, changed or disabled since it was read is left alone, and has a new
+-- place then; a slot that was claimed before makes the whole statement fail. Groups have a slot, a
+-- next one, infinity for none, a definition, and the part of the schedules that are theirs. A fast
+-- path of internal/enqueue.sql.
 with due as materialized (
     select alike.schedule_id, alike.turn, alike.place, given.slot_at,
            nullif(given.next_slot_at, 'infinity') as next_slot_at,
-           defined.key as definition, defined.version, defined.queue, defined.priority, defined.max_attempts,
+           defined.key as definition, defined.version, defined.queue, defined.priority,
+           defined.max_attempts,
            case when alike.schedule_id in (
                     select run.schedule_id from mainspring.jobs as run
                      where run.schedule_id = any (%(schedule_ids)s::bigint[])
@@ -227,7 +230,7 @@ select mainspring.close_overdue_run(run.job_id)
 -- name: release_turns
 -- scope: system
 -- Lets waiting jobs go whose turn has come unnoticed: a schedule that was deleted or changed.
--- Two that do it at once could let two go where there is room for one.
+-- Two that do it at once could let two go where one may run.
 with guard as materialized (
     select pg_try_advisory_xact_lock(hashtext('mainspring.turns')) as is_ours
 )

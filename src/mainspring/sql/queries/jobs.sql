@@ -7,7 +7,8 @@ select job_id, is_new from mainspring.enqueue_job(
 -- name: enqueue_plainly
 -- scope: tenant
 -- Enqueues one job with the definition's defaults, on a connection of our own: a function call
--- would cost a quarter more server time. Inserts nothing if anything is wrong; then enqueue says what.
+-- would cost a quarter more server time. Inserts nothing if anything is wrong; then enqueue says
+-- what. A fast path of internal/enqueue.sql.
 insert into mainspring.jobs (
     queue, definition, definition_version, priority, payload, max_attempts)
 select defined.queue, defined.key, defined.version, defined.priority, %(payload)s::jsonb,
@@ -18,10 +19,10 @@ select defined.queue, defined.key, defined.version, defined.priority, %(payload)
 returning job_id, true, case when exists (
     select from mainspring.workers as worker
      where worker.wants_wake and jobs.queue = any (worker.queues))
-    then pg_notify('mainspring', mainspring.message_for(jobs.queue, now()))
+    then mainspring.send_message(mainspring.ready_message(jobs.queue, now()))
     when exists (
     select from mainspring.workers as worker where jobs.queue = any (worker.queues))
-    then mainspring.tell_busy(jobs.queue, jobs.priority, jobs.tenant_id, jobs.job_id) end;
+    then mainspring.notify_lane(jobs.queue, jobs.priority, jobs.tenant_id, jobs.job_id) end;
 
 -- name: enqueue_with_options
 -- scope: tenant
@@ -97,8 +98,8 @@ select mainspring.enqueue_many(
 -- name: prepare_bulk
 -- scope: tenant
 -- Decides what the rows of a bulk enqueue have in common and takes their ids.
-select job_version, job_queue, job_priority, job_max_attempts, due_at::text, due_at > now() as waits,
-       is_plain, first_id, last_id, job_ids
+select job_version, job_queue, job_priority, job_max_attempts, due_at::text,
+       due_at > now() as waits, is_plain, first_id, last_id, job_ids
   from mainspring.prepare_bulk(
        %(definition)s, %(count)s::integer, %(tenant_id)s, %(queue)s, %(priority)s::integer,
        %(max_attempts)s::integer, %(scheduled_for)s::timestamptz, %(delay)s::interval,
@@ -106,7 +107,8 @@ select job_version, job_queue, job_priority, job_max_attempts, due_at::text, due
 
 -- name: copy_jobs
 -- scope: tenant
--- Writes the rows of a bulk enqueue; about twice as fast as an insert of arrays.
+-- Writes the rows of a bulk enqueue; about twice as fast as an insert of arrays. A fast path of
+-- internal/enqueue.sql.
 copy mainspring.jobs (
     job_id, payload, tenant_id, queue, definition, definition_version, priority, max_attempts,
     scheduled_for, waits_for, deadline_at, correlation_id, tags)
@@ -114,8 +116,8 @@ from stdin;
 
 -- name: announce
 -- scope: tenant
--- Tells workers of jobs that were enqueued.
-select mainspring.announce(
+-- Informs workers of jobs that were enqueued.
+select mainspring.notify_enqueued(
     %(queue)s, %(priority)s::integer, %(tenant_id)s, %(first_id)s::bigint,
     %(due_at)s::timestamptz);
 
@@ -142,21 +144,15 @@ select * from mainspring.job_status
 
 -- name: list_jobs
 -- scope: tenant
--- Newest first, before a job id if given, with the filters that are given. It looks at so many jobs
--- at the most, however rare those are that pass; list_jobs_edge says where it would go on.
+-- Newest first, before a job id if given, of those that match the filter. It looks at so many jobs
+-- at the most, however rare those are that match; list_jobs_edge says where it would go on.
 select * from (
     select * from mainspring.job_status
      where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
      order by job_id desc
      limit %(most)s) as seen
- where (%(state)s::text is null or state = %(state)s::text::mainspring.job_state)
-   and (%(queue)s::text is null or queue = %(queue)s::text)
-   and (%(definition)s::text is null or definition = %(definition)s::text)
-   and (%(source)s::text is null or source = %(source)s::text)
-   and (%(tag)s::text is null or %(tag)s::text = any (tags))
-   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
-   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
-   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
+ where mainspring.job_matches(
+           %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
  order by job_id desc
  limit %(limit)s;
 
@@ -178,14 +174,8 @@ select * from (
        and state = %(state)s::text::mainspring.job_state
      order by job_id desc
      limit %(most)s) as seen
- where true
-   and (%(queue)s::text is null or queue = %(queue)s::text)
-   and (%(definition)s::text is null or definition = %(definition)s::text)
-   and (%(source)s::text is null or source = %(source)s::text)
-   and (%(tag)s::text is null or %(tag)s::text = any (tags))
-   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
-   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
-   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
+ where mainspring.job_matches(
+           %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
  order by job_id desc
  limit %(limit)s;
 
@@ -209,14 +199,8 @@ select * from (
        and created_by = %(created_by)s
      order by job_id desc
      limit %(most)s) as seen
- where (%(state)s::text is null or state = %(state)s::text::mainspring.job_state)
-   and (%(queue)s::text is null or queue = %(queue)s::text)
-   and (%(definition)s::text is null or definition = %(definition)s::text)
-   and (%(source)s::text is null or source = %(source)s::text)
-   and (%(tag)s::text is null or %(tag)s::text = any (tags))
-   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
-   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
-   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
+ where mainspring.job_matches(
+           %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
  order by job_id desc
  limit %(limit)s;
 
@@ -238,14 +222,8 @@ select * from (
      where (%(before)s::bigint is null or job_id < %(before)s::bigint)
      order by job_id desc
      limit %(most)s) as seen
- where (%(state)s::text is null or state = %(state)s::text::mainspring.job_state)
-   and (%(queue)s::text is null or queue = %(queue)s::text)
-   and (%(definition)s::text is null or definition = %(definition)s::text)
-   and (%(source)s::text is null or source = %(source)s::text)
-   and (%(tag)s::text is null or %(tag)s::text = any (tags))
-   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
-   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
-   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
+ where mainspring.job_matches(
+           %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
  order by job_id desc
  limit %(limit)s;
 
@@ -267,14 +245,8 @@ select * from (
        and state = %(state)s::text::mainspring.job_state
      order by job_id desc
      limit %(most)s) as seen
- where true
-   and (%(queue)s::text is null or queue = %(queue)s::text)
-   and (%(definition)s::text is null or definition = %(definition)s::text)
-   and (%(source)s::text is null or source = %(source)s::text)
-   and (%(tag)s::text is null or %(tag)s::text = any (tags))
-   and (%(created_after)s::timestamptz is null or created_at >= %(created_after)s::timestamptz)
-   and (%(created_before)s::timestamptz is null or created_at < %(created_before)s::timestamptz)
-   and (%(error)s::text is null or strpos(lower(last_error), lower(%(error)s::text)) > 0)
+ where mainspring.job_matches(
+           %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
  order by job_id desc
  limit %(limit)s;
 

@@ -1,38 +1,38 @@
--- name: waiting_rooms
+-- name: waiting_limit_keys
 -- scope: system
--- The rooms (limit, key, tenant) in which jobs wait, after the given one: a loose scan over the
--- index of what waits, one probe a room.
-with recursive room as (
+-- The limit keys (limit, key, tenant) that jobs wait for, after the given one: a loose scan over
+-- the index of what waits, one probe a key.
+with recursive waiting as (
     (select limit_name, limit_key, tenant_id from mainspring.jobs
       where waits_for = 'limit'
         and (limit_name, limit_key, tenant_id) > (%(limit_name)s, %(key)s, %(tenant_id)s)
       order by limit_name, limit_key, tenant_id limit 1)
     union all
-    select next.* from room, lateral (
+    select next.* from waiting, lateral (
         select job.limit_name, job.limit_key, job.tenant_id from mainspring.jobs as job
          where job.waits_for = 'limit'
            and (job.limit_name, job.limit_key, job.tenant_id)
-               > (room.limit_name, room.limit_key, room.tenant_id)
+               > (waiting.limit_name, waiting.limit_key, waiting.tenant_id)
          order by job.limit_name, job.limit_key, job.tenant_id limit 1) as next
 )
-select limit_name, limit_key, tenant_id from room limit %(limit)s;
+select limit_name, limit_key, tenant_id from waiting limit %(limit)s;
 
--- name: rooms_of_limit
+-- name: waiting_keys_of_limit
 -- scope: system
--- The rooms of one limit in which jobs wait, after the given one.
-with recursive room as (
+-- The keys of one limit that jobs wait for, after the given one.
+with recursive waiting as (
     (select limit_key, tenant_id from mainspring.jobs
       where waits_for = 'limit' and limit_name = %(limit_name)s
         and (limit_key, tenant_id) > (%(key)s, %(tenant_id)s)
       order by limit_key, tenant_id limit 1)
     union all
-    select next.* from room, lateral (
+    select next.* from waiting, lateral (
         select job.limit_key, job.tenant_id from mainspring.jobs as job
          where job.waits_for = 'limit' and job.limit_name = %(limit_name)s
-           and (job.limit_key, job.tenant_id) > (room.limit_key, room.tenant_id)
+           and (job.limit_key, job.tenant_id) > (waiting.limit_key, waiting.tenant_id)
          order by job.limit_key, job.tenant_id limit 1) as next
 )
-select %(limit_name)s, limit_key, tenant_id from room limit %(limit)s;
+select %(limit_name)s, limit_key, tenant_id from waiting limit %(limit)s;
 
 -- name: take_back
 -- scope: system
@@ -41,8 +41,8 @@ select mainspring.take_back_places();
 
 -- name: grant
 -- scope: system
--- Lets jobs go that wait in the given rooms, as many as have a place free.
-select is_ours, granted, queues, unfinished, shared, full_ones, next_in, roomy_names, roomy_places
+-- Lets jobs go that wait for the given limit keys, as many as have a place free.
+select is_ours, granted, queues, unfinished, shared, full_ones, next_in, keyed_names, keyed_places
   from mainspring.grant_places(%(names)s::text[], %(keys)s::text[], %(tenants)s::text[],
                                %(limit)s);
 

@@ -12,17 +12,17 @@ select payload, created_at, tenant_id from mainspring.jobs
 
 -- name: seek_jobs
 -- scope: tenant
--- The next jobs of a room that pass, how many it looked at, and the id to go on behind.
+-- The next jobs of a section that match, how many it looked at, and the id to go on behind.
 select job_ids, seen, edge from mainspring.seek_jobs(
-    %(room)s, %(states)s::text[]::mainspring.job_state[], %(asked)s::jsonb, %(tenant_id)s,
+    %(section)s, %(states)s::text[]::mainspring.job_state[], %(asked)s::jsonb, %(tenant_id)s,
     %(behind)s::bigint, %(up_to)s::bigint, %(ended_before)s::timestamptz, %(most_seen)s::integer,
     %(most_found)s::integer);
 
 -- name: count_jobs
 -- scope: tenant
--- The same without the jobs: how many pass.
+-- The same without the jobs: how many match.
 select cardinality(job_ids), seen, edge from mainspring.seek_jobs(
-    %(room)s, %(states)s::text[]::mainspring.job_state[], %(asked)s::jsonb, %(tenant_id)s,
+    %(section)s, %(states)s::text[]::mainspring.job_state[], %(asked)s::jsonb, %(tenant_id)s,
     %(behind)s::bigint, %(up_to)s::bigint, %(ended_before)s::timestamptz, %(most_seen)s::integer,
     %(most_seen)s::integer);
 

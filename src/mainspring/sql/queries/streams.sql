@@ -1,7 +1,7 @@
 -- name: watch_jobs
 -- scope: system
--- The versions of live jobs and of what they have printed, to tell which have changed; a job that is
--- not among them has ended, or is gone.
+-- The versions of live jobs and of their output, to see which have changed; a job that is not
+-- among them has ended, or is gone.
 select job.job_id, job.xmin::text || coalesce('.' || output.xmin::text, '')
   from mainspring.jobs as job
   left join mainspring.outputs as output on output.job_id = job.job_id and output.fence = job.fence
@@ -14,7 +14,7 @@ select * from mainspring.job_status where job_id = any (%(job_ids)s::bigint[]);
 
 -- name: load_outputs
 -- scope: system
--- What the newest attempts of jobs have printed.
+-- The output of the newest attempts of jobs.
 select distinct on (job_id) job_id, stdout_tail, stderr_tail from mainspring.outputs
  where job_id = any (%(job_ids)s::bigint[])
  order by job_id, fence desc;

@@ -1,6 +1,6 @@
 -- name: promote
 -- scope: system
--- Moves jobs whose instant has come from the waiting room to ready, or on to that of their limit.
+-- Moves jobs whose instant has come to ready, or on to the wait for their limit.
 update mainspring.jobs as job set waits_for = mainspring.wait_of(job.limit_name)
  where job.ctid = any (array(
     select due.ctid from mainspring.jobs as due
@@ -17,7 +17,7 @@ select extract(epoch from min(scheduled_for) - now())::float from mainspring.job
 -- name: release_known
 -- scope: system
 -- Moves jobs that waited for a worker who knows their definition, or its kind, to ready, or on to
--- the waiting room of their limit.
+-- the wait for their limit.
 update mainspring.jobs as job set waits_for = mainspring.wait_of(job.limit_name)
  where job.ctid = any (array(
     select known.ctid from mainspring.jobs as known
@@ -37,21 +37,15 @@ with late as (
         select due.ctid from mainspring.jobs as due
          where due.deadline_at <= coalesce(%(now)s::timestamptz, now()) and due.state <> 'running'
          order by due.deadline_at limit %(limit)s for update skip locked))
-    returning job.*
+    returning job, job.tenant_id
 ), tallied as (
     insert into mainspring.tally_changes (tenant_id, state, count)
     select tenant_id, 'canceled', count(*) from late group by tenant_id
 )
-insert into mainspring.jobs_history (
-    job_id, created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
-    attempt, failures, losses, max_attempts, state, priority, tenant_id, queue, definition,
-    definition_version, payload, dedupe_key, correlation_id, tags, progress, checkpoint, last_error, schedule_id,
-    slot_at, origin, created_by)
-select job_id, created_at, scheduled_for, started_at, now(), deadline_at, cancel_requested_at,
-       attempt, failures, losses, max_attempts, 'canceled', priority, tenant_id, queue,
-       definition, definition_version, payload, dedupe_key, correlation_id, tags, progress,
-       checkpoint, 'its deadline passed before it could start', schedule_id, slot_at, origin, created_by
-  from late
+insert into mainspring.jobs_history
+select past.* from late, lateral mainspring.history_of(
+    late.job, 'canceled', started_at => (late.job).started_at,
+    error => 'its deadline passed before it could start') as past
 returning job_id;
 
 -- name: settle_cancels

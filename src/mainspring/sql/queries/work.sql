@@ -53,4 +53,4 @@ select job_id from mainspring.jobs
 -- name: announce_free_place
 -- scope: system
 -- Notifies those who grant that a place of a limit key is free.
-select mainspring.wake_limits(%(limit_name)s, %(limit_key)s, %(tenant_id)s);
+select mainspring.notify_limit(%(limit_name)s, %(limit_key)s, %(tenant_id)s);

@@ -52,7 +52,7 @@ select worker_id, process_identity, expires_at <= now() as is_expired from mains
 -- Removes a worker that left, and notifies the others to look for jobs due soon: only it may have
 -- known of the retries it leaves behind.
 delete from mainspring.workers where worker_id = %(worker_id)s
-returning pg_notify('mainspring', 'd:');
+returning mainspring.notify_due_soon();
 
 -- name: prune_workers
 -- scope: system
@@ -73,4 +73,4 @@ select worker.*,
 -- name: wake
 -- scope: system
 -- Wakes idle workers of the queues.
-select mainspring.wake(queue) from unnest(%(queues)s::text[]) as queue;
+select mainspring.notify_job_ready(queue) from unnest(%(queues)s::text[]) as queue;

@@ -154,8 +154,8 @@ begin
                        as limit_name
               from mainspring.tenants as t) as owner
      where job.definition = new.key and owner.tenant_id = job.tenant_id;
-    perform pg_notify('mainspring', 'l:');
-    perform pg_notify('mainspring', 'q:' || new.queue);
+    perform mainspring.notify_limits_changed();
+    perform mainspring.notify_queue(new.queue);
     return null;
 end
 $$;

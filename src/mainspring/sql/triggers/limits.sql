@@ -6,7 +6,7 @@ returns trigger
 language plpgsql
 as $$
 begin
-    perform pg_notify('mainspring', 'l:');
+    perform mainspring.notify_limits_changed();
     return null;
 end
 $$;

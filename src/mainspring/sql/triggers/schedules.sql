@@ -84,7 +84,7 @@ begin
         update mainspring.schedules as schedule set run_at = null
          where schedule.schedule_id = new.schedule_id;
     end if;
-    perform pg_notify('mainspring', 's:');
+    perform mainspring.notify_schedule();
     return null;
 end
 $$;
@@ -123,7 +123,7 @@ begin
      where clock.schedule_id = new.schedule_id
        and (is_moved or (clock.plan_key, clock.is_plain) <> (key, plain));
     if found then
-        perform pg_notify('mainspring', 's:');
+        perform mainspring.notify_schedule();
     end if;
     new.run_at := null;
     return new;

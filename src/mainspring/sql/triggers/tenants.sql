@@ -26,11 +26,11 @@ begin
             -- An enqueue for the default tenant looks at nothing but the definition.
             update mainspring.definitions set is_plain = is_plain;
         end if;
-        perform pg_notify('mainspring', 'q:' || queue.queue)
+        perform mainspring.notify_queue(queue.queue)
            from (select distinct job.queue from mainspring.jobs as job
                   where job.tenant_id = new.tenant_id) as queue;
     end if;
-    perform pg_notify('mainspring', 'l:');
+    perform mainspring.notify_limits_changed();
     return null;
 end
 $$;

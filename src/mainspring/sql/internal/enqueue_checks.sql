@@ -1,0 +1,284 @@
+-- Enqueue: what is checked, and which keys are reserved, before a job is added.
+
+-- The definition that a new job names; refuses one that is unknown or inactive.
+create or replace function mainspring.active_definition(key text)
+returns mainspring.definitions
+language plpgsql stable
+as $$
+declare
+    defined mainspring.definitions;
+begin
+    select * into defined from mainspring.definitions as d
+     where d.key = active_definition.key and d.is_active;
+    if not found then
+        perform mainspring.refuse('MS010', 'no active definition has the key '
+            || coalesce(quote_literal(active_definition.key), 'null'),
+            jsonb_build_object('key', active_definition.key));
+    end if;
+    return defined;
+end
+$$;
+
+-- Refuses a tenant that there is not.
+create or replace function mainspring.ensure_tenant(tenant text)
+returns void
+language plpgsql stable
+as $$
+begin
+    if not exists (select from mainspring.tenants as t where t.tenant_id = ensure_tenant.tenant)
+    then
+        perform mainspring.refuse('MS003', 'tenant does not exist: '
+            || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
+    end if;
+end
+$$;
+
+-- Refuses a payload that is not an object, or too large.
+create or replace function mainspring.check_payload(payload jsonb)
+returns void
+language plpgsql stable
+as $$
+declare
+    size integer := pg_column_size(payload);
+begin
+    if payload is null or jsonb_typeof(payload) <> 'object' then
+        perform mainspring.refuse('MS001', 'the payload must be a JSON object, not '
+            || coalesce(jsonb_typeof(payload), 'null'));
+    end if;
+    -- A value that comes from a table may be compressed, which pg_column_size does not undo.
+    if size > 65536 or pg_column_compression(payload) is not null then
+        size := octet_length(payload::text);
+        if size > mainspring.max_payload_bytes() then
+            perform mainspring.refuse('MS002', 'the payload is too large',
+                jsonb_build_object('size', size, 'limit', mainspring.max_payload_bytes()));
+        end if;
+    end if;
+end
+$$;
+
+-- Refuses a priority or a number of attempts out of range.
+create or replace function mainspring.check_numbers(priority integer, max_attempts integer)
+returns void
+language plpgsql immutable
+as $$
+begin
+    if priority not between 0 and 1000 then
+        perform mainspring.refuse('MS003', 'priority must be from 0 (first) to 1000 (last), not '
+            || priority, '{"option": "priority"}');
+    end if;
+    if max_attempts not between 1 and 1000 then
+        perform mainspring.refuse('MS003', 'max_attempts must be from 1 to 1000, not '
+            || max_attempts, '{"option": "max_attempts"}');
+    end if;
+end
+$$;
+
+-- Refuses instants that exclude each other, have passed, or that other clients could not read.
+create or replace function mainspring.check_times(
+    delay interval, scheduled_for timestamptz, deadline timestamptz
+)
+returns void
+language plpgsql stable
+as $$
+begin
+    if delay < '0' then
+        perform mainspring.refuse_option('delay', 'delay must not be negative');
+    elsif delay > mainspring.longest_delay() then
+        perform mainspring.refuse_option('delay', 'delay must be 36500 days at most');
+    elsif scheduled_for not between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse_option('scheduled_for',
+            'scheduled_for must be in the years 1 to 9999');
+    elsif deadline > '9999-12-30T00:00:00Z' then
+        perform mainspring.refuse_option('deadline', 'deadline must be in the years 1 to 9999');
+    elsif delay is not null and scheduled_for is not null then
+        perform mainspring.refuse_option('delay',
+            'delay and scheduled_for exclude each other; give one');
+    elsif deadline <= now() then
+        perform mainspring.refuse_option('deadline', 'deadline ' || deadline || ' has passed');
+    elsif coalesce(scheduled_for, now() + delay) >= deadline then
+        perform mainspring.refuse_option('scheduled_for',
+            'scheduled_for is not before the deadline; the job could never run');
+    end if;
+end
+$$;
+
+-- Refuses payloads and dedupe keys of a bulk enqueue, the first that is wrong.
+create or replace function mainspring.check_bulk(payloads jsonb[], dedupe_keys text[])
+returns void
+language plpgsql stable
+as $$
+begin
+    perform mainspring.check_payload(item.payload)
+       from unnest(payloads) as item (payload)
+      where jsonb_typeof(item.payload) is distinct from 'object'
+         or (pg_column_size(item.payload) > 65536
+             and octet_length(item.payload::text) > mainspring.max_payload_bytes());
+    if dedupe_keys is not null and cardinality(dedupe_keys) <> cardinality(payloads) then
+        perform mainspring.refuse_option('dedupe_keys',
+            'dedupe_keys must have one entry per payload');
+    end if;
+    perform mainspring.check_text('dedupe_keys', item.key)
+       from unnest(dedupe_keys) as item (key)
+      where length(item.key) not between 1 and 500;
+end
+$$;
+
+-- Whether one statement may insert such a job, because nothing about it needs a closer look.
+-- Simple enough to become a part of that statement.
+create or replace function mainspring.is_plain_request(
+    payload jsonb, queue text, priority integer, max_attempts integer, delay interval,
+    scheduled_for timestamptz, on_duplicate text
+)
+returns boolean
+language sql stable
+return jsonb_typeof(payload) = 'object'
+   and pg_column_size(payload) <= 65536
+   and pg_column_compression(payload) is null
+   and on_duplicate in ('raise', 'existing')
+   and coalesce(length(queue), 1) between 1 and 500
+   and coalesce(priority, 0) between 0 and 1000
+   and coalesce(max_attempts, 1) between 1 and 1000
+   and (delay is null or (delay between '0' and '36500 days' and scheduled_for is null))
+   and coalesce(scheduled_for, now()) between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z';
+
+-- A definition as it counts for a job that asks for approvals: for more than the definition does,
+-- never for less.
+create or replace function mainspring.with_approvals(
+    defined mainspring.definitions, asked integer
+)
+returns mainspring.definitions
+language plpgsql immutable
+as $$
+begin
+    if asked not between 0 and 100 then
+        perform mainspring.refuse_option('approvals_needed',
+            'approvals_needed must be from 0 to 100, not ' || asked);
+    end if;
+    defined.approvals_needed := greatest(defined.approvals_needed, asked);
+    return defined;
+end
+$$;
+
+-- Identifies what a job is about: its definition and payload.
+create or replace function mainspring.content_of(job mainspring.jobs)
+returns text
+language sql immutable
+as $$ select md5(job.definition || e'\n' || job.payload::text) $$;
+
+-- The dedupe key of a new job: as given, or made of its content. Refuses options that contradict
+-- each other.
+create or replace function mainspring.dedupe_key_of(
+    asked mainspring.jobs, dedupe_by text, dedupe_window interval, on_duplicate text
+)
+returns text
+language plpgsql immutable
+as $$
+begin
+    if dedupe_window <= '0' then
+        perform mainspring.refuse_option('dedupe_window',
+            'dedupe_window must be more than zero');
+    elsif dedupe_window > mainspring.longest_delay() then
+        perform mainspring.refuse_option('dedupe_window',
+            'dedupe_window must be 36500 days at most');
+    end if;
+    perform mainspring.check_text('dedupe_key', asked.dedupe_key);
+    if coalesce(on_duplicate, '') not in ('raise', 'existing') then
+        perform mainspring.refuse_option('on_duplicate',
+            'on_duplicate must be ''raise'' or ''existing''');
+    end if;
+    if dedupe_by is not null then
+        if dedupe_by <> 'content' or asked.dedupe_key is not null then
+            perform mainspring.refuse_option('dedupe_by',
+                'dedupe_by must be ''content'' and excludes dedupe_key');
+        end if;
+        return 'content:' || mainspring.content_of(asked);
+    end if;
+    if dedupe_window is not null and asked.dedupe_key is null then
+        perform mainspring.refuse_option('dedupe_window',
+            'dedupe_window needs dedupe_key or dedupe_by');
+    end if;
+    return asked.dedupe_key;
+end
+$$;
+
+-- Reserves a key that outlives its job. Returns the job that holds it: the given one if the
+-- key was free or expired.
+create or replace function mainspring.reserve_key(
+    tenant text, kind text, key text, job_id bigint, lifetime interval,
+    fingerprint text default null
+)
+returns mainspring.enqueue_keys
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    holder mainspring.enqueue_keys;
+begin
+    loop
+        insert into mainspring.enqueue_keys (tenant_id, kind, key, job_id, expires_at, fingerprint)
+        values (reserve_key.tenant, reserve_key.kind, reserve_key.key, reserve_key.job_id,
+                now() + reserve_key.lifetime, reserve_key.fingerprint)
+        on conflict do nothing
+        returning * into holder;
+        exit when found;
+        select * into holder from mainspring.enqueue_keys as held
+         where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
+           and held.key = reserve_key.key and held.expires_at > now();
+        exit when found;
+        delete from mainspring.enqueue_keys as held
+         where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
+           and held.key = reserve_key.key and held.expires_at <= now();
+    end loop;
+    return holder;
+end
+$$;
+
+-- Reserves the idempotency key of a new job for a week. Returns the job that holds it; refuses a
+-- key that belongs to a job with another definition or payload.
+create or replace function mainspring.reserve_idempotency(asked mainspring.jobs, key text)
+returns bigint
+language plpgsql
+as $$
+declare
+    content text := mainspring.content_of(asked);
+    held mainspring.enqueue_keys := mainspring.reserve_key(
+        asked.tenant_id, 'idempotency', key, asked.job_id, interval '7 days', content);
+begin
+    if held.fingerprint <> content then
+        perform mainspring.refuse('MS021', 'the idempotency key ' || quote_literal(key)
+            || ' belongs to job ' || held.job_id || ', which has another definition or payload',
+            jsonb_build_object('key', key, 'job_id', held.job_id));
+    end if;
+    return held.job_id;
+end
+$$;
+
+-- Refuses a job whose dedupe key another holds; or makes its keys those of the other.
+create or replace function mainspring.note_duplicate(
+    asked mainspring.jobs, holder bigint, idempotency_key text, on_duplicate text
+)
+returns void
+language plpgsql
+as $$
+begin
+    if on_duplicate = 'raise' then
+        perform mainspring.refuse_duplicate(asked.dedupe_key, holder);
+    end if;
+    update mainspring.enqueue_keys as known set job_id = holder
+     where known.tenant_id = asked.tenant_id
+       and (known.kind, known.key) in (('idempotency', idempotency_key),
+                                       ('window', asked.dedupe_key))
+       and known.job_id <> holder;
+end
+$$;
+
+-- Refuses a dedupe key that a live job holds.
+create or replace function mainspring.refuse_duplicate(key text, holder bigint)
+returns void
+language plpgsql
+as $$
+begin
+    perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
+        || quote_literal(key), jsonb_build_object('key', key, 'job_id', holder));
+end
+$$;
