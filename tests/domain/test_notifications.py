@@ -18,10 +18,10 @@ def test_a_payload_is_a_kind_and_a_subject():
 
 def test_a_subject_may_be_empty_or_hold_colons():
     assert parse_notification("limit:") == (NotificationKind.LIMIT_FREED, "")
-    assert parse_notification('n:["a:b"]') == (NotificationKind.LANE_READY, '["a:b"]')
+    assert parse_notification('lane:["a:b"]') == (NotificationKind.LANE_READY, '["a:b"]')
 
 
-@pytest.mark.parametrize("payload", ["", ":", "x:", "queue", "Q:mail", "qq:mail"])
+@pytest.mark.parametrize("payload", ["", ":", "x:", "queue", "Ready:mail", "q:mail"])
 def test_a_kind_that_is_not_known_is_none(payload: str):
     assert parse_notification(payload) is None
 
