@@ -62,8 +62,8 @@ bench-quick: $(INSTALLED) ## Measure with small numbers, to see that the benchma
 soak: $(INSTALLED) ## Run the tests that take minutes.
 	@$(PY) -m pytest -m soak -o faulthandler_timeout=0
 
-client: $(INSTALLED) ## Write the async client anew from the blocking one.
-	@$(PY) tools/write_async_client.py
+client: $(INSTALLED) ## Write the blocking client anew from the async one.
+	@$(PY) tools/write_sync_client.py
 
 schema: $(INSTALLED) ## Write sql/schema.sql and the version of the functions from the SQL.
 	@$(PY) -m mainspring.db.dump

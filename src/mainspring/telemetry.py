@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, TextIO, cast
 
-import structlog
-
 from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor, redact_patterns
 
 
@@ -47,7 +45,7 @@ _LEVELS: dict[str, int] = {
     "trigger_failed": logging.WARNING,
 }
 
-_logger = structlog.get_logger("mainspring")
+_logger: Any = None
 
 # The secrets of what runs now, and of what ran last: a thread may outlive its job.
 _running: dict[int, Redactor] = {}
@@ -56,11 +54,18 @@ _recent: deque[Redactor] = deque(maxlen=50)
 
 def event(name: str, **facts: Any) -> None:
     """Say that something happened; the facts become fields of the log line."""
+    global _logger  # noqa: PLW0603 - made on first use
+    if _logger is None:
+        import structlog  # noqa: PLC0415 - slow to import, and a short command logs nothing
+
+        _logger = structlog.get_logger("mainspring")
     _logger.log(_LEVELS.get(name, logging.INFO), name, **facts)
 
 
 def logger_for(*, redactor: Redactor = NO_SECRETS, **facts: Any) -> Any:
     """A logger for handlers whose every line carries the facts, and none of the secrets."""
+    import structlog  # noqa: PLC0415 - slow to import
+
     if not redactor:
         return structlog.get_logger("mainspring.job").bind(**facts)
 
@@ -129,6 +134,8 @@ def _redact_patterns(_: Any, __: str, line: MutableMapping[str, Any]) -> Mutable
 
 def configure(log_format: LogFormat = LogFormat.TEXT, *, level: int = logging.INFO) -> None:
     """Set up log lines for a process of ours; a library user's own set-up is left alone."""
+    import structlog  # noqa: PLC0415 - slow to import
+
     sys.stdout, sys.stderr = _guard(sys.stdout), _guard(sys.stderr)
     renderer: Any = (
         structlog.processors.JSONRenderer()

@@ -31,12 +31,12 @@ def test_the_systems_jobs_are_steered_by_admins_alone(each_command, system_job):
 
     for verb, done in zip(("cancel", "retry", "delete"), refused, strict=True):
         assert sentence(done) == (
-            f"error: job {job} is the system's own (mainspring.prune_keys); an admin can {verb} it "
-            f"with `mainspring admin jobs {verb} {job}`"
+            f"error: job {job} belongs to the system (mainspring.prune_keys); an admin can "
+            f"{verb} it with `mainspring admin jobs {verb} {job}`"
         )
     assert canceled.stdout == f"job {job} is canceled\n"
     assert json.loads(retried.stdout) == {"id": job, "state": "queued"}
-    assert deleted.stdout == f"job {job} is removed\n"
+    assert deleted.stdout == f"job {job} is deleted\n"
 
 
 def test_lists_are_of_the_system_or_of_all_tenants(each_command, system_job, connection):
@@ -82,8 +82,7 @@ def test_a_member_has_its_own_jobs_and_is_told_who_has_the_others(server_command
     assert f"you have no job {system_job}; members see and steer only" in sentence(other)
     assert "`mainspring admin jobs`" in sentence(other)
     assert sentence(admin) == (
-        "error: you are a member; ask an admin. What you enqueued yourself is under "
-        "`mainspring jobs`"
+        "error: your role is member; this takes an admin. Your own jobs are under `mainspring jobs`"
     )
-    assert "only an operator sees all tenants" in sentence(wide)
+    assert "only operators may use --all-tenants" in sentence(wide)
     assert done.stdout == f"job {own} is canceled\n"

@@ -68,7 +68,7 @@ def test_parts_of_a_definition_can_be_emptied(server_command):
 
     facts = json.loads(cleared.stdout)
     assert (facts["rate"], facts["concurrency"]) == (None, None)
-    assert "--clear 'queue' is nothing that can be empty; there are approval" in sentence(refused)
+    assert "--clear 'queue' cannot be cleared; choose from approval" in sentence(refused)
 
 
 def test_json_and_yaml_are_for_programs(call, tmp_path):
@@ -80,7 +80,7 @@ def test_json_and_yaml_are_for_programs(call, tmp_path):
     assert (facts["key"], facts["timeout"], facts["approvals_needed"]) == ("x", 3600.0, 0)
     assert facts["arg_schema"] == {"type": "object"}
     assert yaml.safe_load(call("list", "--after", "hello", "-o", "yaml").stdout)[-1] == facts
-    assert nothing.stdout == "No such definitions.\n"
+    assert nothing.stdout == "No matching definitions.\n"
 
 
 MISTAKES: list[tuple[list[str], int, str]] = [
@@ -94,7 +94,7 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     ([*BARE, "--role", "nobody_"], 2, "no role nobody_"),
     ([*BARE, "--priority", "1001"], 2, "--priority must be 1000 or less"),
     ([*BARE, "--approvals", "-1"], 2, "--approvals must be 0 or more"),
-    (["update", "x"], 2, "update has nothing to change"),
+    (["update", "x"], 2, "update needs an option that changes something"),
     (["show", "helo"], 1, "no definition has the key 'helo'; did you mean 'hello'?"),
     (["update", "hello", "--queue", "q"], 2, "hello: is declared in code; change it there"),
     (["create", "hello", "--function", "civic.bare"], 1, "there is a definition 'hello' already"),

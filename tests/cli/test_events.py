@@ -68,8 +68,8 @@ def test_an_event_is_replayed(failed, each_command, database_url):
         ["events", "show", str(failed)],
     )
 
-    assert one.stdout == f"event {failed} is given to resync again, replay 1\n"
-    told = f"event {failed} is given to all triggers that match it again, replay 2\n"
+    assert one.stdout == f"event {failed} is replayed for resync, replay 1\n"
+    told = f"event {failed} is replayed for all matching triggers, replay 2\n"
     assert every.stdout == told
     assert (again.returncode, sentence(again)) == (
         1,

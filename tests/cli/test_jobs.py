@@ -40,7 +40,7 @@ def test_enqueue_takes_every_option(command, connection):
     assert (job["queue"], job["priority"], job["dedupe_key"]) == ("fast", 5, "k")
     assert (job["scheduled_for"] - job["created_at"]).total_seconds() == 60.5
     again = command("enqueue", "hello", ADA, "--idempotency-key", "i")
-    assert again.stdout == "job 1 was there before\n"
+    assert again.stdout == "job 1 already existed\n"
 
 
 def test_enqueue_waits_for_the_result_only_as_long_as_it_is_told(command):
@@ -84,7 +84,7 @@ def test_a_job_is_canceled_retried_with_another_payload_and_deleted(command, con
     bob = '{"name": "Bob"}'
     assert command("jobs", "retry", "1", "--payload", bob).stdout == "job 1 is queued\n"
     assert reading.job(connection, 1)["payload"] == {"name": "Bob"}
-    assert command("jobs", "delete", "1", "--yes").stdout == "job 1 is removed\n"
+    assert command("jobs", "delete", "1", "--yes").stdout == "job 1 is deleted\n"
     assert reading.states(connection) == {}
 
 
@@ -126,12 +126,14 @@ def test_jobs_are_counted_and_then_canceled_by_filter(each_command, command, sta
     start("worker", MAINSPRING_DATABASE_URL=database_url)
     done = command("jobs", "bulk", "cancel", "--queue", "left", "--yes", "--watch")
 
-    assert counted.stdout == "2 jobs would be asked to cancel\n"
+    assert counted.stdout == "2 jobs would be affected by cancel\n"
     assert refused.returncode == 2
     assert "all" in sentence(refused)
     assert kept.returncode == 1
     assert "Cancel 2 jobs?" in kept.stderr
-    assert done.stdout.startswith("job 3 does it, for 2 jobs; see `mainspring jobs show 3 --watch`")
+    assert done.stdout.startswith(
+        "job 3 is processing 2 jobs; follow it with `mainspring jobs show 3 --watch`"
+    )
     states = json.loads(command("jobs", "list", "--queue", "left", "--json").stdout)
     assert [job["state"] for job in states] == ["canceled", "canceled"]
 

@@ -80,7 +80,7 @@ def test_the_environment_names_a_server_and_a_token(away, server, token):
 
     assert (done.stdout, done.returncode) == ("No jobs.\n", 0)
     assert without.returncode == 2
-    assert sentence(without).startswith(f"error: no token for {server}; put one into")
+    assert sentence(without).startswith(f"error: no token for {server}; set MAINSPRING_TOKEN")
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
 
@@ -93,7 +93,7 @@ def test_the_environment_names_a_server_and_a_token(away, server, token):
         (["login", "http://127.0.0.1:1"], "", "needs a token"),
         (["login", "http://127.0.0.1:1", "--name", "a b"], "t\n", "letters, digits"),
         (["login", "http://127.0.0.1:1", "--name", "local"], "t\n", "`mainspring up`"),
-        (["logout"], "", "you are not logged in anywhere"),
+        (["logout"], "", "you are not logged in to any server"),
         (["jobs", "list", "--profile", "nowhere"], "", "there is no profile 'nowhere'"),
         (["profiles", "use", "nowhere"], "", "there is no profile 'nowhere'"),
     ],
@@ -110,7 +110,7 @@ def test_profiles_that_someone_has_spoilt_are_named(away, tmp_path):
     path.parent.mkdir(parents=True)
     path.write_text("{")
 
-    assert f"{path} is not as we wrote it" in sentence(away("jobs", "list"))
+    assert f"{path} is damaged; delete it and log in again" in sentence(away("jobs", "list"))
 
 
 def test_commands_beside_up_find_it_by_themselves(away, start, database_url, tmp_path):
@@ -132,7 +132,7 @@ def test_commands_beside_up_find_it_by_themselves(away, start, database_url, tmp
     assert [worker["is_alive"] for worker in facts["workers"]] == [True]
     assert facts["summary"]["counts"]["succeeded"] == 1
     assert code == 0
-    assert away("profiles", "list").stdout == "None; log in with `mainspring login`.\n"
+    assert away("profiles", "list").stdout == "No profiles; log in with `mainspring login`.\n"
 
 
 def test_a_shell_can_complete(away):

@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from mainspring import __version__
-from mainspring.cli.main import app
+from mainspring.cli.main import command as everything
 from mainspring.db.template_databases import database_named
 from tests.contract.test_docs import commands
 from tests.support.commands import mainspring, mainspring_each, run_python, sentence
 from tests.support.databases import empty_database
 
-EVERYTHING = typer.main.get_command(app)
+EVERYTHING = everything
 NOWHERE = "postgresql://ada:secret@127.0.0.1:1/none"
 NO_WHEEL = """
 import importlib.util, sys
@@ -40,7 +39,7 @@ WRONG = {
     "payload must be a JSON object": ["enqueue", "hello", "[]"],
     "--priority must be 1000 or less": ["enqueue", "hello", "{}", "--priority", "1001"],
     "--delay must be seconds from 0": ["enqueue", "hello", "{}", "--delay", "-1"],
-    "--app is module:name, such as jobs:app, not 'hello'": ["worker", "--app", "hello"],
+    "--app must be module:name, e.g. jobs:app, not 'hello'": ["worker", "--app", "hello"],
     "did you mean examples.hello:app?": ["worker", "--app", "examples.hello:ap"],
     "is a JobFunction, not a Mainspring": ["worker", "--app", "examples.hello:hello"],
     "there is no module 'nowhere' here": ["worker", "--app", "nowhere.jobs:app"],

@@ -117,7 +117,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_made(server_command):
     homeless = server_command(*CREATE, "x", *HELLO, *EVERY, "--tenant", "nobody")
     assert (homeless.returncode, sentence(homeless)) == (1, "error: there is no tenant 'nobody'")
     listed = server_command("schedules", "list")
-    assert listed.stdout == "No schedules; make one with `mainspring schedules create`.\n"
+    assert listed.stdout == "No schedules; create one with `mainspring schedules create`.\n"
 
 
 def test_what_cannot_be_read_says_how_to_get_help(each_server_command):
@@ -225,13 +225,13 @@ def test_update_changes_what_is_named_in_the_zone_of_the_schedule(each_server_co
 def test_an_update_that_cannot_be_is_one_sentence(each_server_command):
     update = ["schedules", "update", "noon"]
     refused = {
-        "update has nothing to change; give an option": update,
-        "--clear 'endsat' is no field that can be empty; did you mean ends_at?": [
+        "update needs an option that changes something": update,
+        "--clear 'endsat' cannot be cleared; did you mean ends_at?": [
             *update,
             "--clear",
             "endsat",
         ],
-        "--clear 'zone' is no field that can be empty": [*update, "--clear", "zone"],
+        "--clear 'zone' cannot be cleared": [*update, "--clear", "zone"],
         "timing: give exactly one of cron, every and at": [*update, "--clear", "cron"],
         "cron: five fields are needed": [*update, "--cron", "* *"],
     }
@@ -270,8 +270,8 @@ def test_delete_asks_first_and_no_is_no(command, each_server_command):
     done, listed = each_server_command(
         ["schedules", "delete", "noon", "--yes"], ["schedules", "list"]
     )
-    assert (done.returncode, done.stdout) == (0, "schedule noon is removed\n")
-    assert listed.stdout == "No schedules; make one with `mainspring schedules create`.\n"
+    assert (done.returncode, done.stdout) == (0, "schedule noon is deleted\n")
+    assert listed.stdout == "No schedules; create one with `mainspring schedules create`.\n"
 
 
 def test_a_schedule_is_an_admins_through_a_server(server_command):

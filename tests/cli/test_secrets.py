@@ -44,7 +44,7 @@ def test_a_rotation_says_what_it_did(command, login):
 
     assert (done.returncode, done.stdout) == (
         0,
-        "encrypted anew: 1 jobs, 0 finished jobs, 0 schedules\n",
+        "re-encrypted: 1 jobs, 0 finished jobs, 0 schedules\n",
     )
 
 

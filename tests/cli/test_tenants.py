@@ -46,7 +46,7 @@ def test_mistakes_are_answered_with_a_sentence(each_command):
             ("weight must be a whole number from 1 to 1000, not 0", 2),
             ("tenant must start with a letter", 2),
             ("max_running must be a whole number, or none, not 'many'", 2),
-            ("update has nothing to change", 2),
+            ("update needs an option that changes something", 2),
             ("there is a tenant 'default' already", 1),
             ("there is no tenant 'defualt'; did you mean 'default'?", 1),
         ],

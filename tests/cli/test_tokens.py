@@ -20,14 +20,14 @@ def test_a_token_is_made_listed_and_revoked(each_command):
     )
 
     assert re.fullmatch(r"msk_\S+\n", made.stdout)
-    assert made.stderr.endswith("only time it is shown. ci is member in default.\n")
+    assert made.stderr.endswith("it is not shown again. ci is member in default.\n")
     head, row = listed.stdout.splitlines()
     assert head.split()[:6] == ["NAME", "ROLE", "TENANT", "STATE", "BEGINS", "SCOPES"]
     assert row.split()[:4] == ["ci", "member", "default", "active"]
     assert row.endswith("in 30 d")
     assert made.stdout.strip() not in listed.stdout
     assert revoked.stdout == "Token ci is revoked.\n"
-    assert none.stdout == "No tokens; make one with `mainspring tokens create`.\n"
+    assert none.stdout == "No tokens; create one with `mainspring tokens create`.\n"
     assert [(each["name"], each["state"]) for each in yaml.safe_load(ended.stdout)] == [
         ("ci", "revoked")
     ]
@@ -46,7 +46,7 @@ def test_a_person_is_added_given_a_link_kept_out_and_removed(each_command, comma
     gone, left = each_command(["people", "delete", "ann lee", "--yes"], ["people", "list"])
 
     assert none.stdout == left.stdout
-    assert none.stdout == "Nobody; the first start of a server makes an operator.\n"
+    assert none.stdout == "No people; the first start of a server creates an operator.\n"
     assert made.stdout == "ann lee may log in: operator in all tenants.\n"
     assert re.fullmatch(LINK, link.stdout)
     assert json.loads(elsewhere.stdout)["url"].startswith("https://jobs.example.com/login?code=")
@@ -60,7 +60,7 @@ def test_a_person_is_added_given_a_link_kept_out_and_removed(each_command, comma
         "never",
     ]
     assert kept.returncode == 1
-    assert gone.stdout == "ann lee is gone.\n"
+    assert gone.stdout == "ann lee is deleted.\n"
 
 
 def test_a_login_link_leads_to_where_people_reach_the_server(command):

@@ -37,8 +37,8 @@ def test_a_trigger_is_made_shown_changed_and_removed(call):
     head, row = listed.stdout.splitlines()
     assert head.split() == ["NAME", "EVENT", "DEFINITION", "STATE", "LAST"]
     assert row.split() == ["resync", "list.*", "hello", "enabled"]
-    assert removed.stdout == "trigger resync is removed\n"
-    assert none.stdout == "No triggers; make one with `mainspring triggers create`.\n"
+    assert removed.stdout == "trigger resync is deleted\n"
+    assert none.stdout == "No triggers; create one with `mainspring triggers create`.\n"
 
 
 def test_json_and_yaml_are_for_programs(call):
@@ -79,7 +79,7 @@ def test_a_mistake_is_answered_with_one_sentence(call):
         "payload must be a JSON object": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "[1]"],
         "knows no name 'evnt'": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", '{"a": "{{evnt}}"}'],
         "--dedupe-window must be a dur": [*RESYNC[:1], "x", *RESYNC[2:], "--dedupe-window", "x"],
-        "update has nothing to change": ["update", "resync"],
+        "update needs an option that changes something": ["update", "resync"],
         "did you mean dedupe_window?": ["update", "resync", "--clear", "dedup-window"],
         "'list.x' is not matched by": ["test", "resync", "--event", "list.x"],
         "context: is not JSON": ["test", "resync", "--context", "{"],

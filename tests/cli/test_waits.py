@@ -71,7 +71,7 @@ def test_a_job_is_approved_and_another_rejected(each_command):
     assert [each["job_id"] for each in json.loads(listed.stdout)] == ["1", "2"]
     assert approved.stdout == "Job 1 is approved.\n"
     assert rejected.stdout == "Job 2 is rejected.\n"
-    assert none.stdout == "Nothing awaits approval.\n"
+    assert none.stdout == "No jobs await approval.\n"
     assert "ann rejected" in shown.stdout
     assert "rejected by ann: no need" in job.stdout
 
@@ -100,7 +100,7 @@ def test_a_flow_is_listed_shown_canceled_and_retried(each_command, flow_id):
     members = json.loads(facts.stdout)["members"]
     assert [member["state"] for member in members] == ["queued", "blocked"]
     assert canceled.stdout == f"Flow {flow_id}: 2 jobs canceled.\n"
-    assert retried.stdout == f"Flow {flow_id}: 2 jobs put back.\n"
+    assert retried.stdout == f"Flow {flow_id}: 2 jobs requeued.\n"
 
 
 def test_a_member_sees_its_own_flows_and_is_told_who_sees_all(server_command, flow_id):

@@ -59,7 +59,7 @@ def test_workers_and_queues_are_listed(each_command):
         "blocked": "1",
         "failed": "0",
     }
-    assert "the oldest that is ready became so" in stats.stdout
+    assert "the oldest ready job became ready" in stats.stdout
 
 
 def test_where_there_is_nothing_that_is_said(each_command):
@@ -84,7 +84,7 @@ def test_the_audit_says_who_changed_what(each_command):
     assert made.endswith("weight 1, tenant_id acme")
     (newest,) = json.loads(facts.stdout)
     assert (newest["before"], newest["after"]) == ({"weight": 1}, {"weight": 3})
-    assert none.stdout == "Nothing was changed.\n"
+    assert none.stdout == "No changes.\n"
 
 
 def test_a_member_is_told_who_sees_workers_and_the_audit(server_command):

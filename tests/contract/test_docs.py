@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from mainspring.cli.main import app
+from mainspring.cli.main import command as command_line
 from mainspring.domain.errors.database import all_errors
 from mainspring.domain.types import JobState
 from mainspring.settings import Settings
@@ -56,7 +56,7 @@ def prose() -> str:
 
 
 def test_every_command_is_documented():
-    assert missing(commands(typer.main.get_command(app)), prose()) == []
+    assert missing(commands(command_line), prose()) == []
 
 
 def test_every_setting_is_documented():

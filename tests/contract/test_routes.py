@@ -1,11 +1,12 @@
 """Routes are found by their modules, so no path of one module may match a path of another."""
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from fastapi.routing import APIRoute
-
-from mainspring.api import app
+from mainspring.api import routes
+from mainspring.api.direct import _pattern
+from mainspring.api.routing import Route, Router
 
 NUMBER = re.compile(r"\{\w+:int\}")
 NAME = re.compile(r"\{\w+\}")
@@ -13,7 +14,7 @@ NAME = re.compile(r"\{\w+\}")
 
 class Served(NamedTuple):
     module: str
-    route: APIRoute
+    route: Route
 
     @property
     def sample(self) -> str:
@@ -22,34 +23,25 @@ class Served(NamedTuple):
 
     def answers_too(self, other: "Served") -> bool:
         """Whether it would answer the sample of a route of another module."""
-        shared = set(self.route.methods or ()) & set(other.route.methods or ())
-        matches = self.route.path_regex.match(other.sample) is not None
-        return self.module != other.module and bool(shared) and matches
+        matches = re.fullmatch(_pattern(self.route.path), other.sample) is not None
+        return self.module != other.module and self.route.method == other.route.method and matches
 
 
-def served() -> list[Served]:
-    routers = {
-        module.__name__: getattr(module, name)
-        for module in app._route_modules()
-        for name in ("router", "page_router")
-        if hasattr(module, name)
-    }
-    return [
-        Served(module, route)
-        for module, router in routers.items()
-        for route in router.routes
-        if isinstance(route, APIRoute)
-    ]
+def served() -> Iterator[Served]:
+    for module in routes.modules():
+        for router in vars(module).values():
+            if isinstance(router, Router):
+                yield from (Served(module.__name__, route) for route in router.routes)
 
 
 def test_every_module_of_routes_is_served():
     modules = {each.module.rpartition(".")[2] for each in served()}
 
-    assert {"jobs", "streams", "me", "login", "work"} <= modules
+    assert {"jobs", "streams", "me", "work"} <= modules
 
 
 def test_no_path_is_answered_by_two_modules():
-    everything = served()
+    everything = list(served())
 
     found = [
         (each.route.path, each.module, other.module)

@@ -45,7 +45,7 @@ def test_the_guide_to_secrets_can_be_followed(
     assert '"token": "4104d36f"' in done.stdout
     assert "'[redacted]' is wrong" in done.stdout
     assert "logging in as ada with [redacted]" in worker.log
-    assert re.search(r"encrypted anew: \d jobs, [12] finished jobs, 0 schedules", done.stdout)
+    assert re.search(r"re-encrypted: \d jobs, [12] finished jobs, 0 schedules", done.stdout)
 
 
 def programs(folder: Path) -> Path:

@@ -10,7 +10,6 @@ from mainspring.domain.errors import InvalidOption
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.operations import (
     STATES,
-    BulkAction,
     Change,
     Operation,
     Sweep,
@@ -18,7 +17,7 @@ from mainspring.domain.operations import (
     read_operation,
     write_filter,
 )
-from mainspring.domain.types import JobSource, JobState, TenantId
+from mainspring.domain.types import BulkAction, JobSource, JobState, TenantId
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 ACME = TenantId("acme")

@@ -168,10 +168,13 @@ def _warm_up() -> None:
     """Make what every command would make anew: the program, and the routes of the API."""
     import httpx
 
-    import mainspring.cli.main  # noqa: F401
+    import mainspring.client.direct_transport  # noqa: F401
     from mainspring.api.app import create_app
+    from mainspring.cli.main import command
     from mainspring.db.database import Database
     from mainspring.settings import load
+
+    assert all(command.commands.values())
 
     api = create_app(Database(load(database_url="postgresql://nowhere")), version="0")
 

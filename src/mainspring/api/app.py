@@ -1,9 +1,6 @@
 """The API as an ASGI application, on its own or mounted in another."""
 
-import importlib
-import pkgutil
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -11,10 +8,9 @@ from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 from mainspring.api import errors, routes
+from mainspring.api.asgi import install_errors, make_router
 from mainspring.api.auth import ServerState
 from mainspring.api.middleware import RequestMiddleware
-from mainspring.api.routes import streams
-from mainspring.api.streams import Hub
 from mainspring.db.database import Database
 
 PREFIX = "/api/v1"
@@ -45,10 +41,10 @@ def create_app(database: Database, *, version: str, public_url: str | None = Non
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.server = ServerState(database, Hub(database, streams.make_frame))
+    app.state.server = ServerState(database)
     app.state.public_url = public_url
     app.router.routes.extend(_routes())
-    errors.install(app)
+    install_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     app.add_middleware(
         RequestMiddleware,
@@ -66,19 +62,12 @@ def _routes() -> list[BaseRoute]:
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"description": said, "content": _PROBLEM} for status, said in _REFUSALS.items()
     }
-    for module in _route_modules():
-        if hasattr(module, "router"):
-            everything.include_router(module.router, prefix=PREFIX, responses=refusals)
+    for router in routes.all_routers():
+        everything.include_router(make_router(router), prefix=PREFIX, responses=refusals)
+    for module in routes.modules():
         if hasattr(module, "page_router"):
             everything.include_router(module.page_router)
     return everything.routes
-
-
-def _route_modules() -> list[ModuleType]:
-    """Every module in `routes/`: a new noun needs its file and nothing else. No path of one can
-    match another's, so their order does not matter."""
-    names = sorted(each.name for each in pkgutil.iter_modules(routes.__path__))
-    return [importlib.import_module(f"{routes.__name__}.{name}") for name in names]
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -9,17 +9,15 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
-
-from fastapi import Query, Request
 
 from mainspring.api.errors import Refused
 from mainspring.api.models.base import Name
-from mainspring.api.oidc import Provider
 from mainspring.api.responses import tag_of
-from mainspring.api.streams import Hub
+from mainspring.api.routing import Query, Request
 from mainspring.db.database import Database
 from mainspring.db.tenant_sessions import Acting
 from mainspring.domain.access import tokens as token_rules
@@ -27,12 +25,16 @@ from mainspring.domain.access.roles import READ, WRITE, Caller, Role, ensure_all
 from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
-from mainspring.services import housekeeping, idempotency, tenants, tokens
-from mainspring.services.claiming import ClaimOrders
-from mainspring.services.enqueueing import Enqueuer
-from mainspring.services.summaries import SummaryBook
+from mainspring.services import tokens
 from mainspring.settings import Settings
 from mainspring.store import tokens as token_store
+
+if TYPE_CHECKING:
+    from mainspring.api.oidc import Provider
+    from mainspring.api.streams import Hub
+    from mainspring.services.claiming import ClaimOrders
+    from mainspring.services.enqueueing import Enqueuer
+    from mainspring.services.summaries import SummaryBook
 
 SESSION_COOKIE = "mainspring_session"
 EVERYWHERE = "*"
@@ -44,13 +46,8 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 class ServerState:
     """What all requests of a server share."""
 
-    def __init__(self, database: Database, hub: Hub) -> None:
+    def __init__(self, database: Database) -> None:
         self.database = database
-        self.hub = hub
-        self.enqueuer = Enqueuer(database.settings)
-        self.claim_orders = ClaimOrders()
-        self.summaries = SummaryBook()
-        self.provider = Provider(database.settings) if database.settings.oidc_issuer else None
         self._known: dict[bytes, tuple[float, Caller]] = {}
         self._tenants: set[str] = {DEFAULT_TENANT}
         self._opening = asyncio.Lock()
@@ -59,6 +56,39 @@ class ServerState:
     @property
     def settings(self) -> Settings:
         return self.database.settings
+
+    # Imported on first use: a command without a server needs few of them.
+
+    @cached_property
+    def hub(self) -> "Hub":
+        from mainspring.api.routes.streams import make_frame  # noqa: PLC0415
+        from mainspring.api.streams import Hub  # noqa: PLC0415
+
+        return Hub(self.database, make_frame)
+
+    @cached_property
+    def enqueuer(self) -> "Enqueuer":
+        from mainspring.services.enqueueing import Enqueuer  # noqa: PLC0415
+
+        return Enqueuer(self.settings)
+
+    @cached_property
+    def claim_orders(self) -> "ClaimOrders":
+        from mainspring.services.claiming import ClaimOrders  # noqa: PLC0415
+
+        return ClaimOrders()
+
+    @cached_property
+    def summaries(self) -> "SummaryBook":
+        from mainspring.services.summaries import SummaryBook  # noqa: PLC0415
+
+        return SummaryBook()
+
+    @cached_property
+    def provider(self) -> "Provider | None":
+        from mainspring.api.oidc import Provider  # noqa: PLC0415
+
+        return Provider(self.settings) if self.settings.oidc_issuer else None
 
     async def caller_of(self, text: str, digest: bytes) -> Caller:
         if not self._is_open:
@@ -75,12 +105,16 @@ class ServerState:
     async def ensure_tenant(self, tenant_id: str) -> None:
         """Raise TenantNotFound for a tenant that nobody has made; none is ever removed."""
         if tenant_id not in self._tenants:
+            from mainspring.services import tenants  # noqa: PLC0415 - for operators only
+
             await tenants.ensure_known(self.database, tenant_id)
             self._tenants.add(tenant_id)
 
     async def install(self) -> None:
         """Make sure of the definitions that come with Mainspring, once: no worker may have
         started yet."""
+        from mainspring.services import housekeeping  # noqa: PLC0415 - slow to import
+
         async with self._opening:
             if not self._has_defaults:
                 await housekeeping.install(self.database, with_schedules=False)
@@ -148,6 +182,8 @@ class RequestContext:
     @asynccontextmanager
     async def editing(self, noun: str, name: str) -> AsyncIterator[Database]:
         """One transaction, in which nobody else edits the same thing through the API."""
+        from mainspring.services import idempotency  # noqa: PLC0415 - for changes only
+
         async with self.database.held() as held:
             await idempotency.lock(held, noun, tenant_id=self.tenant_id, name=name)
             yield held
@@ -255,3 +291,9 @@ def reading(noun: str) -> Any:
 
 def writing(noun: str) -> Any:
     return Requires(noun, WRITE)
+
+
+def address_of(request: Request, settings: Settings) -> str:
+    """Where people reach the server; without a setting, where this request has."""
+    known = settings.public_url or request.app.state.public_url
+    return (known or str(request.base_url)).rstrip("/")

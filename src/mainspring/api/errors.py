@@ -1,19 +1,15 @@
 """Every refusal in one shape, that of RFC 9457, with a code for programs."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 import orjson
 import psycopg
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
 from pydantic import Field
-from starlette.exceptions import HTTPException
 
-from mainspring import telemetry
 from mainspring.api.models.base import Answer
+from mainspring.api.routing import Response
 from mainspring.domain.errors import (
     ConflictError,
     InputError,
@@ -24,7 +20,6 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.errors.access import Forbidden, Unauthenticated
 from mainspring.domain.errors.database import DatabaseError
-from mainspring.domain.secrets.redaction import redact_patterns
 
 PROBLEM = "application/problem+json"
 
@@ -38,11 +33,6 @@ _STATUSES: tuple[tuple[type[MainspringError], HTTPStatus], ...] = (
     (InputError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (DatabaseError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
-_CODES = {
-    HTTPStatus.BAD_REQUEST: "bad_request",
-    HTTPStatus.NOT_FOUND: "no_such_path",
-    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
-}
 
 
 class Refused(Exception):
@@ -79,6 +69,8 @@ def problem(
     errors: list[dict[str, str]] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
+    from mainspring.domain.secrets.redaction import redact_patterns  # noqa: PLC0415 - slow to import
+
     facts: dict[str, Any] = {
         "type": "about:blank",
         "title": status.phrase,
@@ -96,36 +88,29 @@ def status_of(error: MainspringError) -> HTTPStatus:
     return next(found, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-def install(app: FastAPI) -> None:
-    app.add_exception_handler(MainspringError, _ours)
-    app.add_exception_handler(Refused, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(psycopg.Error, _database)
-    app.add_exception_handler(Exception, _unexpected)
+def answer_of(error: Exception) -> Response:
+    """The answer to a request that failed so."""
+    match error:
+        case MainspringError():
+            return _ours(error)
+        case Refused():
+            return problem(error.status, error.code, error.detail)
+        case psycopg.Error():
+            return _database(error)
+    return _unexpected(error)
 
 
-async def _ours(_: Request, error: Exception) -> Response:
-    if not isinstance(error, MainspringError):
-        raise error
+def invalid(faults: Sequence[Mapping[str, Any]]) -> Response:
+    """The answer to a request whose parameters are wrong, as pydantic reports them."""
+    told = [_fault(each) for each in faults[:20]]
+    detail = f"{told[0]['path']}: {told[0]['problem']}"
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", detail, errors=told)
+
+
+def _ours(error: MainspringError) -> Response:
     status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status is HTTPStatus.UNAUTHORIZED else None
     return problem(status, error.code, str(error), headers=headers)
-
-
-async def _refused(_: Request, error: Exception) -> Response:
-    if not isinstance(error, Refused):
-        raise error
-    return problem(error.status, error.code, error.detail)
-
-
-async def _invalid(_: Request, error: Exception) -> Response:
-    if not isinstance(error, RequestValidationError):
-        raise error
-    faults = [_fault(each) for each in error.errors()[:20]]
-    first = faults[0]
-    detail = f"{first['path']}: {first['problem']}"
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", detail, errors=faults)
 
 
 def _fault(each: Mapping[str, Any]) -> dict[str, str]:
@@ -138,34 +123,9 @@ def _fault(each: Mapping[str, Any]) -> dict[str, str]:
     return {"path": path, "problem": said}
 
 
-async def _http(request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
-    status = HTTPStatus(error.status_code)
-    code = _CODES.get(status, "bad_request")
-    headers = dict(error.headers or {})
-    if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        # The framework names the methods of the first endpoint of the path alone.
-        headers["Allow"] = ", ".join(sorted(_methods(request))) or headers.get("Allow", "")
-    return problem(status, code, str(error.detail), headers=headers)
+def _database(error: psycopg.Error) -> Response:
+    from mainspring import telemetry  # noqa: PLC0415 - slow to import
 
-
-def _methods(request: Request) -> set[str]:
-    """The methods that the path of a request has."""
-    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
-    return {
-        method.upper()
-        for template, methods in request.app.openapi()["paths"].items()
-        if re.fullmatch(_pattern(template), path)
-        for method in methods
-    }
-
-
-def _pattern(template: str) -> str:
-    return re.sub(r"\{\w+\}", "[^/]+", re.sub(r"\{\w+_id\}", "[0-9]+", template))
-
-
-async def _database(_: Request, error: Exception) -> Response:
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         # The second wall; whoever gets here has found a hole in the first.
         telemetry.event("wall_held", error=str(error).partition("\n")[0])
@@ -176,13 +136,15 @@ async def _database(_: Request, error: Exception) -> Response:
         return problem(
             HTTPStatus.SERVICE_UNAVAILABLE, "database_unreachable", detail, headers=_SOON
         )
-    return await _unexpected(_, error)
+    return _unexpected(error)
 
 
 _SOON = {"Retry-After": "1"}
 
 
-async def _unexpected(_: Request, error: Exception) -> Response:
+def _unexpected(error: Exception) -> Response:
+    from mainspring import telemetry  # noqa: PLC0415 - slow to import
+
     telemetry.event("request_failed", error=repr(error))
     return problem(
         HTTPStatus.INTERNAL_SERVER_ERROR,

@@ -1,15 +1,15 @@
 """What every request passes before anyone looks at it: its size, its rate, and safe answers."""
 
-import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import unquote
 
 from fastapi import Response
 
+from mainspring.api.asgi import as_starlette
 from mainspring.api.errors import problem
+from mainspring.api.routing import whole_names
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -17,7 +17,6 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _MOST_CALLERS = 10_000
-_ESCAPED = re.compile("%2f|%25", re.IGNORECASE)
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -65,7 +64,7 @@ class RequestMiddleware:
             return _too_large(self._most_bytes)
         who = headers.get(b"authorization") or headers.get(b"cookie") or _address(scope)
         if not self._buckets.take(who):
-            return problem(
+            return _refused(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 "too_many_requests",
                 "more requests a minute than this server takes from one caller; slow down",
@@ -109,29 +108,23 @@ class RateLimiter:
 
 
 def _with_whole_names(scope: Scope) -> Scope:
-    """A slash that a client has escaped belongs to a name and divides no path, so it stays escaped,
-    and with it the sign that escapes; `read_name` undoes both."""
     raw = scope.get("raw_path")
     if raw is None:
         return {**scope, "path": scope["path"].replace("%", "%25")}
-    if b"%" not in raw:
-        return scope
-    kept = _ESCAPED.sub(lambda found: "%25" + found[0][1:], raw.decode("latin-1"))
-    return {**scope, "path": unquote(kept)}
-
-
-def read_name(text: str) -> str:
-    """A name as it is in a path that has passed the guard."""
-    return unquote(text) if "%" in text else text
+    return {**scope, "path": whole_names(raw.decode("latin-1"))} if b"%" in raw else scope
 
 
 def _too_large(most_bytes: int) -> Response:
-    return problem(
+    return _refused(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         "request_too_large",
         f"the request is larger than {most_bytes:,} bytes; send less at a time",
         headers={"Connection": "close"},
     )
+
+
+def _refused(status: HTTPStatus, code: str, detail: str, *, headers: dict[str, str]) -> Response:
+    return as_starlette(problem(status, code, detail, headers=headers))
 
 
 def _address(scope: Scope) -> bytes:

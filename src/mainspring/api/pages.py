@@ -3,7 +3,7 @@
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 
-from mainspring.api.auth import SESSION_COOKIE
+from mainspring.api.auth import SESSION_COOKIE, address_of
 from mainspring.domain.access import tokens as token_rules
 from mainspring.settings import Settings
 
@@ -34,12 +34,6 @@ def show(title: str, body: str, status: int = 200, *, head: str = "") -> HTMLRes
 def root_of(request: Request) -> str:
     """The path that the server is mounted at."""
     return str(request.scope.get("root_path", ""))
-
-
-def address_of(request: Request, settings: Settings) -> str:
-    """Where people reach the server; without a setting, where this request has."""
-    known = settings.public_url or request.app.state.public_url
-    return (known or str(request.base_url)).rstrip("/")
 
 
 def is_secure(request: Request, settings: Settings) -> bool:

@@ -1,8 +1,6 @@
 """What a request may hold: bodies are JSON, and no parameter is left unread."""
 
-import difflib
 from collections.abc import MutableMapping
-from http import HTTPStatus
 from typing import Any, TypeAlias
 
 import orjson
@@ -10,7 +8,7 @@ from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from mainspring.api.errors import Refused
+from mainspring.api.direct import ensure_known
 
 Scope: TypeAlias = MutableMapping[str, Any]
 
@@ -38,7 +36,7 @@ class JsonRoute(APIRoute):
         known = sorted(_query_names(self.dependant))
 
         async def handle_json(request: Request) -> Response:
-            _ensure_known(request, known)
+            ensure_known(request.query_params, known)
             asked = _JsonRequest(_as_json(request.scope), request.receive)
             # Whatever is wrong with reading it is told as what it is, not as bad JSON.
             await asked.body()
@@ -50,15 +48,3 @@ class JsonRoute(APIRoute):
 def _query_names(dependant: Dependant) -> set[str]:
     names = {field.alias for field in dependant.query_params}
     return names.union(*(_query_names(each) for each in dependant.dependencies))
-
-
-def _ensure_known(request: Request, known: list[str]) -> None:
-    """A filter that is misspelt must not be taken for none."""
-    for name in request.query_params:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            problem = f"is no parameter of this request{hint}"
-            raise Refused(
-                HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", f"query.{name}: {problem}"
-            )

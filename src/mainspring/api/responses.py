@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import orjson
-from fastapi import Response
 from pydantic import BaseModel
 
 from mainspring.api.models.base import Page
+from mainspring.api.routing import Response
 from mainspring.domain.errors import InvalidOption
 
 Item = TypeVar("Item", bound=BaseModel)

@@ -22,10 +22,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 import psycopg
-from fastapi import Response
-from fastapi.responses import StreamingResponse
 
 from mainspring import telemetry
+from mainspring.api.routing import Response, StreamingResponse
 from mainspring.db.database import Database
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.types import JobId

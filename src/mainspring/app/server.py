@@ -4,12 +4,6 @@ api = FastAPI(lifespan=app.lifespan)
 api.mount("/mainspring", app.api())
 """
 
-import asyncio
-import threading
-from concurrent.futures import Future
-from functools import partial
-from typing import Self
-
 from fastapi import FastAPI
 
 from mainspring import telemetry
@@ -65,61 +59,3 @@ async def first_login(database: Database) -> str | None:
         return None
     telemetry.event("operator_created", person=person.name)
     return await tokens.open_login(database, person.name)
-
-
-class InProcessServer:
-    """The REST API for this process alone, on a thread of its own, for commands that have the
-    database's own credentials and find no server running."""
-
-    def __init__(self, database: Database, *, version: str) -> None:
-        self._database, self._version = database, version
-        self._opened: Future[tuple[Server, str]] = Future()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._run, name="mainspring in-process server", daemon=True
-        )
-        self.url = self.token = ""
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        try:
-            server, self.token = self._opened.result()
-        except BaseException:
-            self._thread.join()
-            raise
-        self.url = server.url
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        server = self._opened.result()[0]
-        self._loop.call_soon_threadsafe(partial(server.stop, at_once=True))
-        self._thread.join()
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            try:
-                runner.run(self._serve())
-            except BaseException as error:
-                if self._opened.done():
-                    raise
-                self._opened.set_exception(error)
-
-    async def _serve(self) -> None:
-        token = ""
-        try:
-            await prepare(self._database)
-            token = await tokens.open_console(self._database)
-            settings = self._database.settings
-            app = create_app(
-                self._database,
-                version=self._version,
-                # Where others find the server of these settings, if one runs.
-                public_url=f"http://{settings.host}:{settings.port}",
-            )
-            server = Server(app, host="127.0.0.1", port=0)
-            self._opened.set_result((server, token))
-            await server.run()
-        finally:
-            if token:
-                await tokens.log_out(self._database, token)
-            await self._database.close_loop()

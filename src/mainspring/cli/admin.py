@@ -1,4 +1,4 @@
-"""`mainspring admin ...`: what takes the role admin or operator, kept apart from one's own."""
+"""`mainspring admin ...`: what takes the role admin or operator."""
 
 from collections.abc import Iterator
 from heapq import merge
@@ -7,27 +7,29 @@ from typing import Annotated, Any
 import typer
 
 from mainspring.api.models.jobs import JobModel
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.job_output import jobs_table
 from mainspring.cli.jobs import Reason, cancel_job, delete_job, retry_job
 from mainspring.cli.options import PAGE, JobNumber, Limit, Sure, first
 from mainspring.cli.output import Out, console, plain
-from mainspring.cli.reaching import example, reaching
 from mainspring.cli.secrets import secrets
 from mainspring.cli.stats import print_summary, tenants_table
 from mainspring.cli.system_jobs import ensure_admin
 from mainspring.client import Client
 from mainspring.domain.access.roles import Role
-from mainspring.domain.definitions import BUILT_IN
 from mainspring.domain.errors.access import Forbidden
-from mainspring.domain.types import JobSource, JobState
+from mainspring.domain.types import BUILT_IN, JobSource, JobState
 
-admin = typer.Typer(help="What admins and operators do.", no_args_is_help=True)
-jobs = typer.Typer(help="See and steer everyone's jobs, and the system's.", no_args_is_help=True)
+app = typer.Typer()
+admin = typer.Typer(help="Commands for admins and operators.", no_args_is_help=True)
+jobs = typer.Typer(help="Manage the jobs of all users and of the system.", no_args_is_help=True)
+app.add_typer(admin, name="admin")
 admin.add_typer(jobs, name="jobs")
 admin.add_typer(secrets, name="secrets")
 
 AllTenants = Annotated[
-    bool, typer.Option("--all-tenants", help="Those of every tenant; for operators.")
+    bool, typer.Option("--all-tenants", help="Include every tenant (operators only).")
 ]
 
 
@@ -37,20 +39,22 @@ AllTenants = Annotated[
         "mainspring admin jobs list --system", "mainspring admin jobs list --all-tenants"
     ),
 )
-@reaching
+@connected
 def list_jobs(
     client: Client,
     out: Out,
     state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
-    queue: Annotated[str | None, typer.Option(help="Only jobs of this queue.")] = None,
-    created_by: Annotated[str | None, typer.Option(help="Only what this one enqueued.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Only jobs in this queue.")] = None,
+    created_by: Annotated[
+        str | None, typer.Option(help="Only jobs enqueued by this user or token.")
+    ] = None,
     is_system: Annotated[
-        bool, typer.Option("--system", help="Only those of schedules and of the system itself.")
+        bool, typer.Option("--system", help="Only jobs of schedules and of the system itself.")
     ] = False,
     all_tenants: AllTenants = False,
     limit: Limit = 20,
 ) -> None:
-    """Everyone's jobs, the newest first."""
+    """List the jobs of all users, newest first."""
     role = ensure_admin(client)
     filters = {"status": state, "queue": queue, "created_by": created_by}
     lists = [
@@ -62,40 +66,42 @@ def list_jobs(
 
 
 @jobs.command("cancel", epilog=example("mainspring admin jobs cancel 7 --reason 'wrong file'"))
-@reaching
+@connected
 def cancel(
     client: Client, out: Out, job_id: JobNumber, reason: Reason = "canceled by request"
 ) -> None:
-    """Cancel a queued job of anyone; ask a running one to stop."""
+    """Cancel any queued job, or ask a running one to stop."""
     ensure_admin(client)
     cancel_job(client, out, job_id, reason=reason)
 
 
 @jobs.command("retry", epilog=example("mainspring admin jobs retry 7"))
-@reaching
+@connected
 def retry(
     client: Client,
     out: Out,
     job_id: JobNumber,
-    payload: Annotated[str | None, typer.Option(help="Another payload; - reads it.")] = None,
+    payload: Annotated[
+        str | None, typer.Option(help="New payload as JSON; - reads standard input.")
+    ] = None,
 ) -> None:
-    """Put a failed, dead-lettered or canceled job of anyone back to queued."""
+    """Requeue any failed, dead-lettered or canceled job."""
     ensure_admin(client)
     retry_job(client, out, job_id, payload=payload)
 
 
 @jobs.command("delete", epilog=example("mainspring admin jobs delete 7 --yes"))
-@reaching
+@connected
 def delete(client: Client, out: Out, job_id: JobNumber, is_sure: Sure = False) -> None:
-    """Remove a job of anyone that is not running, with its attempts."""
+    """Delete any job that is not running, with its attempts."""
     ensure_admin(client)
     delete_job(client, out, job_id, is_sure=is_sure)
 
 
 @jobs.command("stats", epilog=example("mainspring admin jobs stats --all-tenants"))
-@reaching
+@connected
 def stats(client: Client, out: Out, all_tenants: AllTenants = False) -> None:
-    """How many jobs of everyone are in which state."""
+    """Count the jobs of all users by state."""
     role = ensure_admin(client)
     if not all_tenants:
         print_summary(out, client.jobs.summary())
@@ -111,7 +117,7 @@ def stats(client: Client, out: Out, all_tenants: AllTenants = False) -> None:
 def _tenants(client: Client, role: Role) -> list[dict[str, str]]:
     """Whose jobs, as the API is told."""
     if role is not Role.OPERATOR:
-        raise Forbidden("only an operator sees all tenants; leave out --all-tenants")
+        raise Forbidden("only operators may use --all-tenants")
     return [{"tenant": tenant.name} for tenant in client.tenants.list(limit=PAGE)]
 
 

@@ -9,50 +9,55 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.approvals import ApprovalModel
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.options import PAGE, JobNumber, Limit, first
 from mainspring.cli.output import STATE_STYLES, Out, ago, console, relative, table
-from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client
 from mainspring.domain.types import JobState
 
-approvals = typer.Typer(help="See what awaits approval, and decide.", no_args_is_help=True)
+app = typer.Typer()
+approvals = typer.Typer(
+    help="List, approve and reject jobs that await approval.", no_args_is_help=True
+)
+app.add_typer(approvals, name="approvals")
 
 By = Annotated[
-    str | None, typer.Option("--by", help="For whom; an operator may decide for someone else.")
+    str | None, typer.Option("--by", help="Decide in the name of this person (operators only).")
 ]
 _DECISION_STYLES = {"approved": "green", "rejected": "red", "expired": "yellow"}
 
 
 @approvals.command("list", epilog=example("mainspring approvals list"))
-@reaching
+@connected
 def list_approvals(
     client: Client,
     out: Out,
     after: Annotated[int | None, typer.Option(min=1, help="Only jobs newer than this id.")] = None,
     limit: Limit = 50,
 ) -> None:
-    """What awaits approval, the longest waiting first."""
+    """List jobs that await approval, longest waiting first."""
     found = client.approvals.list(after=after, limit=min(limit, PAGE))
-    out.rows(first(found, limit), _table, nothing="Nothing awaits approval.")
+    out.rows(first(found, limit), _table, nothing="No jobs await approval.")
 
 
 @approvals.command(epilog=example("mainspring approvals show 7"))
-@reaching
+@connected
 def show(client: Client, out: Out, job_id: JobNumber) -> None:
-    """The approval of one job, with who said what."""
+    """Show the approval of a job and its votes."""
     out.show(client.approvals.get(job_id), _print_approval)
 
 
 @approvals.command(epilog=example("mainspring approvals approve 7 --reason 'checked with legal'"))
-@reaching
+@connected
 def approve(
     client: Client,
     out: Out,
     job_id: JobNumber,
     by: By = None,
-    reason: Annotated[str, typer.Option(help="Why.")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, kept with the vote.")] = "",
 ) -> None:
-    """Say yes to a job."""
+    """Approve a job."""
     told = client.approvals.approve(job_id, reason, by=by)
     is_enough = told.state is not JobState.AWAITING_APPROVAL
     what = "approved" if is_enough else "approved by you, and needs more approvals"
@@ -60,15 +65,15 @@ def approve(
 
 
 @approvals.command(epilog=example("mainspring approvals reject 7 --reason 'wrong tenant'"))
-@reaching
+@connected
 def reject(
     client: Client,
     out: Out,
     job_id: JobNumber,
-    reason: Annotated[str, typer.Option(help="Why; needed.")],
+    reason: Annotated[str, typer.Option(help="Reason, kept with the vote (required).")],
     by: By = None,
 ) -> None:
-    """Say no to a job; it is canceled."""
+    """Reject a job, which cancels it."""
     out.say(client.approvals.reject(job_id, reason, by=by), f"Job {job_id} is rejected.")
 
 

@@ -9,12 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.audit import AuditModel
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.options import PAGE, Limit, first
 from mainspring.cli.output import Out, ago, table
-from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client
 
-audit = typer.Typer(help="See who changed what.", no_args_is_help=True)
+app = typer.Typer()
+audit = typer.Typer(help="Show the audit log.", no_args_is_help=True)
+app.add_typer(audit, name="audit")
 
 
 @audit.command(
@@ -24,18 +27,24 @@ audit = typer.Typer(help="See who changed what.", no_args_is_help=True)
         "mainspring audit list --actor ann",
     ),
 )
-@reaching
+@connected
 def list_audit(
     client: Client,
     out: Out,
-    actor: Annotated[str | None, typer.Option(help="Only what this one did.")] = None,
-    noun: Annotated[str | None, typer.Option(help="Only of this kind: schedule, token...")] = None,
-    subject: Annotated[str | None, typer.Option(help="Only of this name or id.")] = None,
+    actor: Annotated[
+        str | None, typer.Option(help="Only changes made by this user or token.")
+    ] = None,
+    noun: Annotated[
+        str | None, typer.Option(help="Only changes to this kind of thing, e.g. schedule or token.")
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="Only changes to the thing with this name or id.")
+    ] = None,
     limit: Limit = 20,
 ) -> None:
-    """What was changed, the newest first. An operator who names no tenant sees all."""
+    """List changes, newest first. An operator who names no tenant sees all tenants."""
     found = client.audit(actor=actor, noun=noun, subject=subject, limit=min(limit, PAGE))
-    out.rows(first(found, limit), _table, nothing="Nothing was changed.")
+    out.rows(first(found, limit), _table, nothing="No changes.")
 
 
 def _table(found: Sequence[AuditModel]) -> Table:

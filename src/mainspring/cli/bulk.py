@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from mainspring.api.models.operations import BulkModel
-from mainspring.cli.jobs import Watch, utc
+from mainspring.cli.connection import connected
+from mainspring.cli.live import watch_job
 from mainspring.cli.options import (
     CreatorFilter,
     DefinitionFilter,
@@ -16,20 +17,19 @@ from mainspring.cli.options import (
     StateFilter,
     Sure,
     TagFilter,
+    Watch,
+    utc,
 )
 from mainspring.cli.output import Out, confirm
-from mainspring.cli.reaching import reaching
-from mainspring.cli.watching import watch_job
 from mainspring.client import Client
-from mainspring.domain.operations import BulkAction
-from mainspring.domain.types import JobId
+from mainspring.domain.types import BulkAction, JobId
 
 
-@reaching
+@connected
 def bulk(
     client: Client,
     out: Out,
-    action: Annotated[BulkAction, typer.Argument(help="What to do to them.")],
+    action: Annotated[BulkAction, typer.Argument(help="What to do with the jobs.")],
     state: StateFilter = None,
     queue: QueueFilter = None,
     definition: DefinitionFilter = None,
@@ -39,14 +39,14 @@ def bulk(
     created_after: Instant = None,
     created_before: Instant = None,
     created_by: CreatorFilter = None,
-    is_all: Annotated[bool, typer.Option("--all", help="Every job there is.")] = False,
-    reason: Annotated[str, typer.Option(help="Kept with the jobs.")] = "",
-    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count them.")] = False,
+    is_all: Annotated[bool, typer.Option("--all", help="Apply to every job.")] = False,
+    reason: Annotated[str, typer.Option(help="Reason, kept with the jobs.")] = "",
+    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the jobs.")] = False,
     watch: Watch = False,
     is_sure: Sure = False,
 ) -> None:
-    """Cancel, retry or delete all jobs that pass a filter, in the background. Says how many those
-    are and asks first."""
+    """Cancel, retry or delete all jobs that match a filter, in the background. Shows how many match
+    and asks for confirmation."""
     said: dict[str, Any] = {
         "status": state,
         "queue": queue,
@@ -64,14 +64,16 @@ def bulk(
     if is_dry_run or not is_sure:
         counted = client.jobs.bulk(action, dry_run=True, **asked)
         if is_dry_run:
-            out.say(counted, f"{_jobs(counted)} would be asked to {action}")
+            out.say(counted, f"{_jobs(counted)} would be affected by {action}")
             return
         confirm(f"{str(action).capitalize()} {_jobs(counted)}?", is_sure=False)
     if reason:
         asked["reason"] = reason
     started = client.jobs.bulk(action, **asked)
     look = f"mainspring jobs show {started.job_id} --watch"
-    out.say(started, f"job {started.job_id} does it, for {_jobs(started)}; see `{look}`")
+    out.say(
+        started, f"job {started.job_id} is processing {_jobs(started)}; follow it with `{look}`"
+    )
     if watch and started.job_id is not None:
         watch_job(client, JobId(started.job_id))
 

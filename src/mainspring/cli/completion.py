@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 from typer.completion import show_callback
 
+from mainspring.cli.examples import example
+
 
 class Shell(StrEnum):
     """Shells that can complete."""
@@ -15,8 +17,13 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
+app = typer.Typer()
+
+
+@app.command(epilog=example("mainspring completion bash >> ~/.bashrc", "mainspring completion zsh"))
 def completion(
-    context: typer.Context, shell: Annotated[Shell, typer.Argument(help="Which shell.")]
+    context: typer.Context,
+    shell: Annotated[Shell, typer.Argument(help="The shell to complete for.")],
 ) -> None:
-    """Print what lets a shell complete commands and options."""
+    """Print a shell completion script."""
     show_callback(context, context.command.params[0], shell.value)

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.cli import output
+from mainspring.cli.examples import example
 from mainspring.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir
 from mainspring.cli.output import Format, Out, OutputFormat
-from mainspring.cli.reaching import example
 from mainspring.domain.errors import InputError, SettingsError
 from mainspring.services import settings as services
 from mainspring.services.settings import Entry
@@ -27,21 +27,23 @@ from mainspring.settings.sources import check_value, no_such_setting, read_envir
 _STYLES = {Level.ERROR: "red", Level.WARNING: "yellow"}
 _OF_DATABASES = {"database_url", "condition_database_url", "data_dir"}
 
-config = typer.Typer(help="See, change and check settings.", no_args_is_help=True)
+app = typer.Typer()
+config = typer.Typer(help="Show, change and check settings.", no_args_is_help=True)
+app.add_typer(config, name="config")
 
 
 @config.command(
     "get", epilog=example("mainspring config get", "mainspring config get lease_seconds")
 )
 def get(
-    key: Annotated[str | None, typer.Argument(help="One setting; all by default.")] = None,
+    key: Annotated[str | None, typer.Argument(help="A setting; all by default.")] = None,
     output_format: OutputFormat = Format.TABLE,
     as_json: AsJson = False,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Show what the settings are here, and where each was set. Secrets are hidden."""
+    """Show the settings in effect and where each was set. Secrets are hidden."""
     out = Out.chosen(output_format, as_json=as_json)
     entries = services.entries(database_url=database_url, data_dir=data_dir)
     if key is None:
@@ -62,16 +64,16 @@ def get(
 )
 def set_value(
     key: Annotated[str, typer.Argument(help="A setting.")],
-    value: Annotated[
-        str | None, typer.Argument(help="Its value; - reads it from standard input.")
-    ] = None,
-    is_unset: Annotated[bool, typer.Option("--unset", help="Remove it from the file.")] = False,
+    value: Annotated[str | None, typer.Argument(help="The value; - reads standard input.")] = None,
+    is_unset: Annotated[
+        bool, typer.Option("--unset", help="Remove the setting from the file.")
+    ] = False,
     file: Annotated[
-        Path | None, typer.Option(help="The file to change, instead of the one that is read.")
+        Path | None, typer.Option(help="The file to change; the settings file in use by default.")
     ] = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Write a setting into the settings file, or remove it from there."""
+    """Write a setting to the settings file, or remove it."""
     path = file or settings_file.find()[0]
     if is_unset == (value is not None):
         raise InputError("give a value, or --unset to remove the setting")
@@ -86,7 +88,8 @@ def set_value(
 )
 def check(
     connects: Annotated[
-        bool, typer.Option("--connect", help="Ask the database, too; the embedded one is started.")
+        bool,
+        typer.Option("--connect", help="Also connect to the database; starts the embedded one."),
     ] = False,
     output_format: OutputFormat = Format.TABLE,
     as_json: AsJson = False,
@@ -94,7 +97,7 @@ def check(
     data_dir: DataDir = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Say everything that is wrong or doubtful; exit 2 if something is wrong."""
+    """Check the settings; exit 2 if one is wrong."""
     out = Out.chosen(output_format, as_json=as_json)
     flags: dict[str, Any] = {"database_url": database_url, "data_dir": data_dir}
     found = services.check(**flags)

@@ -11,8 +11,8 @@ import typer
 from rich.table import Table
 
 from mainspring.cli import output
+from mainspring.cli.examples import example
 from mainspring.cli.options import AsJson
-from mainspring.cli.reaching import example
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.schedules.cron import (
     Cron,
@@ -27,9 +27,13 @@ from mainspring.domain.schedules.cron import (
 
 EARLIEST_YEAR, LATEST_YEAR = 1900, 2999
 
-Expression = Annotated[str, typer.Argument(metavar="EXPR", help="Such as '30 2 * * *' or @daily.")]
+Expression = Annotated[
+    str, typer.Argument(metavar="EXPR", help="Cron expression, e.g. '30 2 * * *' or @daily.")
+]
 
+app = typer.Typer()
 cron = typer.Typer(help="Try cron expressions.", no_args_is_help=True)
+app.add_typer(cron, name="cron")
 
 
 @cron.command(
@@ -37,21 +41,21 @@ cron = typer.Typer(help="Try cron expressions.", no_args_is_help=True)
 )
 def next_fires(
     text: Expression,
-    zone_name: Annotated[str, typer.Option("--zone", help="An IANA time zone.")] = "UTC",
+    zone_name: Annotated[str, typer.Option("--zone", help="IANA time zone.")] = "UTC",
     after: Annotated[
-        str | None, typer.Option(help="Begin after this instant or date, in the zone; now.")
+        str | None, typer.Option(help="Start after this time or date in the zone; now by default.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, max=1000, help="How many fires.")] = 10,
+    count: Annotated[int, typer.Option(min=1, max=1000, help="Number of fires to show.")] = 10,
     gap: Annotated[
-        DstGap, typer.Option("--dst-gap", help="A fixed time that the clock skips.")
+        DstGap, typer.Option("--dst-gap", help="What to do with a time that the clock skips.")
     ] = DstGap.RUN_AFTER,
     fold: Annotated[
-        DstFold, typer.Option("--dst-fold", help="A fixed time that the clock shows twice.")
+        DstFold, typer.Option("--dst-fold", help="What to do with a time that occurs twice.")
     ] = DstFold.ONCE,
-    spread_key: Annotated[str, typer.Option(help="What H is chosen from.")] = "",
+    spread_key: Annotated[str, typer.Option(help="Text from which H is derived.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """The next fires of an expression."""
+    """Show when an expression fires next."""
     expression, zone = parse(text, spread_key=spread_key), find_zone(zone_name)
     start = datetime.now(UTC) if after is None else parse_instant(after, zone)
     fires = _fires(expression, zone, start.replace(microsecond=0), gap=gap, fold=fold)
@@ -64,7 +68,7 @@ def next_fires(
 
 @cron.command("explain", epilog=example("mainspring cron explain '0 9 * * 1-5'"))
 def explain_expression(text: Expression) -> None:
-    """An expression as a sentence."""
+    """Describe an expression in words."""
     output.console.print(explain(text), markup=False, highlight=False, soft_wrap=True)
 
 

@@ -7,101 +7,111 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from mainspring.cli.connection import connected
 from mainspring.cli.definition_output import definition_view, definitions_table
+from mainspring.cli.examples import example
 from mainspring.cli.options import Limit
 from mainspring.cli.output import Out, console
-from mainspring.cli.reaching import example, reaching
 from mainspring.cli.schedule_options import read_duration
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import Kind
 
-definitions = typer.Typer(help="See and steer what jobs can be.", no_args_is_help=True)
+app = typer.Typer()
+definitions = typer.Typer(help="Manage definitions.", no_args_is_help=True)
+app.add_typer(definitions, name="definitions")
 
 Key = Annotated[str, typer.Argument(help="The definition's key.")]
 Function = Annotated[
-    str | None, typer.Option(help="The SQL function with its schema, such as civic.cleanup.")
+    str | None, typer.Option(help="SQL function with its schema, e.g. civic.cleanup.")
 ]
-Role = Annotated[str | None, typer.Option(help="The role it runs under; the server's by default.")]
+Role = Annotated[str | None, typer.Option(help="Database role to run as; the server's by default.")]
 Argv = Annotated[
     str | None,
     typer.Option(help='A command as a JSON list, such as \'["sync", "--id", "{id}"]\'; @file.'),
 ]
-Directory = Annotated[str | None, typer.Option("--working-directory", help="Where a command runs.")]
+Directory = Annotated[
+    str | None, typer.Option("--working-directory", help="Working directory of a command.")
+]
 Environment = Annotated[
     list[str] | None,
-    typer.Option("--env", help="A variable that a command gets; may be repeated."),
+    typer.Option("--env", help="Environment variable for a command; repeatable."),
 ]
 SuccessCodes = Annotated[
     list[int] | None,
-    typer.Option("--success-code", help="An exit code that is a success; 0 by default."),
+    typer.Option("--success-code", help="Exit code that means success; 0 by default."),
 ]
 FailCodes = Annotated[
     list[int] | None,
-    typer.Option("--fail-code", help="An exit code after which it is not tried again."),
+    typer.Option("--fail-code", help="Exit code after which the job is not retried."),
 ]
-Description = Annotated[str | None, typer.Option(help="What it is for.")]
-Queue = Annotated[str | None, typer.Option(help="The queue of its jobs.")]
-Priority = Annotated[int | None, typer.Option(help="0 (first) to 1000 (last).")]
-MaxAttempts = Annotated[int | None, typer.Option(help="How often a job is tried.")]
-Timeout = Annotated[str | None, typer.Option(help="How long a job may run, such as 90s or 1h.")]
+Description = Annotated[str | None, typer.Option(help="Description.")]
+Queue = Annotated[str | None, typer.Option(help="Queue of its jobs.")]
+Priority = Annotated[int | None, typer.Option(help="Priority, 0 (first) to 1000 (last).")]
+MaxAttempts = Annotated[int | None, typer.Option(help="Maximum number of attempts.")]
+Timeout = Annotated[str | None, typer.Option(help="Time limit of an attempt, e.g. 90s or 1h.")]
 Schema = Annotated[
-    str | None, typer.Option("--schema", help="JSON Schema of the payload; @file reads a file.")
+    str | None, typer.Option("--schema", help="JSON Schema of the payload; @FILE reads a file.")
 ]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")]
 Retention = Annotated[
-    str | None, typer.Option(help="How long its finished jobs are kept, such as 30d.")
+    str | None, typer.Option(help="How long to keep its finished jobs, e.g. 30d.")
 ]
 
-Concurrency = Annotated[int | None, typer.Option(help="Most of its jobs that run at once.")]
+Concurrency = Annotated[
+    int | None, typer.Option(help="Maximum number of its jobs running at once.")
+]
 KeyConcurrency = Annotated[
-    int | None, typer.Option(help="Most of its jobs of one key that run at once.")
+    int | None, typer.Option(help="Maximum number of its jobs per key running at once.")
 ]
 RateOption = Annotated[
-    str | None, typer.Option("--rate", help="Most starts of one key, such as 100/minute.")
+    str | None, typer.Option("--rate", help="Maximum rate of starts per key, e.g. 100/minute.")
 ]
-Burst = Annotated[int | None, typer.Option(help="Starts in a row after a rest.")]
-LimitName = Annotated[str | None, typer.Option("--limit", help="A limit that it shares.")]
+Burst = Annotated[int | None, typer.Option(help="Starts allowed in a burst.")]
+LimitName = Annotated[str | None, typer.Option("--limit", help="Name of a shared limit.")]
 LimitBy = Annotated[
-    str | None, typer.Option(help="The field of the payload that is the key, such as user_id.")
+    str | None, typer.Option(help="Payload field that is the limit key, e.g. user_id.")
 ]
 ApprovalsNeeded = Annotated[
-    int | None, typer.Option("--approvals", help="How many have to approve a job.")
+    int | None, typer.Option("--approvals", help="Number of approvals a job needs.")
 ]
 ApprovalExpiry = Annotated[
-    str | None, typer.Option(help="How long an approval is waited for, such as 2d.")
+    str | None, typer.Option(help="Cancel a job not approved within this time, e.g. 2d.")
 ]
 Approvers = Annotated[
-    list[str] | None, typer.Option("--approver", help="Who may approve; may be repeated.")
+    list[str] | None, typer.Option("--approver", help="Person who may approve; repeatable.")
 ]
 
 
 @definitions.command("list", epilog=example("mainspring definitions list --kind sql"))
-@reaching
+@connected
 def list_definitions(
     client: Client,
     out: Out,
-    kind: Annotated[Kind | None, typer.Option(help="Only those of this kind.")] = None,
-    active: Annotated[bool | None, typer.Option("--active/--inactive", help="Only these.")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Only definitions of this kind.")] = None,
+    active: Annotated[
+        bool | None,
+        typer.Option("--active/--inactive", help="Only active or inactive definitions."),
+    ] = None,
     after: Annotated[str | None, typer.Option(help="Only keys after this one.")] = None,
     limit: Limit = 100,
 ) -> None:
-    """Definitions by key."""
+    """List definitions by key."""
     filters: dict[str, Any] = {"kind": kind, "active": active, "after": after}
     found = client.definitions.list(limit=min(limit, 1000), **filters)
     is_filtered = any(value is not None for value in filters.values())
-    nothing = "make one with `mainspring definitions create`, or declare a job in code"
+    nothing = "create one with `mainspring definitions create`, or declare a job in code"
     out.rows(
         list(islice(found, limit)),
         definitions_table,
-        nothing="No such definitions." if is_filtered else f"No definitions; {nothing}.",
+        nothing="No matching definitions." if is_filtered else f"No definitions; {nothing}.",
     )
 
 
 @definitions.command("show", epilog=example("mainspring definitions show cleanup"))
-@reaching
+@connected
 def show(client: Client, out: Out, key: Key) -> None:
-    """One definition."""
+    """Show a definition."""
     out.show(client.definitions.get(key), lambda found: console.print(definition_view(found)))
 
 
@@ -112,12 +122,12 @@ def show(client: Client, out: Out, key: Key) -> None:
         """mainspring definitions create sync --kind command --argv '["sync", "--id", "{id}"]'""",
     ),
 )
-@reaching
+@connected
 def create(
     client: Client,
     out: Out,
     key: Key,
-    kind: Annotated[Kind, typer.Option(help="What runs its jobs.")] = Kind.SQL,
+    kind: Annotated[Kind, typer.Option(help="Kind of definition.")] = Kind.SQL,
     function: Function = None,
     role: Role = None,
     argv: Argv = None,
@@ -143,7 +153,7 @@ def create(
     approval_expiry: ApprovalExpiry = None,
     approvers: Approvers = None,
 ) -> None:
-    """Add a definition that needs no code; no worker has to be started anew."""
+    """Create a definition that needs no code; running workers pick it up."""
     made = client.definitions.create(key, kind, **_read(locals()))
     out.say(made, f"Definition {key} is created.")
 
@@ -151,7 +161,7 @@ def create(
 @definitions.command(
     "update", epilog=example("mainspring definitions update cleanup --timeout 10m --retention 30d")
 )
-@reaching
+@connected
 def update(
     client: Client,
     out: Out,
@@ -181,28 +191,28 @@ def update(
     approval_expiry: ApprovalExpiry = None,
     approvers: Approvers = None,
     clear: Annotated[
-        list[str] | None, typer.Option(help="A part to empty, such as rate; may be repeated.")
+        list[str] | None, typer.Option(help="Field to clear, e.g. rate; repeatable.")
     ] = None,
 ) -> None:
-    """Change some parts of a definition; jobs that are enqueued already keep what they have."""
+    """Change a definition; jobs already enqueued keep their options."""
     given = dict.fromkeys(_clearable(field) for field in clear or ()) | _read(locals())
     if not given:
-        raise InvalidOption("update", "has nothing to change; give an option, see --help")
+        raise InvalidOption("update", "needs an option that changes something; see --help")
     changed = client.definitions.update(key, **given)
     out.say(changed, f"Definition {key} is updated, version {changed.version}.")
 
 
 @definitions.command("deactivate", epilog=example("mainspring definitions deactivate cleanup"))
-@reaching
+@connected
 def deactivate(client: Client, out: Out, key: Key) -> None:
-    """Refuse new jobs; those that are enqueued already still run."""
+    """Refuse new jobs; jobs already enqueued still run."""
     out.say(client.definitions.deactivate(key), f"Definition {key} is deactivated.")
 
 
 @definitions.command("activate", epilog=example("mainspring definitions activate cleanup"))
-@reaching
+@connected
 def activate(client: Client, out: Out, key: Key) -> None:
-    """Let jobs be enqueued again."""
+    """Accept new jobs again."""
     out.say(client.definitions.activate(key), f"Definition {key} is active.")
 
 
@@ -240,9 +250,7 @@ def _clearable(option: str) -> str:
     name = option.strip("-").replace("-", "_")
     if name not in _CLEARABLE:
         known = ", ".join(sorted(_CLEARABLE))
-        raise InvalidOption(
-            "--clear", f"{option!r} is nothing that can be empty; there are {known}"
-        )
+        raise InvalidOption("--clear", f"{option!r} cannot be cleared; choose from {known}")
     return _CLEARABLE[name]
 
 

@@ -9,14 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.events import DispatchModel, EventModel
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.options import PAGE, Limit, first
 from mainspring.cli.output import Out, ago, console, facts_table, instant, table
-from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidEvent
 from mainspring.domain.events import DispatchOutcome
 
-events = typer.Typer(help="Emit events and see what came of them.", no_args_is_help=True)
+app = typer.Typer()
+events = typer.Typer(help="Emit and inspect events.", no_args_is_help=True)
+app.add_typer(events, name="events")
 
 EventNumber = Annotated[int, typer.Argument(help="The event's id.", min=1)]
 OUTCOME_STYLES = {
@@ -31,17 +34,17 @@ OUTCOME_STYLES = {
         """mainspring events emit provider.folder_changed --context '{"folder": "/photos"}'"""
     )
 )
-@reaching
+@connected
 def emit(
     client: Client,
     out: Out,
-    name: Annotated[str, typer.Argument(help="Such as provider.folder_changed.")],
-    context: Annotated[str, typer.Option(help="What templates see, a JSON object.")] = "{}",
+    name: Annotated[str, typer.Argument(help="Event name, e.g. provider.folder_changed.")],
+    context: Annotated[str, typer.Option(help="Event context, a JSON object.")] = "{}",
     correlation_id: Annotated[
-        str | None, typer.Option(help="Given to its jobs; event:ID by default.")
+        str | None, typer.Option(help="Correlation id of its jobs; event:ID by default.")
     ] = None,
 ) -> None:
-    """Say that something happened; triggers that match turn it into jobs."""
+    """Emit an event; matching triggers enqueue jobs."""
     made = client.events.emit(name, read_context(context), correlation_id=correlation_id)
     out.say(made, f"event {made.id}")
 
@@ -50,23 +53,27 @@ def emit(
     "list",
     epilog=example("mainspring events list --name 'provider.*'", "mainspring events list --failed"),
 )
-@reaching
+@connected
 def list_events(
     client: Client,
     out: Out,
     name: Annotated[
-        str | None, typer.Option(help="Only this name, or those of provider.*.")
+        str | None, typer.Option(help="Only events with this name or pattern, e.g. provider.*.")
     ] = None,
     failed: Annotated[
-        bool | None, typer.Option("--failed/--not-failed", help="Only those a trigger failed for.")
+        bool | None,
+        typer.Option("--failed/--not-failed", help="Only events for which a trigger failed."),
     ] = None,
-    handled: Annotated[bool | None, typer.Option("--handled/--waiting", help="Only these.")] = None,
+    handled: Annotated[
+        bool | None,
+        typer.Option("--handled/--waiting", help="Only events that were handled, or were not."),
+    ] = None,
     before: Annotated[
-        int | None, typer.Option(min=1, help="Only those older than this id.")
+        int | None, typer.Option(min=1, help="Only events older than this id.")
     ] = None,
     limit: Limit = 20,
 ) -> None:
-    """Events, the newest first."""
+    """List events, newest first."""
     found = client.events.list(
         name=name, failed=failed, handled=handled, before=before, limit=min(limit, PAGE)
     )
@@ -74,24 +81,24 @@ def list_events(
 
 
 @events.command(epilog=example("mainspring events show 1"))
-@reaching
+@connected
 def show(client: Client, out: Out, event_id: EventNumber) -> None:
-    """One event with what each trigger made of it."""
+    """Show an event and the result of each trigger."""
     out.show(client.events.get(event_id), _print_event)
 
 
 @events.command(epilog=example("mainspring events replay 4 --trigger resync"))
-@reaching
+@connected
 def replay(
     client: Client,
     out: Out,
     event_id: EventNumber,
-    trigger: Annotated[str | None, typer.Option(help="Only this trigger.")] = None,
+    trigger: Annotated[str | None, typer.Option(help="Replay for this trigger only.")] = None,
 ) -> None:
-    """Give a handled event to its triggers once more; dedupe windows are not asked."""
+    """Run the triggers of a handled event again, ignoring dedupe windows."""
     event = client.events.replay(event_id, trigger)
-    whom = f"to {trigger}" if trigger else "to all triggers that match it"
-    out.say(event, f"event {event_id} is given {whom} again, replay {event.replays}")
+    whom = f"for {trigger}" if trigger else "for all matching triggers"
+    out.say(event, f"event {event_id} is replayed {whom}, replay {event.replays}")
 
 
 def read_context(text: str) -> dict[str, Any]:

@@ -11,14 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.flows import FlowJobModel, FlowModel
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.options import Limit
 from mainspring.cli.output import STATE_STYLES, Out, ago, console, say, table, took
-from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.flows import FlowState
 
-flows = typer.Typer(help="See and steer jobs that wait for each other.", no_args_is_help=True)
+app = typer.Typer()
+flows = typer.Typer(help="Manage flows of dependent jobs.", no_args_is_help=True)
+app.add_typer(flows, name="flows")
 
 FlowNumber = Annotated[int, typer.Argument(help="The flow's id.", min=1)]
 
@@ -35,7 +38,7 @@ _STEPS = (
 
 
 @flows.command("list", epilog=example("mainspring flows list --limit 50"))
-@reaching
+@connected
 def list_flows(
     client: Client,
     out: Out,
@@ -44,21 +47,23 @@ def list_flows(
     ] = None,
     limit: Limit = 20,
 ) -> None:
-    """Flows, the newest first."""
+    """List flows, newest first."""
     found = client.flows.list(limit=min(limit, 1000), before=before)
     nothing = "No flows; start one with `mainspring flows start`."
     out.rows(list(islice(found, limit)), flows_table, nothing=nothing)
 
 
 @flows.command("show", epilog=example("mainspring flows show 7"))
-@reaching
+@connected
 def show(
     client: Client,
     out: Out,
     flow_id: FlowNumber,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Most jobs shown.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Maximum number of jobs to show.")
+    ] = 100,
 ) -> None:
-    """One flow with its jobs."""
+    """Show a flow and its jobs."""
     flow = client.flows.get(flow_id)
     jobs = list(islice(client.flows.jobs(flow_id, limit=min(limit, 1000)), limit))
     if not out.is_for_people:
@@ -71,37 +76,39 @@ def show(
 
 
 @flows.command("start", epilog=example(f"mainspring flows start nightly '{_STEPS}'"))
-@reaching
+@connected
 def start(
     client: Client,
     out: Out,
     name: Annotated[str, typer.Argument(help="The flow's name.")],
-    steps: Annotated[str, typer.Argument(help="Its steps, a JSON list; - reads it.")],
+    steps: Annotated[str, typer.Argument(help="Steps as a JSON list; - reads standard input.")],
 ) -> None:
-    """Enqueue jobs that wait for each other, all or none."""
+    """Enqueue dependent jobs together: all or none."""
     started = client.flows.start(name, _read_steps(steps))
     out.say(started, f"Flow {started.id} is started: {_jobs(len(started.job_ids))}.")
 
 
 @flows.command("cancel", epilog=example("mainspring flows cancel 7 --reason 'wrong month'"))
-@reaching
+@connected
 def cancel(
     client: Client,
     out: Out,
     flow_id: FlowNumber,
-    reason: Annotated[str, typer.Option(help="Why.")] = "its flow was canceled",
+    reason: Annotated[
+        str, typer.Option(help="Reason, kept with the jobs.")
+    ] = "its flow was canceled",
 ) -> None:
-    """Cancel what is live of a flow."""
+    """Cancel the live jobs of a flow."""
     counted = client.flows.cancel(flow_id, reason)
     out.say(counted, f"Flow {flow_id}: {_jobs(counted.jobs)} canceled.")
 
 
 @flows.command("retry", epilog=example("mainspring flows retry 7"))
-@reaching
+@connected
 def retry(client: Client, out: Out, flow_id: FlowNumber) -> None:
-    """Put what failed or was canceled in a flow back."""
+    """Requeue the failed and canceled jobs of a flow."""
     counted = client.flows.retry(flow_id)
-    out.say(counted, f"Flow {flow_id}: {_jobs(counted.jobs)} put back.")
+    out.say(counted, f"Flow {flow_id}: {_jobs(counted.jobs)} requeued.")
 
 
 def _read_steps(text: str) -> Any:

@@ -1,13 +1,16 @@
 """`mainspring jobs ...` and `mainspring enqueue`."""
 
 import sys
-from datetime import datetime
 from typing import Annotated, Any
 
 import orjson
 import typer
 
+from mainspring.cli.bulk import bulk
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.job_output import job_view, jobs_table
+from mainspring.cli.live import wait_for, watch_job, watch_jobs
 from mainspring.cli.options import (
     PAGE,
     DefinitionFilter,
@@ -20,52 +23,69 @@ from mainspring.cli.options import (
     StateFilter,
     Sure,
     TagFilter,
+    Watch,
     first,
+    utc,
 )
 from mainspring.cli.output import Out, confirm, console
-from mainspring.cli.reaching import example, reaching
+from mainspring.cli.stats import stats
 from mainspring.cli.system_jobs import ensure_not_system
-from mainspring.cli.watching import wait_for, watch_job, watch_jobs
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidPayload
 from mainspring.domain.types import JobId, JobState
 
-jobs = typer.Typer(help="See and steer jobs.", no_args_is_help=True)
+app = typer.Typer()
+jobs = typer.Typer(help="Manage jobs.", no_args_is_help=True)
+app.add_typer(jobs, name="jobs")
+jobs.command(
+    "bulk",
+    epilog=example(
+        "mainspring jobs bulk retry --state dead_letter --definition send_welcome --dry-run",
+        "mainspring jobs bulk delete --state canceled --created-before 2026-01-31 --yes",
+    ),
+)(bulk)
+jobs.command("stats", epilog=example("mainspring jobs stats"))(stats)
 
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it as it changes.")]
-Reason = Annotated[str, typer.Option(help="Kept with the job.")]
+Reason = Annotated[str, typer.Option(help="Reason, kept with the job.")]
 
 
-@reaching
+@app.command(epilog=example("""mainspring enqueue hello '{"name": "Ada"}' --wait 10"""))
+@connected
 def enqueue(
     client: Client,
     out: Out,
-    key: Annotated[str, typer.Argument(help="The definition's key.")],
-    payload: Annotated[str, typer.Argument(help="The payload, a JSON object; - reads it.")] = "{}",
-    queue: Annotated[str | None, typer.Option(help="Another queue than the definition's.")] = None,
-    priority: Annotated[int | None, typer.Option(help="0 (first) to 1000 (last).")] = None,
-    delay: Annotated[float | None, typer.Option(help="Seconds to wait before it runs.")] = None,
-    dedupe_key: Annotated[str | None, typer.Option(help="Only one live job may hold it.")] = None,
+    key: Annotated[str, typer.Argument(help="Key of the definition.")],
+    payload: Annotated[
+        str, typer.Argument(help="Payload as a JSON object; - reads standard input.")
+    ] = "{}",
+    queue: Annotated[str | None, typer.Option(help="Queue, instead of the definition's.")] = None,
+    priority: Annotated[
+        int | None, typer.Option(help="Priority, 0 (first) to 1000 (last).")
+    ] = None,
+    delay: Annotated[
+        float | None, typer.Option(help="Seconds to wait before it may start.")
+    ] = None,
+    dedupe_key: Annotated[
+        str | None, typer.Option(help="Refuse the job while a live one has this key.")
+    ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="A repeated enqueue returns the first job.")
+        str | None, typer.Option(help="Return the first job if the key was used before.")
     ] = None,
     limit_key: Annotated[
-        str | None, typer.Option(help="What it counts as where its definition has a limit.")
+        str | None, typer.Option(help="Key under which limits count the job.")
     ] = None,
     approvals_needed: Annotated[
-        int | None, typer.Option("--approvals", help="How many have to approve it first.")
+        int | None, typer.Option("--approvals", help="Number of approvals it needs before it runs.")
     ] = None,
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", help="A word to find it by; may be repeated.")
-    ] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")] = None,
     after: Annotated[
-        list[int] | None, typer.Option(help="A job it waits for; may be repeated.")
+        list[int] | None, typer.Option(help="Id of a job to wait for; repeatable.")
     ] = None,
     on_parent_failure: Annotated[
-        str, typer.Option(help="cancel, continue or wait, when one of those fails.")
+        str, typer.Option(help="What to do when a parent fails: cancel, continue or wait.")
     ] = "cancel",
     wait: Annotated[
-        float | None, typer.Option(min=0, help="Wait this many seconds for the result.")
+        float | None, typer.Option(min=0, help="Seconds to wait for the result.")
     ] = None,
 ) -> None:
     """Enqueue a job."""
@@ -84,14 +104,14 @@ def enqueue(
         on_parent_failure=on_parent_failure,
     )
     if wait is None:
-        out.say(made, f"job {made.id}{'' if made.is_new else ' was there before'}")
+        out.say(made, f"job {made.id}{'' if made.is_new else ' already existed'}")
     else:
         result = wait_for(client, JobId(made.id), wait)
         Out.chosen(out.format, as_json=out.is_for_people).show(result, console.print)
 
 
 @jobs.command("list", epilog=example("mainspring jobs list --state failed --limit 50"))
-@reaching
+@connected
 def list_jobs(
     client: Client,
     out: Out,
@@ -106,7 +126,7 @@ def list_jobs(
     limit: Limit = 20,
     watch: Watch = False,
 ) -> None:
-    """Jobs, the newest first."""
+    """List jobs, newest first."""
     filters: dict[str, Any] = {
         "status": state,
         "queue": queue,
@@ -125,9 +145,9 @@ def list_jobs(
 
 
 @jobs.command("show", epilog=example("mainspring jobs show 7", "mainspring jobs show 7 --watch"))
-@reaching
+@connected
 def show(client: Client, out: Out, job_id: JobNumber, watch: Watch = False) -> None:
-    """One job with its attempts."""
+    """Show a job and its attempts."""
     if watch:
         watch_job(client, JobId(job_id))
         return
@@ -140,32 +160,34 @@ def show(client: Client, out: Out, job_id: JobNumber, watch: Watch = False) -> N
 
 
 @jobs.command("cancel", epilog=example("mainspring jobs cancel 7 --reason 'wrong file'"))
-@reaching
+@connected
 def cancel(
     client: Client, out: Out, job_id: JobNumber, reason: Reason = "canceled by request"
 ) -> None:
-    """Cancel a queued job; ask a running one to stop."""
+    """Cancel a queued job, or ask a running one to stop."""
     ensure_not_system(client, job_id, "cancel")
     cancel_job(client, out, job_id, reason=reason)
 
 
 @jobs.command("retry", epilog=example("""mainspring jobs retry 7 --payload '{"user_id": 8}'"""))
-@reaching
+@connected
 def retry(
     client: Client,
     out: Out,
     job_id: JobNumber,
-    payload: Annotated[str | None, typer.Option(help="Another payload; - reads it.")] = None,
+    payload: Annotated[
+        str | None, typer.Option(help="New payload as JSON; - reads standard input.")
+    ] = None,
 ) -> None:
-    """Put a failed, dead-lettered or canceled job back to queued."""
+    """Requeue a failed, dead-lettered or canceled job."""
     ensure_not_system(client, job_id, "retry")
     retry_job(client, out, job_id, payload=payload)
 
 
 @jobs.command("delete", epilog=example("mainspring jobs delete 7 --yes"))
-@reaching
+@connected
 def delete(client: Client, out: Out, job_id: JobNumber, is_sure: Sure = False) -> None:
-    """Remove a job that is not running, with its attempts."""
+    """Delete a job that is not running, with its attempts."""
     ensure_not_system(client, job_id, "delete")
     delete_job(client, out, job_id, is_sure=is_sure)
 
@@ -182,13 +204,9 @@ def retry_job(client: Client, out: Out, job_id: int, *, payload: str | None) -> 
 
 
 def delete_job(client: Client, out: Out, job_id: int, *, is_sure: bool) -> None:
-    confirm(f"Remove job {job_id} and its attempts?", is_sure=is_sure)
+    confirm(f"Delete job {job_id} and its attempts?", is_sure=is_sure)
     client.jobs.delete(job_id)
-    out.say({"id": str(job_id), "deleted": True}, f"job {job_id} is removed")
-
-
-def utc(at: datetime | None) -> str | None:
-    return None if at is None else f"{at.isoformat()}Z"
+    out.say({"id": str(job_id), "deleted": True}, f"job {job_id} is deleted")
 
 
 def parse_payload(text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`mainspring limits ...`: see and set what may run at once, and how often."""
+"""`mainspring limits ...`: shared limits on concurrency and rate."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -8,50 +8,55 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.limits import LimitModel
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.options import Sure
 from mainspring.cli.output import Out, confirm, console, table
-from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 
-limits = typer.Typer(help="See and set what may run at once, and how often.", no_args_is_help=True)
+app = typer.Typer()
+limits = typer.Typer(help="Manage shared limits on concurrency and rate.", no_args_is_help=True)
+app.add_typer(limits, name="limits")
 
 Name = Annotated[str, typer.Argument(help="The limit's name.")]
 
 
 @limits.command("list", epilog=example("mainspring limits list"))
-@reaching
+@connected
 def list_limits(client: Client, out: Out) -> None:
-    """Limits by name, with how many jobs run and wait."""
+    """List limits by name, with their running and waiting jobs."""
     nothing = "No limits; set one with `mainspring limits set`."
     out.rows(list(client.limits.list()), limits_table, nothing=nothing)
 
 
 @limits.command("show", epilog=example("mainspring limits show openai"))
-@reaching
+@connected
 def show(client: Client, out: Out, name: Name) -> None:
-    """One limit."""
+    """Show a limit."""
     out.show(client.limits.get(name), lambda found: console.print(limits_table([found])))
 
 
 @limits.command(
     "set", epilog=example("mainspring limits set openai --rate 60/minute --concurrency 2")
 )
-@reaching
+@connected
 def set_limit(
     client: Client,
     out: Out,
     name: Name,
-    concurrency: Annotated[int | None, typer.Option(help="Most jobs that run at once.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Maximum number of jobs running at once.")
+    ] = None,
     key_concurrency: Annotated[
-        int | None, typer.Option(help="Most jobs of one key that run at once.")
+        int | None, typer.Option(help="Maximum number of jobs per key running at once.")
     ] = None,
     rate: Annotated[
-        str | None, typer.Option(help="Most starts of one key, such as 100/minute.")
+        str | None, typer.Option(help="Maximum rate of starts per key, e.g. 100/minute.")
     ] = None,
-    burst: Annotated[int, typer.Option(help="Starts in a row after a rest.")] = 1,
+    burst: Annotated[int, typer.Option(help="Starts allowed in a burst.")] = 1,
 ) -> None:
-    """Say what a shared limit allows from now on; what is left out is not limited."""
+    """Create or replace a shared limit; what you leave out is not limited."""
     if concurrency is None and key_concurrency is None and rate is None:
         raise InvalidOption("set", "needs --concurrency, --key-concurrency or --rate")
     made = client.limits.set(
@@ -61,9 +66,9 @@ def set_limit(
 
 
 @limits.command("remove", epilog=example("mainspring limits remove openai --yes"))
-@reaching
+@connected
 def remove(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
-    """Limit no more; what waits may go."""
+    """Remove a limit and release the jobs that wait for it."""
     known = client.limits.get(name)
     waits = f", for which {known.waiting:,} wait" if known.waiting else ""
     confirm(f"Remove the limit {name} ({_says(known)}){waits}?", is_sure=is_sure)

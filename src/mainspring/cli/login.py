@@ -8,36 +8,45 @@ from contextlib import contextmanager, suppress
 from typing import Annotated
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import typer
 from rich.table import Table
 
+from mainspring.cli.examples import example
 from mainspring.cli.output import AsJson, Format, Out, OutputFormat, errors, table
 from mainspring.cli.profiles import LOCAL, Profile, load_profiles
-from mainspring.cli.reaching import example
 from mainspring.client import Client
-from mainspring.client.asking import unreachable
+from mainspring.client.requests import unreachable
 from mainspring.domain.errors import InvalidOption, SettingsError
 from mainspring.domain.errors.access import Unauthenticated
 
-profiles = typer.Typer(help="See and choose the servers you logged in to.", no_args_is_help=True)
+app = typer.Typer()
+profiles = typer.Typer(
+    help="List and select the servers you have logged in to.", no_args_is_help=True
+)
+app.add_typer(profiles, name="profiles")
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
+@app.command(
+    epilog=example(
+        "mainspring login https://jobs.example.com --name production",
+        "mainspring login 'http://127.0.0.1:8080/login?code=...'",
+    )
+)
 def login(
-    server: Annotated[str, typer.Argument(help="Address of the server, or a login link.")],
+    server: Annotated[str, typer.Argument(help="Server address or login link.")],
     name: Annotated[
-        str | None, typer.Option(help="What to call it; the name of its machine by default.")
+        str | None, typer.Option(help="Name of the profile; the server's host name by default.")
     ] = None,
     tenant: Annotated[
-        str | None, typer.Option(help="Whose things an operator means by default.")
+        str | None, typer.Option(help="Default tenant to act on (operators only).")
     ] = None,
     output_format: OutputFormat = Format.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Log in to a server, for the commands that follow. Asks for a token, or reads it from standard
-    input; a login link needs none."""
+    """Log in to a server. Prompts for a token, or reads it from standard input; a login link needs
+    none. Later commands use this server."""
     out = Out.chosen(output_format, as_json=as_json)
     address = _address(server)
     known_as = _profile_name(name or urlsplit(address).hostname or "")
@@ -51,21 +60,24 @@ def login(
     out.say(facts, f"logged in to {address} as {me.actor}, {me.role}{where} (profile {known_as})")
 
 
+@app.command(epilog=example("mainspring logout production"))
 def logout(
-    name: Annotated[str | None, typer.Argument(help="Which; the current one by default.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the profile; the current one by default.")
+    ] = None,
 ) -> None:
-    """Forget a server and its token. The token itself still works until it is revoked."""
+    """Forget a server and its token. The token stays valid until it is revoked."""
     known = load_profiles()
     chosen = name or known.current
     if chosen is None:
-        raise InvalidOption("logout", "has nothing to forget; you are not logged in anywhere")
+        raise InvalidOption("logout", "needs a profile; you are not logged in to any server")
     removed = known.remove(chosen)
     Out(Format.TABLE).say(None, f"forgot {removed.server} (profile {removed.name})")
 
 
 @profiles.command("list", epilog=example("mainspring profiles list"))
 def list_profiles(output_format: OutputFormat = Format.TABLE, as_json: AsJson = False) -> None:
-    """The servers you logged in to; the marked one is used by default."""
+    """List the servers you have logged in to; the marked one is the default."""
     known = load_profiles()
     chosen = known.chosen(None)
     out = Out.chosen(output_format, as_json=as_json)
@@ -78,7 +90,7 @@ def list_profiles(output_format: OutputFormat = Format.TABLE, as_json: AsJson = 
         return made
 
     if out.is_for_people:
-        out.rows(live, drawn, nothing="None; log in with `mainspring login`.")
+        out.rows(live, drawn, nothing="No profiles; log in with `mainspring login`.")
         return
     facts = [
         {"name": each.name, "server": each.server, "tenant": each.tenant, "is_used": each == chosen}
@@ -88,8 +100,8 @@ def list_profiles(output_format: OutputFormat = Format.TABLE, as_json: AsJson = 
 
 
 @profiles.command("use", epilog=example("mainspring profiles use production"))
-def use_profile(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
-    """Let the commands that follow talk to this server."""
+def use_profile(name: Annotated[str, typer.Argument(help="Name of the profile.")]) -> None:
+    """Make this server the default."""
     profile = load_profiles().use(name)
     Out(Format.TABLE).say(None, f"commands now go to {profile.server}")
 
@@ -105,9 +117,13 @@ def _address(server: str) -> str:
 
 def _profile_name(name: str) -> str:
     if name == LOCAL:
-        raise InvalidOption("--name", f"{LOCAL} is what `mainspring up` calls its own server")
+        raise InvalidOption(
+            "--name", f"{LOCAL} is reserved for `mainspring up`; choose another name"
+        )
     if not _NAME.fullmatch(name):
-        raise InvalidOption("--name", "is letters, digits, dots, dashes and underscores")
+        raise InvalidOption(
+            "--name", "may contain only letters, digits, dots, dashes and underscores"
+        )
     return name
 
 
@@ -117,12 +133,14 @@ def _ask_token() -> str:
     else:
         text = sys.stdin.readline()
     if not text.strip():
-        raise InvalidOption("login", "needs a token; make one with `mainspring tokens create`")
+        raise InvalidOption("login", "needs a token; create one with `mainspring tokens create`")
     return text.strip()
 
 
 def _session(address: str, code: str) -> str:
     """Trade a login link for a session, as a browser does."""
+    import httpx
+
     origin = "{0.scheme}://{0.netloc}".format(urlsplit(address))
     try:
         answer = httpx.post(f"{address}/login", data={"code": code}, headers={"Origin": origin})
@@ -144,7 +162,7 @@ def local_profile(server: str, token: str) -> Iterator[str | None]:
         known = load_profiles()
         known.put(Profile(LOCAL, server, token, pid=os.getpid()), is_current=False)
     except SettingsError as error:
-        errors.print(f"warning: {error}; commands have to be told where the server is")
+        errors.print(f"warning: {error}; pass --server to commands")
         yield None
         return
     try:

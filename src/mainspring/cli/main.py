@@ -1,112 +1,111 @@
-"""The command line's front: commands, errors and exit codes.
+"""The command line: which commands there are, errors and exit codes.
 
-Exit codes: 0 done; 1 what was asked for did not succeed or was not found; 2 the command, a
+Exit codes: 0 done; 1 what was requested did not succeed or was not found; 2 the command, a
 setting or the database is wrong, and the message says how.
 """
 
 import sys
-from http import HTTPStatus
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import typer
-from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
 
-from mainspring import __version__
-from mainspring.cli import jobs as job_commands
-from mainspring.cli import login as login_commands
-from mainspring.cli import output
-from mainspring.cli import schedules as schedule_commands
-from mainspring.cli import tokens as token_commands
-from mainspring.cli import worker as worker_commands
-from mainspring.cli.admin import admin
-from mainspring.cli.approvals import approvals
-from mainspring.cli.audit import audit
-from mainspring.cli.bulk import bulk
-from mainspring.cli.completion import completion
-from mainspring.cli.config import config
-from mainspring.cli.cron import cron
-from mainspring.cli.definitions import definitions
-from mainspring.cli.events import events
-from mainspring.cli.flows import flows
-from mainspring.cli.limits import limits
-from mainspring.cli.migrate import migrate
-from mainspring.cli.options import ConfigFile
-from mainspring.cli.reaching import example
-from mainspring.cli.stats import stats
-from mainspring.cli.tenants import tenants
-from mainspring.cli.top import top
-from mainspring.cli.triggers import triggers
-from mainspring.cli.workers import queues, workers
-from mainspring.domain.errors import (
-    ConflictError,
-    JobUnsuccessful,
-    MainspringError,
-    NotFoundError,
-    ResultTimeout,
+from mainspring.cli.config_option import ConfigFile
+from mainspring.domain.errors import MainspringError
+
+if TYPE_CHECKING:
+    from typer._click import Command
+
+
+class Entry(NamedTuple):
+    """A command or a group of commands; `help` repeats what the module says of itself, so that
+    the list of commands can be printed without importing all of them."""
+
+    name: str
+    module: str
+    help: str
+
+
+COMMANDS = (
+    Entry("up", "roles", "Start a server, a scheduler, a worker and, if needed, the database."),
+    Entry("worker", "roles", "Run a worker until SIGTERM or Ctrl-C."),
+    Entry("scheduler", "roles", "Run a scheduler until SIGTERM or Ctrl-C; any number may run."),
+    Entry("server", "roles", "Serve the REST API until SIGTERM or Ctrl-C; any number may run."),
+    Entry("login", "login", "Log in to a server."),
+    Entry("logout", "login", "Forget a server and its token."),
+    Entry("profiles", "login", "List and select the servers you have logged in to."),
+    Entry("top", "top", "Watch queues, workers and jobs by state until Ctrl-C."),
+    Entry("completion", "completion", "Print a shell completion script."),
+    Entry("login-link", "tokens", "Print a one-time login link, valid for 15 minutes."),
+    Entry("enqueue", "jobs", "Enqueue a job."),
+    Entry("jobs", "jobs", "Manage jobs."),
+    Entry("schedules", "schedules", "Manage schedules."),
+    Entry("definitions", "definitions", "Manage definitions."),
+    Entry("limits", "limits", "Manage shared limits on concurrency and rate."),
+    Entry("approvals", "approvals", "List, approve and reject jobs that await approval."),
+    Entry("flows", "flows", "Manage flows of dependent jobs."),
+    Entry("events", "events", "Emit and inspect events."),
+    Entry("triggers", "triggers", "Manage triggers, which turn events into jobs."),
+    Entry("tenants", "tenants", "Manage tenants."),
+    Entry("people", "tokens", "Manage the people who may log in."),
+    Entry("tokens", "tokens", "Manage API tokens."),
+    Entry("workers", "workers", "List workers."),
+    Entry("queues", "workers", "List queues."),
+    Entry("audit", "audit", "Show the audit log."),
+    Entry("admin", "admin", "Commands for admins and operators."),
+    Entry("cron", "cron", "Try cron expressions."),
+    Entry("config", "config", "Show, change and check settings."),
+    Entry("migrate", "migrate", "Upgrade the database schema to this version."),
+    Entry("version", "version", "Print the version."),
 )
-from mainspring.domain.errors.client import ApiError
 
-_NOT_DONE = (ConflictError, JobUnsuccessful, NotFoundError, ResultTimeout)
-_NOT_DONE_STATUS = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
+
+class LazyCommands(Mapping[str, Any]):
+    """The commands of the table; a module is imported when one of its commands is needed."""
+
+    def __init__(self) -> None:
+        self._modules = {entry.name: entry.module for entry in COMMANDS}
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> "Command":
+        if name not in self._loaded:
+            module = import_module(f"mainspring.cli.{self._modules[name]}")
+            self._loaded.update(typer.main.get_group(module.app).commands)
+        command: Command = self._loaded[name]
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+class LazyGroup(TyperGroup):
+    """The whole command line."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**{**attributes, "commands": LazyCommands()})
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands is printed from the table."""
+        whole = self.commands
+        self.commands = {each.name: TyperCommand(each.name, help=each.help) for each in COMMANDS}
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.commands = whole
+
 
 app = typer.Typer(
     name="mainspring",
+    cls=LazyGroup,
     help="Background jobs and schedules for teams that already run PostgreSQL.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command(epilog=example("mainspring up --app jobs:app"))(worker_commands.up)
-app.command(epilog=example("mainspring worker --app jobs:app --queues mail,default --processes 2"))(
-    worker_commands.worker
-)
-app.command(epilog=example("mainspring scheduler --app jobs:app"))(worker_commands.scheduler)
-app.command("server", epilog=example("mainspring server --port 8080"))(worker_commands.serve)
-app.command(
-    epilog=example(
-        "mainspring login https://jobs.example.com --name production",
-        "mainspring login 'http://127.0.0.1:8080/login?code=...'",
-    )
-)(login_commands.login)
-app.command(epilog=example("mainspring logout production"))(login_commands.logout)
-app.add_typer(login_commands.profiles, name="profiles")
-app.command(epilog=example("mainspring top", "mainspring top --once --json"))(top)
-app.command(epilog=example("mainspring completion bash >> ~/.bashrc", "mainspring completion zsh"))(
-    completion
-)
-app.command(
-    "login-link",
-    epilog=example(
-        "mainspring login-link ann", "mainspring login-link ann --url https://jobs.example.com"
-    ),
-)(token_commands.login_link)
-app.command(epilog=example("mainspring migrate", "mainspring migrate --check"))(migrate)
-app.command(epilog=example("""mainspring enqueue hello '{"name": "Ada"}' --wait 10"""))(
-    job_commands.enqueue
-)
-job_commands.jobs.command(
-    "bulk",
-    epilog=example(
-        "mainspring jobs bulk retry --state dead_letter --definition send_welcome --dry-run",
-        "mainspring jobs bulk delete --state canceled --created-before 2026-01-31 --yes",
-    ),
-)(bulk)
-job_commands.jobs.command("stats", epilog=example("mainspring jobs stats"))(stats)
-app.add_typer(job_commands.jobs, name="jobs")
-app.add_typer(schedule_commands.schedules, name="schedules")
-app.add_typer(definitions, name="definitions")
-app.add_typer(limits, name="limits")
-app.add_typer(approvals, name="approvals")
-app.add_typer(flows, name="flows")
-app.add_typer(events, name="events")
-app.add_typer(triggers, name="triggers")
-app.add_typer(tenants, name="tenants")
-app.add_typer(token_commands.people, name="people")
-app.add_typer(token_commands.tokens, name="tokens")
-app.add_typer(workers, name="workers")
-app.add_typer(queues, name="queues")
-app.add_typer(audit, name="audit")
-app.add_typer(admin, name="admin")
-app.add_typer(cron, name="cron")
-app.add_typer(config, name="config")
 
 
 @app.callback()
@@ -114,13 +113,7 @@ def take_config(config_file: ConfigFile = None) -> None:
     """What every command takes; the option itself says which file is read."""
 
 
-@app.command(epilog=example("mainspring version"))
-def version() -> None:
-    """Print the version."""
-    output.console.print(__version__, highlight=False)
-
-
-command = typer.main.get_command(app)
+command = cast("LazyGroup", typer.main.get_command(app))
 
 
 def main() -> None:
@@ -128,12 +121,7 @@ def main() -> None:
     try:
         command(prog_name="mainspring")
     except MainspringError as error:
-        output.errors.print(Text.assemble(("error: ", "red"), str(error)), soft_wrap=True)
-        sys.exit(1 if is_not_done(error) else 2)
+        from mainspring.cli.errors import exit_code, print_error
 
-
-def is_not_done(error: MainspringError) -> bool:
-    """Whether the command was sound, and could not be done all the same."""
-    if isinstance(error, ApiError):
-        return error.status in _NOT_DONE_STATUS
-    return isinstance(error, _NOT_DONE)
+        print_error(error)
+        sys.exit(exit_code(error))

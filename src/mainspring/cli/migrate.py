@@ -1,4 +1,4 @@
-"""`mainspring migrate`."""
+"""`mainspring migrate`: upgrade the database schema."""
 
 import asyncio
 from functools import partial
@@ -8,13 +8,17 @@ import typer
 from rich.text import Text
 
 from mainspring.cli import output
+from mainspring.cli.examples import example
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
 from mainspring.db import connect, schema_locks
 from mainspring.db import migrate as migrations
 from mainspring.db.database import Database
 from mainspring.domain.errors.database import SchemaMissing
 
+app = typer.Typer()
 
+
+@app.command(epilog=example("mainspring migrate", "mainspring migrate --check"))
 def migrate(
     is_check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit 1 if an upgrade is pending.")
@@ -26,7 +30,7 @@ def migrate(
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Upgrade the database to this version of Mainspring."""
+    """Upgrade the database schema to this version."""
     database = Database(make_settings(database_url, data_dir))
     try:
         if is_check:

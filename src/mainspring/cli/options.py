@@ -1,19 +1,19 @@
 """Options that several commands share."""
 
-import os
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from mainspring import settings
+from mainspring.cli.config_option import ConfigFile
 from mainspring.cli.output import AsJson, Sure
 from mainspring.domain.types import JobSource, JobState
-from mainspring.settings import Settings
-from mainspring.settings.rules import PREFIX
+
+if TYPE_CHECKING:
+    from mainspring.settings import Settings
 
 __all__ = [
     "PAGE",
@@ -31,40 +31,30 @@ __all__ = [
 T = TypeVar("T")
 
 
-def _use_file(path: Path | None) -> Path | None:
-    """As if the environment named it, so that your app and processes of ours read it too."""
-    if path is not None:
-        os.environ[f"{PREFIX}CONFIG"] = str(path)
-    return path
-
-
 DatabaseUrl = Annotated[
     str | None,
-    typer.Option(help="PostgreSQL URL; without one the embedded server is used."),
+    typer.Option(help="PostgreSQL URL; the embedded server by default."),
 ]
-DataDir = Annotated[Path | None, typer.Option(help="Where the embedded server keeps its data.")]
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", is_eager=True, callback=_use_file, help="Settings file; mainspring.toml here."
-    ),
-]
+DataDir = Annotated[Path | None, typer.Option(help="Data directory of the embedded server.")]
 JobNumber = Annotated[int, typer.Argument(help="The job's id.", min=1)]
 StateFilter = Annotated[JobState | None, typer.Option("--state", help="Only jobs in this state.")]
-QueueFilter = Annotated[str | None, typer.Option("--queue", help="Only jobs of this queue.")]
+QueueFilter = Annotated[str | None, typer.Option("--queue", help="Only jobs in this queue.")]
 DefinitionFilter = Annotated[
     str | None, typer.Option("--definition", help="Only jobs of this definition.")
 ]
-SourceFilter = Annotated[JobSource | None, typer.Option("--source", help="Only jobs from there.")]
+SourceFilter = Annotated[
+    JobSource | None, typer.Option("--source", help="Only jobs from this source.")
+]
 TagFilter = Annotated[str | None, typer.Option("--tag", help="Only jobs with this tag.")]
 ErrorFilter = Annotated[
-    str | None, typer.Option("--error", help="Only jobs whose error has this in it.")
+    str | None, typer.Option("--error", help="Only jobs whose error contains this text.")
 ]
 CreatorFilter = Annotated[
-    str | None, typer.Option("--created-by", help="Only what this one enqueued.")
+    str | None, typer.Option("--created-by", help="Only jobs enqueued by this user or token.")
 ]
-Instant = Annotated[datetime | None, typer.Option(help="UTC.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")]
+Instant = Annotated[datetime | None, typer.Option(help="Time in UTC.")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep watching for changes.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number to show.")]
 
 
 # What a list asks for at a time.
@@ -76,10 +66,16 @@ def first(found: Iterator[T], limit: int) -> list[T]:
     return list(islice(found, limit))
 
 
+def utc(at: datetime | None) -> str | None:
+    return None if at is None else f"{at.isoformat()}Z"
+
+
 def make_settings(
-    database_url: str | None, data_dir: Path | None, *, base: Settings | None = None, **flags: Any
-) -> Settings:
+    database_url: str | None, data_dir: Path | None, *, base: "Settings | None" = None, **flags: Any
+) -> "Settings":
     """Flags first, then what `base` was made with, then the environment, the file, the defaults."""
+    from mainspring import settings
+
     flags |= {"database_url": database_url, "data_dir": data_dir}
     given = {name: value for name, value in flags.items() if value is not None}
     return settings.load(**{**(base.model_dump(exclude_unset=True) if base else {}), **given})

@@ -8,8 +8,6 @@ from typing import Annotated, Any, TypeVar
 
 import orjson
 import typer
-import yaml
-from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -29,9 +27,9 @@ STATE_STYLES = {
     JobState.CANCELED: "dim",
 }
 
-# What people have named is no markup, wherever it is printed.
-console = Console(markup=False)
-errors = Console(stderr=True, markup=False)
+# Names and payloads are printed as they are, wherever they are printed.
+console = Console(markup=False, emoji=False)
+errors = Console(stderr=True, markup=False, emoji=False)
 
 
 class Format(StrEnum):
@@ -42,10 +40,8 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-OutputFormat = Annotated[
-    Format, typer.Option("--output", "-o", help="How to print: for people, or for programs.")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OutputFormat = Annotated[Format, typer.Option("--output", "-o", help="Output format.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +92,8 @@ def print_json(value: Any) -> None:
 
 
 def print_yaml(value: Any) -> None:
+    import yaml
+
     # Through JSON, so that both say the same.
     facts = orjson.loads(orjson.dumps(plain(value), default=str))
     text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=1000)
@@ -105,13 +103,12 @@ def print_yaml(value: Any) -> None:
 def plain(value: Any) -> Any:
     """What the client gave, as the server had said it."""
     match value:
-        case BaseModel():
-            return value.model_dump(mode="json")
         case dict():
             return {key: plain(each) for key, each in value.items()}
         case list() | tuple():
             return [plain(each) for each in value]
-    return value
+    # Without naming pydantic's class, whose import takes a while.
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
 
 
 def table(*columns: str, wrap: str | None = None) -> Table:
@@ -138,7 +135,7 @@ def confirm(question: str, *, is_sure: bool) -> None:
         typer.confirm(question, abort=True, err=True)
 
 
-Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 def instant(at: datetime | None) -> str:

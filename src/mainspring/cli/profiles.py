@@ -3,7 +3,6 @@
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import orjson
 
@@ -70,11 +69,13 @@ class Profiles:
         if name not in self.known:
             known = ", ".join(sorted(self.known)) or "none yet"
             raise SettingsError(
-                f"there is no profile {name!r} (known: {known}); make one with `mainspring login`"
+                f"there is no profile {name!r} (known: {known}); create one with `mainspring login`"
             )
         return self.known[name]
 
     def _save(self) -> None:
+        from tempfile import NamedTemporaryFile
+
         path = profiles_path()
         profiles = [asdict(profile) for profile in self.known.values()]
         content = orjson.dumps(
@@ -106,7 +107,7 @@ def load_profiles() -> Profiles:
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError):
-        raise SettingsError(f"{path} is not as we wrote it; remove it and log in again") from None
+        raise SettingsError(f"{path} is damaged; delete it and log in again") from None
 
 
 def _is_running(pid: int) -> bool:

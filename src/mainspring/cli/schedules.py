@@ -12,9 +12,10 @@ import typer
 from mainspring.api.models.schedules import FilledModel, ScheduleModel
 from mainspring.cli import output
 from mainspring.cli import schedule_output as looks
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.options import Limit, Sure
 from mainspring.cli.output import Out, confirm, console
-from mainspring.cli.reaching import example, reaching
 from mainspring.cli.schedule_options import read_fields, read_instant, with_fields
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
@@ -25,40 +26,45 @@ from mainspring.domain.schedules.slots import SlotOutcome
 _SHOWN_FIRES = 5
 _MOST_OF_A_PAGE = 1000
 
-Name = Annotated[str, typer.Argument(help="The schedule's name.")]
-Definition = Annotated[str, typer.Option(help="The key of what it runs.")]
+Name = Annotated[str, typer.Argument(help="Name of the schedule.")]
+Definition = Annotated[str, typer.Option(help="Key of the definition to enqueue.")]
 
-schedules = typer.Typer(help="See and steer schedules.", no_args_is_help=True)
+app = typer.Typer()
+schedules = typer.Typer(help="Manage schedules.", no_args_is_help=True)
+app.add_typer(schedules, name="schedules")
 
 
 @schedules.command("list", epilog=example("mainspring schedules list --enabled"))
-@reaching
+@connected
 def list_schedules(
     client: Client,
     out: Out,
     enabled: Annotated[
-        bool | None, typer.Option("--enabled/--disabled", help="Only these.")
+        bool | None,
+        typer.Option("--enabled/--disabled", help="Only enabled or disabled schedules."),
     ] = None,
-    definition: Annotated[str | None, typer.Option(help="Only those of this definition.")] = None,
+    definition: Annotated[
+        str | None, typer.Option(help="Only schedules of this definition.")
+    ] = None,
     after: Annotated[str | None, typer.Option(help="Only names after this one.")] = None,
     limit: Limit = 50,
 ) -> None:
-    """Schedules by name, with how they fare."""
+    """List schedules by name, with their status."""
     filters: dict[str, Any] = {"enabled": enabled, "definition": definition, "after": after}
     found = client.schedules.list(limit=min(limit, _MOST_OF_A_PAGE), **filters)
     is_filtered = any(value is not None for value in filters.values())
-    nothing = "No schedules; make one with `mainspring schedules create`."
+    nothing = "No schedules; create one with `mainspring schedules create`."
     out.rows(
         list(islice(found, limit)),
         looks.schedules_table,
-        nothing="No such schedules." if is_filtered else nothing,
+        nothing="No matching schedules." if is_filtered else nothing,
     )
 
 
 @schedules.command("show", epilog=example("mainspring schedules show nightly"))
-@reaching
+@connected
 def show(client: Client, out: Out, name: Name) -> None:
-    """One schedule with its next fires."""
+    """Show a schedule and its next fires."""
     schedule = client.schedules.get(name)
     fires = client.schedules.preview(name, count=_SHOWN_FIRES)
     if out.is_for_people:
@@ -74,10 +80,10 @@ def show(client: Client, out: Out, name: Name) -> None:
         "mainspring schedules create poll --definition fetch --every 5m --zone Europe/Berlin",
     ),
 )
-@reaching
+@connected
 @with_fields
 def create(client: Client, out: Out, name: Name, definition: Definition, **fields: Any) -> None:
-    """Add a schedule; exactly one of --cron, --every and --at says when it fires."""
+    """Create a schedule; give exactly one of --cron, --every and --at."""
     made = client.schedules.create(name, definition, **read_fields(fields, "UTC"))
     _tell(out, made, "is created")
     _note_launcher(made)
@@ -86,63 +92,67 @@ def create(client: Client, out: Out, name: Name, definition: Definition, **field
 @schedules.command(
     "update", epilog=example("mainspring schedules update nightly --cron '0 3 * * *'")
 )
-@reaching
+@connected
 @with_fields
 def update(
     client: Client,
     out: Out,
     name: Name,
-    definition: Annotated[str | None, typer.Option(help="The key of what it runs.")] = None,
-    rename: Annotated[str | None, typer.Option(help="Another name.")] = None,
+    definition: Annotated[
+        str | None, typer.Option(help="Key of the definition to enqueue.")
+    ] = None,
+    rename: Annotated[str | None, typer.Option(help="New name.")] = None,
     clear: Annotated[
-        list[str] | None, typer.Option(help="A field to empty, such as ends_at; may be repeated.")
+        list[str] | None, typer.Option(help="Field to clear, e.g. ends_at; repeatable.")
     ] = None,
     **fields: Any,
 ) -> None:
-    """Change some parts of a schedule."""
+    """Change a schedule."""
     changes = {"definition": definition, "name": rename}
     given: dict[str, Any] = {key: value for key, value in changes.items() if value is not None}
     given |= dict.fromkeys(_clearable(field) for field in clear or ())
     given |= read_fields(fields, client.schedules.get(name).zone)
     if not given:
-        raise InvalidOption("update", "has nothing to change; give an option, see --help")
+        raise InvalidOption("update", "needs an option that changes something; see --help")
     changed = client.schedules.update(name, **given)
     _tell(out, changed, "is updated")
     _note_launcher(changed)
 
 
 @schedules.command("enable", epilog=example("mainspring schedules enable nightly"))
-@reaching
+@connected
 def enable(client: Client, out: Out, name: Name) -> None:
-    """Let a schedule fire again, from now on."""
+    """Enable a schedule, from now on."""
     _tell(out, client.schedules.enable(name), "is enabled")
 
 
 @schedules.command(
     "disable", epilog=example("mainspring schedules disable nightly --reason 'the archive moves'")
 )
-@reaching
+@connected
 def disable(
     client: Client,
     out: Out,
     name: Name,
-    reason: Annotated[str | None, typer.Option(help="Shown until it is enabled.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Reason, shown until it is enabled again.")
+    ] = None,
 ) -> None:
-    """Let a schedule fire no more."""
+    """Disable a schedule."""
     _tell(out, client.schedules.disable(name, reason), "is disabled")
 
 
 @schedules.command("pause", epilog=example("mainspring schedules pause nightly --until 2027-01-07"))
-@reaching
+@connected
 def pause(
     client: Client,
     out: Out,
     name: Name,
     until: Annotated[
-        str | None, typer.Option(help="An instant, in its zone unless it says; else for good.")
+        str | None, typer.Option(help="When to resume, in the schedule's zone; never by default.")
     ] = None,
 ) -> None:
-    """Let a schedule fire nothing for a while, or until it is resumed."""
+    """Pause a schedule for a while, or until it is resumed."""
     if until is None:
         _tell(out, client.schedules.pause(name), "is paused until it is resumed")
     else:
@@ -151,24 +161,25 @@ def pause(
 
 
 @schedules.command("resume", epilog=example("mainspring schedules resume nightly"))
-@reaching
+@connected
 def resume(client: Client, out: Out, name: Name) -> None:
-    """End a pause; what was due meanwhile is not caught up on."""
+    """End a pause; slots missed during the pause are not caught up."""
     _tell(out, client.schedules.resume(name), "is resumed")
 
 
 @schedules.command("trigger", epilog=example("mainspring schedules trigger nightly --force"))
-@reaching
+@connected
 def trigger(
     client: Client,
     out: Out,
     name: Name,
-    force: Annotated[bool, typer.Option("--force", help="Do not ask its condition.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Ignore its condition.")] = False,
     wait: Annotated[
-        float, typer.Option(min=0, max=30, help="Seconds to wait for a scheduler that checks it.")
+        float,
+        typer.Option(min=0, max=30, help="Seconds to wait for a scheduler to check the condition."),
     ] = 10,
 ) -> None:
-    """Fire a schedule now, in a slot of its own."""
+    """Fire a schedule now, in an extra slot."""
     done = client.schedules.trigger(name, force=force, wait=wait)
     out.show(done, looks.print_triggered)
     if done.outcome is not SlotOutcome.ENQUEUED:
@@ -178,7 +189,7 @@ def trigger(
 @schedules.command(
     "history", epilog=example("mainspring schedules history nightly --outcome failed")
 )
-@reaching
+@connected
 def history(
     client: Client,
     out: Out,
@@ -186,10 +197,10 @@ def history(
     outcome: Annotated[
         SlotOutcome | None, typer.Option(help="Only slots with this outcome.")
     ] = None,
-    before: Annotated[str | None, typer.Option(help="Only slots before this instant.")] = None,
+    before: Annotated[str | None, typer.Option(help="Only slots before this time.")] = None,
     limit: Limit = 20,
 ) -> None:
-    """The slots of a schedule, the newest first, and its figures."""
+    """List the slots of a schedule, newest first, with its figures."""
     schedule = client.schedules.get(name)
     zone = find_zone(schedule.zone)
     until = None if before is None else read_instant("--before", before, zone)
@@ -205,38 +216,43 @@ def history(
 @schedules.command(
     "preview", epilog=example("mainspring schedules preview nightly --count 3 --after 2026-03-28")
 )
-@reaching
+@connected
 def preview(
     client: Client,
     out: Out,
     name: Name,
-    count: Annotated[int, typer.Option(min=1, max=1000, help="How many fires.")] = 10,
+    count: Annotated[int, typer.Option(min=1, max=1000, help="Number of fires to show.")] = 10,
     after: Annotated[
-        str | None, typer.Option(help="An instant, in its zone unless it says; now.")
+        str | None,
+        typer.Option(help="Start after this time, in the schedule's zone; now by default."),
     ] = None,
 ) -> None:
-    """The next slots of a schedule, with notes where the clock changes."""
+    """Show the next slots of a schedule, with notes on clock changes."""
     start = None if after is None else read_instant("--after", after, _zone(client, name))
     fires = client.schedules.preview(name, count=count, after=start)
-    out.rows(fires, looks.fires_table, nothing="No slots any more.")
+    out.rows(fires, looks.fires_table, nothing="No more slots.")
 
 
 @schedules.command(
     "backfill",
     epilog=example("mainspring schedules backfill nightly --from 2026-05-01 --dry-run"),
 )
-@reaching
+@connected
 def backfill(
     client: Client,
     out: Out,
     name: Name,
-    start: Annotated[str, typer.Option("--from", help="The first instant, in its zone.")],
-    end: Annotated[str | None, typer.Option("--to", help="The last instant; now.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="The most slots.")] = 1000,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which slots.")] = False,
+    start: Annotated[
+        str, typer.Option("--from", help="Start of the range, in the schedule's zone.")
+    ],
+    end: Annotated[
+        str | None, typer.Option("--to", help="End of the range; now by default.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of slots.")] = 1000,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the slots.")] = False,
     is_sure: Sure = False,
 ) -> None:
-    """Enqueue the past slots of a range that had no job; conditions are not asked."""
+    """Enqueue the past slots of a range that have no job, ignoring conditions."""
     zone = _zone(client, name)
     first = read_instant("--from", start, zone)
     last = datetime.now(UTC) if end is None else read_instant("--to", end, zone)
@@ -253,13 +269,13 @@ def backfill(
 
 
 @schedules.command("delete", epilog=example("mainspring schedules delete nightly --yes"))
-@reaching
+@connected
 def delete(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
-    """Remove a schedule with its history; the jobs it made stay."""
+    """Delete a schedule and its history; its jobs stay."""
     client.schedules.get(name)
-    confirm(f"Remove the schedule {name} and its history?", is_sure=is_sure)
+    confirm(f"Delete the schedule {name} and its history?", is_sure=is_sure)
     client.schedules.delete(name)
-    out.say({"name": name, "deleted": True}, f"schedule {name} is removed")
+    out.say({"name": name, "deleted": True}, f"schedule {name} is deleted")
 
 
 def _zone(client: Client, name: str) -> ZoneInfo:
@@ -271,7 +287,7 @@ def _clearable(field: str) -> str:
     if name not in NULLABLE:
         close = difflib.get_close_matches(name, NULLABLE, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(NULLABLE))}"
-        raise InvalidOption("--clear", f"{field!r} is no field that can be empty; {hint}")
+        raise InvalidOption("--clear", f"{field!r} cannot be cleared; {hint}")
     return name
 
 

@@ -7,31 +7,31 @@ from typing import Annotated
 import typer
 
 from mainspring.app import Mainspring
+from mainspring.cli.examples import example
 from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
 from mainspring.cli.output import AsJson, Format, Out, OutputFormat
-from mainspring.cli.reaching import example
 from mainspring.services.key_rotation import Rotation
 from mainspring.services.secrets import generate_key as make_key
 
-secrets = typer.Typer(help="Keys that secrets are encrypted with.", no_args_is_help=True)
+secrets = typer.Typer(help="Manage encryption keys.", no_args_is_help=True)
 
 
 @secrets.command(epilog=example("mainspring admin secrets generate-key"))
 def generate_key() -> None:
-    """Print a new key for the setting encryption_keys."""
+    """Generate a key for the setting encryption_keys."""
     # Not through the console, which would break it where the terminal is narrow.
     print(make_key())
 
 
 @secrets.command(epilog=example("mainspring admin secrets rotate"))
 def rotate(
-    batch: Annotated[int, typer.Option(min=1, max=10_000, help="How many at a time.")] = 500,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Number of rows per batch.")] = 500,
     output_format: OutputFormat = Format.TABLE,
     as_json: AsJson = False,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Encrypt everything under the first key; exit 1 if something is left."""
+    """Re-encrypt everything with the first key; exit 1 if something is left."""
     with Mainspring(settings=make_settings(database_url, data_dir)) as app:
         done = app.secrets.rotate(batch=batch)
     Out.chosen(output_format, as_json=as_json).say(asdict(done), _sentence(done))
@@ -41,9 +41,9 @@ def rotate(
 
 def _sentence(done: Rotation) -> str:
     told = f"{done.jobs} jobs, {done.finished} finished jobs, {done.schedules} schedules"
-    text = f"encrypted anew: {told}"
+    text = f"re-encrypted: {told}"
     if done.left:
-        text += f"; {done.left} are held by someone, run it again"
+        text += f"; {done.left} are locked by other transactions; run it again"
     if done.unreadable:
-        text += f"; {done.unreadable} are under a key that is not in encryption_keys"
+        text += f"; {done.unreadable} are encrypted with a key that is not in encryption_keys"
     return text

@@ -1,4 +1,4 @@
-"""`mainspring jobs stats`: how the jobs stand."""
+"""`mainspring jobs stats`: jobs by state."""
 
 from collections.abc import Mapping
 
@@ -7,15 +7,15 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.jobs import SummaryModel
+from mainspring.cli.connection import connected
 from mainspring.cli.output import STATE_STYLES, Out, ago, console, table
-from mainspring.cli.reaching import reaching
 from mainspring.client import Client
 from mainspring.domain.types import JobState
 
 
-@reaching
+@connected
 def stats(client: Client, out: Out) -> None:
-    """How many jobs are in which state, and what ended today; a member's own live ones."""
+    """Count jobs by state, and those that ended today; members see their own live jobs."""
     print_summary(out, client.jobs.summary())
 
 
@@ -39,9 +39,9 @@ def _view(summary: SummaryModel) -> Group:
         made.add_row(name, count, "" if today is None else _count(state, today))
     lines = []
     if summary.waiting:
-        lines.append(Text(f"{summary.waiting} of the queued wait for a time, a limit or a turn"))
+        lines.append(Text(f"{summary.waiting} queued jobs wait for a time, a limit or a turn"))
     if summary.oldest_ready_at is not None:
-        lines.append(Text(f"the oldest that is ready became so {ago(summary.oldest_ready_at)}"))
+        lines.append(Text(f"the oldest ready job became ready {ago(summary.oldest_ready_at)}"))
     return Group(made, *lines)
 
 

@@ -2,8 +2,8 @@
 
 from mainspring.client import Client
 from mainspring.domain.access.roles import Role
-from mainspring.domain.definitions import BUILT_IN
 from mainspring.domain.errors.access import Forbidden
+from mainspring.domain.types import BUILT_IN
 
 
 def ensure_not_system(client: Client, job_id: int, verb: str) -> None:
@@ -11,7 +11,7 @@ def ensure_not_system(client: Client, job_id: int, verb: str) -> None:
     job = client.jobs.get(job_id)
     if job.definition.startswith(BUILT_IN):
         raise Forbidden(
-            f"job {job_id} is the system's own ({job.definition}); an admin can {verb} it with "
+            f"job {job_id} belongs to the system ({job.definition}); an admin can {verb} it with "
             f"`mainspring admin jobs {verb} {job_id}`"
         )
 
@@ -21,6 +21,6 @@ def ensure_admin(client: Client) -> Role:
     role = client.me().role
     if role not in (Role.ADMIN, Role.OPERATOR):
         raise Forbidden(
-            f"you are a {role}; ask an admin. What you enqueued yourself is under `mainspring jobs`"
+            f"your role is {role}; this takes an admin. Your own jobs are under `mainspring jobs`"
         )
     return role

@@ -8,63 +8,64 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.tenants import TenantModel
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.options import PAGE, Limit, first
 from mainspring.cli.output import Out, console, facts_table, instant, table
-from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.tenants import ensure_weight
 
-tenants = typer.Typer(help="See and steer who work belongs to.", no_args_is_help=True)
+app = typer.Typer()
+tenants = typer.Typer(help="Manage tenants.", no_args_is_help=True)
+app.add_typer(tenants, name="tenants")
 
-Name = Annotated[str, typer.Argument(help="The tenant's name.")]
-Weight = Annotated[
-    int | None, typer.Option(help="Its jobs for each one of a tenant of weight 1; 1 to 1000.")
-]
+Name = Annotated[str, typer.Argument(help="Name of the tenant.")]
+Weight = Annotated[int | None, typer.Option(help="Fair-share weight, 1 to 1000.")]
 MaxRunning = Annotated[
-    str | None, typer.Option(help="How many of its jobs may run at once; none for no limit.")
+    str | None, typer.Option(help="Maximum number of its jobs running at once, or none.")
 ]
 
 
 @tenants.command("list", epilog=example("mainspring tenants list"))
-@reaching
+@connected
 def list_tenants(
     client: Client,
     out: Out,
     after: Annotated[str | None, typer.Option(help="Only names after this one.")] = None,
     limit: Limit = 100,
 ) -> None:
-    """Tenants by name, with their live jobs."""
+    """List tenants by name, with their live jobs."""
     found = client.tenants.list(after=after, limit=min(limit, PAGE))
     out.rows(first(found, limit), _table, nothing="No tenants.")
 
 
 @tenants.command(epilog=example("mainspring tenants show acme"))
-@reaching
+@connected
 def show(client: Client, out: Out, name: Name) -> None:
-    """One tenant."""
+    """Show a tenant."""
     out.show(client.tenants.get(name), lambda it: console.print(facts_table(_facts(it))))
 
 
 @tenants.command(epilog=example("mainspring tenants create acme --weight 3 --max-running 50"))
-@reaching
+@connected
 def create(
     client: Client, out: Out, name: Name, weight: Weight = None, max_running: MaxRunning = None
 ) -> None:
-    """Add a tenant."""
+    """Create a tenant."""
     made = client.tenants.create(name, **_read(weight, max_running))
     out.say(made, f"Tenant {made.name} is created.")
 
 
 @tenants.command(epilog=example("mainspring tenants update acme --max-running none"))
-@reaching
+@connected
 def update(
     client: Client, out: Out, name: Name, weight: Weight = None, max_running: MaxRunning = None
 ) -> None:
-    """Change what a tenant may take; workers go by it within about a second."""
+    """Change a tenant's weight and limit; effective within about a second."""
     given = _read(weight, max_running)
     if not given:
-        raise InvalidOption("update", "has nothing to change; give an option, see --help")
+        raise InvalidOption("update", "needs an option that changes something; see --help")
     out.say(client.tenants.update(name, **given), f"Tenant {name} is updated.")
 
 

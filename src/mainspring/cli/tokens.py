@@ -1,4 +1,4 @@
-"""`mainspring tokens ...`, `mainspring people ...` and `mainspring login-link`: who may come in."""
+"""`mainspring tokens ...`, `mainspring people ...` and `mainspring login-link`."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,19 +11,23 @@ from rich.text import Text
 
 from mainspring.api.models.people import PersonModel
 from mainspring.api.models.tokens import CreatedTokenModel, TokenModel
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.options import PAGE, Limit, Sure, first
 from mainspring.cli.output import Out, ago, confirm, errors, relative, say, table
-from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client
-from mainspring.client.asking import given
+from mainspring.client.requests import given
 from mainspring.domain.access.roles import ensure_role
 from mainspring.domain.access.tokens import LONGEST_LIFE, TokenState
 from mainspring.domain.errors import InvalidOption
 
-tokens = typer.Typer(help="See and steer what lets programs in.", no_args_is_help=True)
-people = typer.Typer(help="See and steer who may log in.", no_args_is_help=True)
+app = typer.Typer()
+tokens = typer.Typer(help="Manage API tokens.", no_args_is_help=True)
+people = typer.Typer(help="Manage the people who may log in.", no_args_is_help=True)
+app.add_typer(tokens, name="tokens")
+app.add_typer(people, name="people")
 
-Name = Annotated[str, typer.Argument(help="Its name.")]
+Name = Annotated[str, typer.Argument(help="Name.")]
 After = Annotated[str | None, typer.Option(help="Only names after this one.")]
 
 _STATE_STYLES = {
@@ -34,17 +38,19 @@ _STATE_STYLES = {
 
 
 @tokens.command("list", epilog=example("mainspring tokens list --all"))
-@reaching
+@connected
 def list_tokens(
     client: Client,
     out: Out,
-    ended: Annotated[bool, typer.Option("--all", help="Those that have ended, too.")] = False,
+    ended: Annotated[
+        bool, typer.Option("--all", help="Include expired and revoked tokens.")
+    ] = False,
     after: After = None,
     limit: Limit = 100,
 ) -> None:
-    """Tokens by name; their texts are not kept."""
+    """List tokens by name. Token values are not stored."""
     found = client.tokens.list(ended=ended, after=after, limit=min(limit, PAGE))
-    nothing = "No tokens; make one with `mainspring tokens create`."
+    nothing = "No tokens; create one with `mainspring tokens create`."
     out.rows(first(found, limit), _token_table, nothing=nothing)
 
 
@@ -55,91 +61,99 @@ def list_tokens(
         "mainspring tokens create graphs --role viewer --scope jobs:read",
     ),
 )
-@reaching
+@connected
 def create_token(
     client: Client,
     out: Out,
     name: Name,
-    role: Annotated[str, typer.Option(help="operator, admin, member, viewer or worker.")],
+    role: Annotated[str, typer.Option(help="Role: operator, admin, member, viewer or worker.")],
     scope: Annotated[
-        list[str] | None, typer.Option(help="Such as jobs:read; may be repeated. All without.")
+        list[str] | None, typer.Option(help="Scope, e.g. jobs:read; repeatable. All by default.")
     ] = None,
-    days: Annotated[float | None, typer.Option(help="How long it lasts; for ever without.")] = None,
+    days: Annotated[
+        float | None, typer.Option(help="Lifetime in days; unlimited by default.")
+    ] = None,
 ) -> None:
-    """Make a token. Its text is printed once, and cannot be shown again."""
+    """Create a token. Its value is printed once and cannot be shown again."""
     life = None if days is None else _life(days)
     made = client.tokens.create(name, ensure_role(role), scopes=scope, expires_in=life)
     out.show(made, _print_new)
 
 
 @tokens.command("revoke", epilog=example("mainspring tokens revoke ci"))
-@reaching
+@connected
 def revoke_token(client: Client, out: Out, name: Name) -> None:
-    """Let nobody in by it, from the next request on."""
+    """Revoke a token, effective with the next request."""
     token = client.tokens.revoke(name)
     out.say(token, f"Token {token.name} is revoked.")
 
 
 @people.command("list", epilog=example("mainspring people list"))
-@reaching
+@connected
 def list_people(client: Client, out: Out, after: After = None, limit: Limit = 100) -> None:
-    """Who may log in, by name."""
+    """List people by name."""
     found = client.people.list(after=after, limit=min(limit, PAGE))
-    nothing = "Nobody; the first start of a server makes an operator."
+    nothing = "No people; the first start of a server creates an operator."
     out.rows(first(found, limit), _person_table, nothing=nothing)
 
 
 @people.command("create", epilog=example("mainspring people create ann --role admin --tenant acme"))
-@reaching
+@connected
 def create_person(
     client: Client,
     out: Out,
     name: Name,
-    role: Annotated[str, typer.Option(help="operator, admin, member or viewer.")],
+    role: Annotated[str, typer.Option(help="Role: operator, admin, member or viewer.")],
 ) -> None:
-    """Add someone who may log in."""
+    """Add a person who may log in."""
     _tell_person(out, client.people.create(name, _role_of_person(role)), "may log in")
 
 
 @people.command("change", epilog=example("mainspring people change ann --disable"))
-@reaching
+@connected
 def change_person(
     client: Client,
     out: Out,
     name: Name,
-    role: Annotated[str | None, typer.Option(help="Another role in the same tenant.")] = None,
+    role: Annotated[str | None, typer.Option(help="New role in the same tenant.")] = None,
     disabled: Annotated[
-        bool | None, typer.Option("--disable/--enable", help="Keep the person out, or not.")
+        bool | None,
+        typer.Option("--disable/--enable", help="Disable or enable the person's access."),
     ] = None,
 ) -> None:
-    """Give a person another role, or keep it out."""
+    """Change a person's role, or disable their access."""
     if role is None and disabled is None:
-        raise InvalidOption("change", "has nothing to change; give an option, see --help")
+        raise InvalidOption("change", "needs an option that changes something; see --help")
     chosen = None if role is None else _role_of_person(role)
     changed = client.people.change(name, **given(role=chosen, is_disabled=disabled))
     _tell_person(out, changed, "is changed")
 
 
 @people.command("delete", epilog=example("mainspring people delete ann --yes"))
-@reaching
+@connected
 def delete_person(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
-    """Remove a person with its tokens and sessions."""
+    """Delete a person with their tokens and sessions."""
     client.people.get(name)
-    confirm(f"Remove {name} with its tokens and sessions?", is_sure=is_sure)
+    confirm(f"Delete {name} with their tokens and sessions?", is_sure=is_sure)
     client.people.delete(name)
-    out.say({"name": name, "deleted": True}, f"{name} is gone.")
+    out.say({"name": name, "deleted": True}, f"{name} is deleted.")
 
 
-@reaching
+@app.command(
+    epilog=example(
+        "mainspring login-link ann", "mainspring login-link ann --url https://jobs.example.com"
+    ),
+)
+@connected
 def login_link(
     client: Client,
     out: Out,
-    name: Annotated[str, typer.Argument(help="Who is to log in.")] = "operator",
+    name: Annotated[str, typer.Argument(help="Person to log in as.")] = "operator",
     url: Annotated[
-        str | None, typer.Option(help="How a browser reaches the server, if not as commands do.")
+        str | None, typer.Option(help="Address of the server for a browser, if it differs.")
     ] = None,
 ) -> None:
-    """Print a link with which a person logs in, once and within a quarter of an hour."""
+    """Print a one-time login link, valid for 15 minutes."""
     base = None if url is None else _base(url)
     made = client.people.open_login(name)
     link = made.url if base is None else f"{base}/login?{urlsplit(made.url).query}"
@@ -173,7 +187,7 @@ def _where(tenant: str | None) -> str:
 def _print_new(made: CreatedTokenModel) -> None:
     say(made.token)
     token = made.details
-    kept = f"Keep it: this is the only time it is shown. {token.name} is {token.role}"
+    kept = f"Store it now: it is not shown again. {token.name} is {token.role}"
     errors.print(f"{kept}{_where(token.tenant)}.", highlight=False, soft_wrap=True)
 
 

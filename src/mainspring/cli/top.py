@@ -1,5 +1,6 @@
 """`mainspring top`: queues, workers and jobs by state, live."""
 
+import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,8 +14,9 @@ from rich.text import Text
 
 from mainspring.api.models.jobs import SummaryModel
 from mainspring.cli import output
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.output import STATE_STYLES, Out
-from mainspring.cli.reaching import reaching
 from mainspring.cli.workers import NO_QUEUES, NO_WORKERS, queues_table, workers_table
 from mainspring.client import Client
 from mainspring.domain.types import JobState
@@ -24,18 +26,23 @@ T = TypeVar("T")
 _MOST_ROWS = 15
 
 
-@reaching
+app = typer.Typer()
+
+
+@app.command(epilog=example("mainspring top", "mainspring top --once --json"))
+@connected
 def top(
     client: Client,
     out: Out,
-    every: Annotated[float, typer.Option(min=0.2, max=60, help="Seconds between looks.")] = 1.0,
-    is_once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
+    every: Annotated[float, typer.Option(min=0.2, max=60, help="Seconds between updates.")] = 1.0,
+    is_once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
 ) -> None:
-    """Queues, workers and jobs by state, as they change, until Ctrl-C."""
+    """Watch queues, workers and jobs by state until Ctrl-C."""
     if is_once or not out.is_for_people or not output.console.is_terminal:
         facts = _look(client)
         out.show(facts, lambda _: output.console.print(_view(facts)))
         return
+    gc.enable()
     # Another screen, so that what was on this one is there again afterwards.
     with (
         suppress(KeyboardInterrupt),

@@ -10,62 +10,67 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.triggers import TriggerModel
+from mainspring.cli.connection import connected
 from mainspring.cli.events import OUTCOME_STYLES, read_context
+from mainspring.cli.examples import example
 from mainspring.cli.jobs import parse_payload
 from mainspring.cli.options import PAGE, Limit, Sure, first
 from mainspring.cli.output import Out, ago, confirm, console, facts_table, span, table
-from mainspring.cli.reaching import example, reaching
 from mainspring.cli.schedule_options import read_duration
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.triggers import UnknownPaths
 
-triggers = typer.Typer(help="See and steer what turns events into jobs.", no_args_is_help=True)
+app = typer.Typer()
+triggers = typer.Typer(help="Manage triggers, which turn events into jobs.", no_args_is_help=True)
+app.add_typer(triggers, name="triggers")
 
-Name = Annotated[str, typer.Argument(help="The trigger's name.")]
+Name = Annotated[str, typer.Argument(help="Name of the trigger.")]
 Payload = Annotated[
     str | None,
-    typer.Option(help="The job's payload, a JSON object; may hold {{event.size|default(0)}}."),
+    typer.Option(help="Payload template, a JSON object, e.g. with {{event.size|default(0)}}."),
 ]
 Unknown = Annotated[
     UnknownPaths | None,
-    typer.Option("--unknown-paths", help="What an event lacks is refused, or null."),
+    typer.Option("--unknown-paths", help="Whether a path the event lacks is an error or null."),
 ]
 Window = Annotated[
     str | None,
-    typer.Option("--dedupe-window", help="So long an equal payload makes no job, such as 5m."),
+    typer.Option("--dedupe-window", help="Ignore identical payloads for this long, e.g. 5m."),
 ]
-Queue = Annotated[str | None, typer.Option(help="Another queue than the definition's.")]
-Priority = Annotated[int | None, typer.Option(help="0 (first) to 1000 (last).")]
+Queue = Annotated[str | None, typer.Option(help="Queue, instead of the definition's.")]
+Priority = Annotated[int | None, typer.Option(help="Priority, 0 (first) to 1000 (last).")]
 _PLAIN = ("event", "definition", "unknown_paths", "queue", "priority")
 _CLEARABLE = ("dedupe_window", "queue", "priority")
 
 
 @triggers.command("list", epilog=example("mainspring triggers list --event provider.renamed"))
-@reaching
+@connected
 def list_triggers(
     client: Client,
     out: Out,
-    event: Annotated[str | None, typer.Option(help="Only those that match this event.")] = None,
-    definition: Annotated[str | None, typer.Option(help="Only those of this definition.")] = None,
+    event: Annotated[str | None, typer.Option(help="Only triggers that match this event.")] = None,
+    definition: Annotated[
+        str | None, typer.Option(help="Only triggers of this definition.")
+    ] = None,
     enabled: Annotated[
-        bool | None, typer.Option("--enabled/--disabled", help="Only these.")
+        bool | None, typer.Option("--enabled/--disabled", help="Only enabled or disabled triggers.")
     ] = None,
     after: Annotated[str | None, typer.Option(help="Only names after this one.")] = None,
     limit: Limit = 100,
 ) -> None:
-    """Triggers by name, with what came of them last."""
+    """List triggers by name, with their last result."""
     found = client.triggers.list(
         event=event, definition=definition, enabled=enabled, after=after, limit=min(limit, PAGE)
     )
-    nothing = "No triggers; make one with `mainspring triggers create`."
+    nothing = "No triggers; create one with `mainspring triggers create`."
     out.rows(first(found, limit), _table, nothing=nothing)
 
 
 @triggers.command(epilog=example("mainspring triggers show resync"))
-@reaching
+@connected
 def show(client: Client, out: Out, name: Name) -> None:
-    """One trigger."""
+    """Show a trigger."""
     out.show(client.triggers.get(name), lambda it: console.print(facts_table(_facts(it))))
 
 
@@ -75,23 +80,23 @@ def show(client: Client, out: Out, name: Name) -> None:
         """--payload '{"folder": "{{event.folder}}"}' --dedupe-window 5m"""
     )
 )
-@reaching
+@connected
 def create(
     client: Client,
     out: Out,
     name: Name,
-    event: Annotated[str, typer.Option(help="An event's name, provider.* or *.")],
-    definition: Annotated[str, typer.Option(help="The key of what it enqueues.")],
+    event: Annotated[str, typer.Option(help="Event name or pattern, e.g. provider.* or *.")],
+    definition: Annotated[str, typer.Option(help="Key of the definition to enqueue.")],
     payload: Payload = None,
     unknown_paths: Unknown = None,
     dedupe_window: Window = None,
     queue: Queue = None,
     priority: Priority = None,
     enabled: Annotated[
-        bool, typer.Option("--enabled/--disabled", help="Whether it sees events.")
+        bool, typer.Option("--enabled/--disabled", help="Whether it is enabled.")
     ] = True,
 ) -> None:
-    """Enqueue a definition for each event that matches."""
+    """Create a trigger that enqueues a definition for each matching event."""
     given = _read(locals())
     _tell(out, client.triggers.create(name, enabled=enabled, **given), "created")
 
@@ -102,13 +107,17 @@ def create(
         "mainspring triggers update resync --clear queue",
     )
 )
-@reaching
+@connected
 def update(
     client: Client,
     out: Out,
     name: Name,
-    event: Annotated[str | None, typer.Option(help="An event's name, provider.* or *.")] = None,
-    definition: Annotated[str | None, typer.Option(help="The key of what it enqueues.")] = None,
+    event: Annotated[
+        str | None, typer.Option(help="Event name or pattern, e.g. provider.* or *.")
+    ] = None,
+    definition: Annotated[
+        str | None, typer.Option(help="Key of the definition to enqueue.")
+    ] = None,
     payload: Payload = None,
     unknown_paths: Unknown = None,
     dedupe_window: Window = None,
@@ -116,54 +125,54 @@ def update(
     priority: Priority = None,
     clear: Annotated[
         list[str] | None,
-        typer.Option(help="A field to empty, such as dedupe_window; may be repeated."),
+        typer.Option(help="Field to clear, e.g. dedupe_window; repeatable."),
     ] = None,
 ) -> None:
-    """Change some parts of a trigger, from the next event on."""
+    """Change a trigger, effective with the next event."""
     given = _read(locals()) | dict.fromkeys(_clearable(field) for field in clear or ())
     if not given:
-        raise InvalidOption("update", "has nothing to change; give an option, see --help")
+        raise InvalidOption("update", "needs an option that changes something; see --help")
     _tell(out, client.triggers.update(name, **given), "updated")
 
 
 @triggers.command(epilog=example("mainspring triggers enable resync"))
-@reaching
+@connected
 def enable(client: Client, out: Out, name: Name) -> None:
-    """Let a trigger see events again."""
+    """Enable a trigger."""
     _tell(out, client.triggers.enable(name), "enabled")
 
 
 @triggers.command(epilog=example("mainspring triggers disable resync"))
-@reaching
+@connected
 def disable(client: Client, out: Out, name: Name) -> None:
-    """Let a trigger see no events."""
+    """Disable a trigger."""
     _tell(out, client.triggers.disable(name), "disabled")
 
 
 @triggers.command(epilog=example("mainspring triggers delete resync --yes"))
-@reaching
+@connected
 def delete(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
-    """Remove a trigger; its jobs stay, and what it made of events does too."""
+    """Delete a trigger; its jobs and results stay."""
     client.triggers.get(name)
-    confirm(f"Remove the trigger {name}?", is_sure=is_sure)
+    confirm(f"Delete the trigger {name}?", is_sure=is_sure)
     client.triggers.delete(name)
-    out.say({"name": name, "deleted": True}, f"trigger {name} is removed")
+    out.say({"name": name, "deleted": True}, f"trigger {name} is deleted")
 
 
 @triggers.command(
     "test", epilog=example("""mainspring triggers test resync --context '{"folder": "/photos"}'""")
 )
-@reaching
+@connected
 def rehearse(
     client: Client,
     out: Out,
     name: Name,
-    context: Annotated[str, typer.Option(help="The context of an event, a JSON object.")] = "{}",
+    context: Annotated[str, typer.Option(help="Event context, a JSON object.")] = "{}",
     event: Annotated[
-        str | None, typer.Option(help="The name of the event; one that matches by default.")
+        str | None, typer.Option(help="Event name; one that matches by default.")
     ] = None,
 ) -> None:
-    """Print the payload that an event would make; nothing is enqueued."""
+    """Print the payload for an event without enqueuing a job."""
     payload = client.triggers.test(name, read_context(context), event=event)
     Out.chosen(out.format, as_json=out.is_for_people).show(payload, console.print)
 
@@ -183,7 +192,7 @@ def _clearable(field: str) -> str:
     if name not in _CLEARABLE:
         close = difflib.get_close_matches(name, _CLEARABLE, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_CLEARABLE)}"
-        raise InvalidOption("--clear", f"{field!r} is no field that can be empty; {hint}")
+        raise InvalidOption("--clear", f"{field!r} cannot be cleared; {hint}")
     return name
 
 

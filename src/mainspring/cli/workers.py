@@ -1,4 +1,4 @@
-"""`mainspring workers ...` and `mainspring queues ...`: who works, and on what."""
+"""`mainspring workers ...` and `mainspring queues ...`."""
 
 from collections.abc import Sequence
 
@@ -8,28 +8,32 @@ from rich.text import Text
 
 from mainspring.api.models.queues import QueueModel
 from mainspring.api.models.workers import WorkerModel
+from mainspring.cli.connection import connected
+from mainspring.cli.examples import example
 from mainspring.cli.output import Out, ago, table
-from mainspring.cli.reaching import example, reaching
 from mainspring.client import Client
 
-workers = typer.Typer(help="See who runs jobs.", no_args_is_help=True)
-queues = typer.Typer(help="See where jobs wait.", no_args_is_help=True)
+app = typer.Typer()
+workers = typer.Typer(help="List workers.", no_args_is_help=True)
+queues = typer.Typer(help="List queues.", no_args_is_help=True)
+app.add_typer(workers, name="workers")
+app.add_typer(queues, name="queues")
 
 NO_WORKERS = "No workers; start one with `mainspring worker`."
 NO_QUEUES = "No queue holds live jobs."
 
 
 @workers.command("list", epilog=example("mainspring workers list"))
-@reaching
+@connected
 def list_workers(client: Client, out: Out) -> None:
-    """Workers, the newest first; one whose lease has run out is stale."""
+    """List workers, newest first; one whose lease has expired is stale."""
     out.rows(client.workers(), workers_table, nothing=NO_WORKERS)
 
 
 @queues.command("list", epilog=example("mainspring queues list --tenant acme"))
-@reaching
+@connected
 def list_queues(client: Client, out: Out) -> None:
-    """The queues that hold live jobs: how many, and since when the oldest is ready."""
+    """List queues with live jobs, with counts and the oldest ready job."""
     out.rows(client.queues(), queues_table, nothing=NO_QUEUES)
 
 

@@ -4,18 +4,20 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from psycopg import AsyncCursor, Cursor
 
-from mainspring.db import calls, embedded, migrate
+from mainspring.db import calls, migrate
 from mainspring.db.calls import Call
 from mainspring.db.connect import with_options
-from mainspring.db.embedded import EmbeddedServer
 from mainspring.db.pool import AsyncPool, SyncPool
 from mainspring.db.sql_errors import translated
 from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES
 from mainspring.settings import Settings
+
+if TYPE_CHECKING:
+    from mainspring.db.embedded import EmbeddedServer
 
 _SIZE = 20
 
@@ -39,6 +41,8 @@ class Database:
     @property
     def data_dir(self) -> Path:
         """Where the embedded server keeps its data."""
+        from mainspring.db import embedded  # noqa: PLC0415 - not for a server of your own
+
         return self.settings.data_dir or embedded.default_data_dir()
 
     @property
@@ -102,6 +106,8 @@ class Database:
         with self._lock:
             self._url = None
             if self._server is not None:
+                from mainspring.db import embedded  # noqa: PLC0415 - not for a server of your own
+
                 embedded.release(self._server)
                 self._server = None
 
@@ -133,6 +139,8 @@ class Database:
             return self._url
 
     def _embedded_url(self) -> str:
+        from mainspring.db import embedded  # noqa: PLC0415 - not for a server of your own
+
         self._server = embedded.acquire(self.settings.data_dir)
         migrate.migrate_apart(self._server.url)
         return self._server.url

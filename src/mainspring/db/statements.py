@@ -73,25 +73,29 @@ class Statement:
 
 
 class Catalogue(Mapping[str, Statement]):
-    """The statements of one file by name, in the order of the file."""
+    """The statements of one file by name, in the order of the file. Each is read on first use: a
+    short command uses few of them."""
 
-    def __init__(self, origin: str, statements: Mapping[str, Statement]) -> None:
+    def __init__(self, origin: str, blocks: Mapping[str, "_Block"]) -> None:
         self._origin = origin
-        self._statements = dict(statements)
+        self._blocks = dict(blocks)
+        self._statements: dict[str, Statement] = {}
 
     def __getitem__(self, name: str) -> Statement:
-        if name not in self._statements:
+        if name not in self._blocks:
             raise KeyError(f"{self._origin} has no statement {name!r}{self._hint(name)}")
+        if name not in self._statements:
+            self._statements[name] = _statement(self._blocks[name])
         return self._statements[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._statements)
+        return iter(self._blocks)
 
     def __len__(self) -> int:
-        return len(self._statements)
+        return len(self._blocks)
 
     def _hint(self, name: str) -> str:
-        near = get_close_matches(name, self._statements, n=1)
+        near = get_close_matches(name, self._blocks, n=1)
         return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -103,18 +107,25 @@ def load(noun: str) -> Catalogue:
         text = (resources.files("mainspring") / origin).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise StatementError(origin, 1, "there is no such file") from None
-    return parse(text, origin)
+    return _catalogue(text, origin)
 
 
 def parse(text: str, origin: str) -> Catalogue:
-    """Read a query file's text; `origin` is the name that errors give it."""
-    statements: dict[str, Statement] = {}
+    """Read all of a query file's text; `origin` is the name that errors give it."""
+    catalogue = _catalogue(text, origin)
+    for name in catalogue:
+        catalogue[name]
+    return catalogue
+
+
+def _catalogue(text: str, origin: str) -> Catalogue:
+    blocks: dict[str, _Block] = {}
     for block in _blocks(text, origin):
-        statement = _statement(block)
-        if statement.name in statements:
-            block.refuse(0, f"{statement.name} is already the name of another statement")
-        statements[statement.name] = statement
-    return Catalogue(origin, statements)
+        name = _name(block)
+        if name in blocks:
+            block.refuse(0, f"{name} is already the name of another statement")
+        blocks[name] = block
+    return Catalogue(origin, blocks)
 
 
 @dataclass(frozen=True, slots=True)

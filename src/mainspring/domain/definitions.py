@@ -14,6 +14,7 @@ from mainspring.domain.limits import Limit, Rate, ensure_limit_by, ensure_limit_
 from mainspring.domain.schemas import Schema
 from mainspring.domain.secrets.paths import Path, secret_paths
 from mainspring.domain.types import (
+    BUILT_IN,
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,
     LONGEST_DELAY,
@@ -23,8 +24,6 @@ from mainspring.domain.types import (
 
 DEFAULT_MAX_ATTEMPTS = 3
 DEFAULT_TIMEOUT = timedelta(hours=1)
-BUILT_IN = "mainspring."
-"""What the keys of definitions that come with Mainspring start with."""
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}")
 
 

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from mainspring.domain.definitions import BUILT_IN, Definition
+from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.schedules.model import ScheduleSpec
+from mainspring.domain.types import BUILT_IN
 
 # Every worker serves it, besides those it is told to.
 QUEUE = "mainspring"

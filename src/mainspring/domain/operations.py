@@ -9,29 +9,20 @@ checkpoint of its job.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
-from mainspring.domain.definitions import BUILT_IN, Definition
+from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.housekeeping import QUEUE
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES, MOVES
-from mainspring.domain.types import JobSource, JobState, TenantId
+from mainspring.domain.types import BUILT_IN, BulkAction, JobSource, JobState, TenantId
 
 LIVE: Final = "live"
 ENDED: Final = "ended"
 CHANGED_MEANWHILE: Final = "changed_meanwhile"
 """Why a job was skipped that passed when all were counted, and no longer when its turn came."""
-
-
-class BulkAction(StrEnum):
-    """What is done to every job that passes."""
-
-    CANCEL = "cancel"
-    RETRY = "retry"
-    DELETE = "delete"
 
 
 STATES: Final[Mapping[BulkAction, tuple[JobState, ...]]] = MappingProxyType(

@@ -16,6 +16,8 @@ Payload = dict[str, Any]
 DEFAULT_TENANT = TenantId("default")
 DEFAULT_QUEUE = "default"
 DEFAULT_PRIORITY = 100
+# What the keys of definitions that come with Mainspring begin with.
+BUILT_IN = "mainspring."
 # Far beyond any use, and far from the instants that the database cannot add up to.
 LONGEST_DELAY = timedelta(days=36_500)
 
@@ -80,3 +82,11 @@ class ExecutionMode(StrEnum):
     THREAD = "thread"
     PROCESS = "process"
     STORED = "stored"
+
+
+class BulkAction(StrEnum):
+    """What is done to every job that passes."""
+
+    CANCEL = "cancel"
+    RETRY = "retry"
+    DELETE = "delete"

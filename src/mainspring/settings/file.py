@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -135,6 +134,8 @@ def _replace(path: Path, text: str, mode: int | None) -> None:
 
 @contextmanager
 def _draft(folder: Path) -> Iterator[Path]:
+    import tempfile  # noqa: PLC0415 - slow to import, and most only read
+
     descriptor, name = tempfile.mkstemp(prefix=f".{DEFAULT_FILE}-", dir=folder)
     os.close(descriptor)
     try:

@@ -15,7 +15,6 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from mainspring.domain.secrets.keys import read_keys
-from mainspring.domain.secrets.redaction import redact_patterns
 from mainspring.settings import rules
 
 # Lists that are one text; a file may have an array instead.
@@ -237,6 +236,8 @@ def complaint(name: str, error: ErrorDetails) -> str:
         return f"setting {name}: {str(error['msg']).removeprefix('Value error, ')}"
     if name in SECRETS:
         return f"setting {name} is not {_kind(name)}"
+    from mainspring.domain.secrets.redaction import redact_patterns  # noqa: PLC0415 - slow to import
+
     shown = redact_patterns(repr(error["input"]))
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_LONGEST_SHOWN]}..."

@@ -5,7 +5,6 @@ flags ─▶ environment ─▶ file ─▶ defaults      the first that has a s
 
 import difflib
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -98,6 +97,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
     """The values of a file; raises SettingsError with the line that is wrong."""
+    if not text:
+        return {}
+    import tomllib  # noqa: PLC0415 - slow to import, and often there is no file
+
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from mainspring import JobState, Launcher, Mainspring
-from mainspring.app.server import InProcessServer
 from mainspring.client import Client
+from mainspring.client.direct_transport import DirectTransport
 from mainspring.db.database import Database
 from mainspring.services.secrets import generate_key
 from mainspring.settings import load
@@ -174,10 +174,8 @@ def printed_by_commands(url: str, job_ids: list[int]) -> str:
 
 def said_by_the_api(url: str, job_ids: list[int]) -> list[str]:
     database = Database(load(database_url=url))
-    with (
-        InProcessServer(database, version="test") as inside,
-        Client(inside.url, inside.token) as client,
-    ):
+    with DirectTransport(database) as transport:
+        client = Client("", transport.token, transport=transport)
         models = [
             *client.jobs.list(),
             *client.schedules.list(),

@@ -27,7 +27,7 @@ _LONGEST_SECONDS = int(LONGEST_DELAY.total_seconds())
 class Body(BaseModel):
     """What a request may say; anything else is refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     def given(self) -> dict[str, Any]:
         """The fields that the request has, none by default."""
@@ -37,7 +37,8 @@ class Body(BaseModel):
 class Answer(BaseModel):
     """What an endpoint answers."""
 
-    model_config = ConfigDict(extra="forbid")
+    # Built on first use: a short command uses one or two of a hundred models.
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class Page(Answer, Generic[T]):

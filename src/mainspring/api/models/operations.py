@@ -6,8 +6,7 @@ from pydantic import Field
 
 from mainspring.api.models.base import Answer, Body, IdOut, InstantIn, LongText, Text
 from mainspring.domain.jobs.filters import JobFilter
-from mainspring.domain.operations import BulkAction
-from mainspring.domain.types import JobSource, JobState
+from mainspring.domain.types import BulkAction, JobSource, JobState
 
 
 class FilterIn(Body):

@@ -2,18 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
-
 from mainspring.api.auth import RequestContext, reading
 from mainspring.api.models.approvals import ApprovalModel
 from mainspring.api.models.base import IdIn, Page
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, Limit, Number
+from mainspring.api.routing import Depends, Query, Response, Router
 from mainspring.domain.types import JobId
 from mainspring.services import approvals
 
-router = APIRouter(prefix="/approvals", tags=["approvals"], route_class=JsonRoute)
+router = Router(prefix="/approvals", tags=["approvals"])
 Reader = Annotated[RequestContext, Depends(reading("approvals"))]
 
 

@@ -2,17 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
-
 from mainspring.api.auth import RequestContext, reading
 from mainspring.api.models.audit import AuditModel
 from mainspring.api.models.base import Page, Text
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import page, read_cursor
 from mainspring.api.routes.parameters import Cursor, Limit
+from mainspring.api.routing import Depends, Query, Response, Router
 from mainspring.services import audit
 
-router = APIRouter(route_class=JsonRoute)
+router = Router()
 Reader = Annotated[RequestContext, Depends(reading("audit"))]
 
 

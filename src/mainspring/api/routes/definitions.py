@@ -5,26 +5,20 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Response
-
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.errors import Refused
 from mainspring.api.models.base import Page
-from mainspring.api.models.definitions import (
-    DefinitionFields,
-    DefinitionModel,
-    NewDefinition,
-)
-from mainspring.api.requests import JsonRoute
+from mainspring.api.models.definitions import DefinitionFields, DefinitionModel, NewDefinition
 from mainspring.api.responses import page, read_cursor, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routing import Body, Depends, Response, Router
 from mainspring.db.database import Database
 from mainspring.domain.definitions import DefinitionState
 from mainspring.domain.errors import UnknownDefinition
 from mainspring.domain.types import Kind
 from mainspring.services import definitions
 
-router = APIRouter(prefix="/definitions", tags=["definitions"], route_class=JsonRoute)
+router = Router(prefix="/definitions", tags=["definitions"])
 Reader = Annotated[RequestContext, Depends(reading("definitions"))]
 Writer = Annotated[RequestContext, Depends(writing("definitions"))]
 

@@ -2,17 +2,9 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Query, Response
-
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import IdIn, Page
-from mainspring.api.models.events import (
-    EmittedModel,
-    EventModel,
-    NewEvent,
-    Replay,
-)
-from mainspring.api.requests import JsonRoute
+from mainspring.api.models.events import EmittedModel, EventModel, NewEvent, Replay
 from mainspring.api.responses import page, read_cursor, reply
 from mainspring.api.routes.parameters import (
     Cursor,
@@ -22,12 +14,13 @@ from mainspring.api.routes.parameters import (
     Number,
     once,
 )
+from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.database import Database
 from mainspring.db.plans import arun
 from mainspring.domain.types import EventId
 from mainspring.services import events
 
-router = APIRouter(prefix="/events", tags=["events"], route_class=JsonRoute)
+router = Router(prefix="/events", tags=["events"])
 Reader = Annotated[RequestContext, Depends(reading("events"))]
 Writer = Annotated[RequestContext, Depends(writing("events"))]
 TriggerWriter = Annotated[RequestContext, Depends(writing("triggers"))]

@@ -5,8 +5,6 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Query, Response
-
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.errors import Refused
 from mainspring.api.models.base import IdIn, Page
@@ -19,9 +17,9 @@ from mainspring.api.models.flows import (
     StartedModel,
 )
 from mainspring.api.models.jobs import Reason
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number, once
+from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.database import Database
 from mainspring.db.plans import arun
 from mainspring.domain.access.roles import Role
@@ -31,7 +29,7 @@ from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId
 from mainspring.services import flows
 
-router = APIRouter(prefix="/flows", tags=["flows"], route_class=JsonRoute)
+router = Router(prefix="/flows", tags=["flows"])
 Reader = Annotated[RequestContext, Depends(reading("flows"))]
 Writer = Annotated[RequestContext, Depends(writing("flows"))]
 _OF_STEP = ("step", "definition", "payload", "after", "after_jobs", "on_parent_failure")

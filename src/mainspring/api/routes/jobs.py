@@ -6,8 +6,6 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Query, Response
-
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.errors import Refused
 from mainspring.api.models.base import InstantIn, Page, Text
@@ -26,9 +24,9 @@ from mainspring.api.models.jobs import (
     StateModel,
     SummaryModel,
 )
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import nothing, page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number
+from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.plans import arun
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import JobNotFound
@@ -36,10 +34,10 @@ from mainspring.domain.errors.access import Forbidden
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId, JobSource, JobState
-from mainspring.services import approvals, jobs
+from mainspring.services import jobs
 from mainspring.services.enqueueing import Bearer
 
-router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
+router = Router(prefix="/jobs", tags=["jobs"])
 
 Reader = Annotated[RequestContext, Depends(reading("jobs"))]
 Writer = Annotated[RequestContext, Depends(writing("jobs"))]
@@ -202,6 +200,8 @@ async def approve(
     context: Decider, job_id: Number, why: Annotated[Decision | None, Body()] = None
 ) -> Response:
     """Approve a job that awaits it; it still does while more have to approve."""
+    from mainspring.services import approvals  # noqa: PLC0415 - slow to import
+
     reason, actor = _vote(context, why or Decision())
     async with own(context):
         state = await approvals.approve(
@@ -213,6 +213,8 @@ async def approve(
 @router.post("/{job_id:int}/reject", response_model=StateModel)
 async def reject(context: Decider, job_id: Number, why: Annotated[Rejection, Body()]) -> Response:
     """Reject a job that awaits approval; it is canceled."""
+    from mainspring.services import approvals  # noqa: PLC0415 - slow to import
+
     reason, actor = _vote(context, why)
     async with own(context):
         await approvals.reject(

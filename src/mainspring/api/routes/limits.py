@@ -2,18 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Response
-
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import Page
 from mainspring.api.models.limits import LimitIn, LimitModel
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import nothing, page, reply
 from mainspring.api.routes.parameters import Named
+from mainspring.api.routing import Body, Depends, Response, Router
 from mainspring.domain import limits as limit_rules
 from mainspring.services import limits
 
-router = APIRouter(prefix="/limits", tags=["limits"], route_class=JsonRoute)
+router = Router(prefix="/limits", tags=["limits"])
 Reader = Annotated[RequestContext, Depends(reading("limits"))]
 Writer = Annotated[RequestContext, Depends(writing("limits"))]
 

@@ -2,14 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
-
 from mainspring.api.auth import RequestContext, known
 from mainspring.api.models.callers import CallerModel
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import reply
+from mainspring.api.routing import Depends, Response, Router
 
-router = APIRouter(route_class=JsonRoute)
+router = Router()
 Known = Annotated[RequestContext, Depends(known())]
 
 

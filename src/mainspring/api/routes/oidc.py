@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from mainspring import telemetry
-from mainspring.api.auth import ServerState
+from mainspring.api.auth import ServerState, address_of
 from mainspring.api.errors import Refused
 from mainspring.api.oidc import Key, LoginFailed, Provider
-from mainspring.api.pages import address_of, is_secure, keep_session, root_of, show
+from mainspring.api.pages import is_secure, keep_session, root_of, show
 from mainspring.domain.access import tokens as token_rules
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.errors.access import PersonNotFound

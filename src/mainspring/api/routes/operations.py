@@ -2,20 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Response
-
 from mainspring.api.auth import RequestContext, writing
 from mainspring.api.models.operations import Bulk, BulkModel
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import JSON
 from mainspring.api.routes.jobs import own_jobs
 from mainspring.api.routes.parameters import IdempotencyKey, once
+from mainspring.api.routing import Body, Depends, Response, Router
 from mainspring.db.database import Database
 from mainspring.domain.jobs.filters import JobFilter
-from mainspring.domain.operations import BulkAction, Operation, ensure_sensible
+from mainspring.domain.operations import Operation, ensure_sensible
+from mainspring.domain.types import BulkAction
 from mainspring.services import operations
 
-router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
+router = Router(prefix="/jobs", tags=["jobs"])
 
 Writer = Annotated[RequestContext, Depends(writing("jobs"))]
 
@@ -54,4 +53,5 @@ def _operation(context: RequestContext, asked: Bulk) -> Operation:
 
 
 def _reply(model: BulkModel, status: int) -> Response:
-    return Response(model.model_dump_json(exclude_none=True), status, media_type=JSON)
+    content = model.model_dump_json(exclude_none=True).encode()
+    return Response(content, status, media_type=JSON)

@@ -4,16 +4,13 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Header, Path, Query, Response
 from pydantic import AfterValidator
 
 from mainspring.api.auth import RequestContext
-from mainspring.api.middleware import read_name
 from mainspring.api.models.base import IdIn, Name
 from mainspring.api.responses import JSON
+from mainspring.api.routing import Header, Path, Query, Response, read_name
 from mainspring.db.database import Database
-from mainspring.services import idempotency
-from mainspring.store.idempotency import Reply
 
 Number = Annotated[IdIn, Path(description="Its id.")]
 Named = Annotated[Name, AfterValidator(read_name), Path(description="Its name.")]
@@ -41,6 +38,9 @@ async def once(
 
     All of it is one transaction, so that a key is kept if and only if the thing is there.
     """
+    from mainspring.services import idempotency  # noqa: PLC0415 - for creates only
+    from mainspring.store.idempotency import Reply  # noqa: PLC0415
+
     async with context.database.held() as held:
         if key is None:
             return await create(held)

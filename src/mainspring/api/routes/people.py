@@ -2,20 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Request, Response
-
-from mainspring.api.auth import RequestContext, reading, writing
+from mainspring.api.auth import RequestContext, address_of, reading, writing
 from mainspring.api.models.base import Page
 from mainspring.api.models.people import LoginModel, NewPerson, PersonChanges, PersonModel
-from mainspring.api.pages import address_of
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import nothing, page, read_cursor, reply
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routing import Body, Depends, Request, Response, Router
 from mainspring.db.database import Database
 from mainspring.domain.access.roles import Role, ensure_may_grant
 from mainspring.services import people, tokens
 
-router = APIRouter(route_class=JsonRoute)
+router = Router()
 Reader = Annotated[RequestContext, Depends(reading("people"))]
 Writer = Annotated[RequestContext, Depends(writing("people"))]
 

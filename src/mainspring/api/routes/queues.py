@@ -2,15 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
-
 from mainspring.api.auth import RequestContext, reading
 from mainspring.api.models.queues import QueueModel, Queues
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import reply
+from mainspring.api.routing import Depends, Response, Router
 from mainspring.services import jobs as job_services
 
-router = APIRouter(route_class=JsonRoute)
+router = Router()
 Reader = Annotated[RequestContext, Depends(reading("jobs"))]
 
 

@@ -3,8 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Query, Response
-
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import InstantIn, Page
 from mainspring.api.models.schedules import (
@@ -23,9 +21,9 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
     spec_facts,
 )
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import nothing, page, place, read_cursor, read_place, reply, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.database import Database
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors.access import Forbidden
@@ -34,7 +32,7 @@ from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.services import definitions, schedules
 from mainspring.services.schedules import Scope
 
-router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=JsonRoute)
+router = Router(prefix="/schedules", tags=["schedules"])
 
 Reader = Annotated[RequestContext, Depends(reading("schedules"))]
 Writer = Annotated[RequestContext, Depends(writing("schedules"))]

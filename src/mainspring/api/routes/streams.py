@@ -4,23 +4,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import astuple
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Response
-
 from mainspring.api.auth import RequestContext, reading
 from mainspring.api.models.base import Page
 from mainspring.api.models.jobs import JobModel, SummaryModel
 from mainspring.api.models.streams import OutputModel, WatchedModel
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import page
 from mainspring.api.routes.jobs import Filters, own
 from mainspring.api.routes.parameters import Number
+from mainspring.api.routing import Depends, Header, Query, Response, Router
 from mainspring.api.streams import Topic, follow, stream
 from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import JobId
 from mainspring.services import jobs
 from mainspring.services.streams import Watched
 
-router = APIRouter(prefix="/jobs", tags=["streams"], route_class=JsonRoute)
+router = Router(prefix="/jobs", tags=["streams"])
 
 Reader = Annotated[RequestContext, Depends(reading("jobs"))]
 LastEventId = Annotated[

@@ -2,24 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Response
-
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import Page
-from mainspring.api.models.tenants import (
-    NewTenant,
-    TenantFields,
-    TenantModel,
-)
-from mainspring.api.requests import JsonRoute
+from mainspring.api.models.tenants import NewTenant, TenantFields, TenantModel
 from mainspring.api.responses import page, read_cursor, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routing import Body, Depends, Response, Router
 from mainspring.db.database import Database
 from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.tenants import TenantState
 from mainspring.services import tenants
 
-router = APIRouter(route_class=JsonRoute)
+router = Router()
 Reader = Annotated[RequestContext, Depends(reading("tenants"))]
 Writer = Annotated[RequestContext, Depends(writing("tenants"))]
 

@@ -2,18 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Query, Response
-
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import Page
 from mainspring.api.models.tokens import CreatedTokenModel, NewToken, TokenModel
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import page, read_cursor, reply
 from mainspring.api.routes.parameters import After, Cursor, Limit, Named
+from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.domain.access.roles import Role
 from mainspring.services import tokens
 
-router = APIRouter(route_class=JsonRoute)
+router = Router()
 Reader = Annotated[RequestContext, Depends(reading("tokens"))]
 Writer = Annotated[RequestContext, Depends(writing("tokens"))]
 

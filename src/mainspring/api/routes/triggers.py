@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import orjson
-from fastapi import APIRouter, Body, Depends, Response
 
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import Page
@@ -14,7 +13,6 @@ from mainspring.api.models.triggers import (
     TriggerFields,
     TriggerModel,
 )
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import nothing, page, place, read_place, reply, tagged
 from mainspring.api.routes.parameters import (
     After,
@@ -25,12 +23,13 @@ from mainspring.api.routes.parameters import (
     NameFilter,
     once,
 )
+from mainspring.api.routing import Body, Depends, Response, Router
 from mainspring.db.database import Database
 from mainspring.domain.errors import InvalidTrigger
 from mainspring.domain.triggers import TriggerState
 from mainspring.services import definitions, events, triggers
 
-router = APIRouter(prefix="/triggers", tags=["triggers"], route_class=JsonRoute)
+router = Router(prefix="/triggers", tags=["triggers"])
 Reader = Annotated[RequestContext, Depends(reading("triggers"))]
 Writer = Annotated[RequestContext, Depends(writing("triggers"))]
 

@@ -3,8 +3,6 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Path, Response
-
 from mainspring.api.auth import RequestContext, writing
 from mainspring.api.models.base import IdIn
 from mainspring.api.models.jobs import StateModel
@@ -23,14 +21,14 @@ from mainspring.api.models.work import (
     SuccessReport,
     WorkModel,
 )
-from mainspring.api.requests import JsonRoute
 from mainspring.api.responses import nothing, reply
+from mainspring.api.routing import Body, Depends, Path, Response, Router
 from mainspring.domain.jobs.model import Progress
 from mainspring.domain.types import Fence, JobId, JobState, WorkerId
 from mainspring.services.work import Work
 from mainspring.store.work import Lease
 
-router = APIRouter(prefix="/work", tags=["work"], route_class=JsonRoute)
+router = Router(prefix="/work", tags=["work"])
 
 Worker = Annotated[RequestContext, Depends(writing("work"))]
 WorkerNumber = Annotated[IdIn, Path(description="The worker's id.")]

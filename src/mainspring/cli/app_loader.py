@@ -14,7 +14,7 @@ def load_app(reference: str) -> Mainspring:
     """Import `module:attribute`; the current directory is on the path, as users expect."""
     module_name, colon, attribute = reference.partition(":")
     if not colon or not module_name or not attribute:
-        raise InputError(f"--app is module:name, such as jobs:app, not {reference!r}")
+        raise InputError(f"--app must be module:name, e.g. jobs:app, not {reference!r}")
     sys.path.insert(0, str(Path.cwd()))
     try:
         module = importlib.import_module(module_name)

@@ -1,5 +1,6 @@
 """Live views: a job, a list of jobs, and waiting for a result."""
 
+import gc
 import queue
 import threading
 from collections.abc import Callable
@@ -7,7 +8,6 @@ from contextlib import suppress
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.live import Live
 from rich.text import Text
 
 from mainspring.api.models.jobs import JobModel
@@ -86,10 +86,13 @@ def _view(watched: WatchedModel) -> RenderableType:
 
 def _live(look: Callable[[Callable[[RenderableType], None]], None]) -> None:
     """On a terminal the view is drawn anew; elsewhere every change is printed. Ctrl-C ends it."""
+    gc.enable()
     with suppress(KeyboardInterrupt):
         if not output.console.is_terminal:
             look(output.console.print)
             return
+        from rich.live import Live
+
         rate = _FRAMES_PER_SECOND
         with Live(console=output.console, refresh_per_second=rate, transient=True) as live:
             look(live.update)

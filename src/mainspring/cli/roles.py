@@ -17,7 +17,8 @@ import typer
 from mainspring import __version__, telemetry
 from mainspring.app import Mainspring
 from mainspring.cli import output
-from mainspring.cli.loading import load_app
+from mainspring.cli.app_loader import load_app
+from mainspring.cli.examples import example
 from mainspring.cli.login import local_profile
 from mainspring.cli.options import ConfigFile, DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate
@@ -33,6 +34,8 @@ from mainspring.settings.model import NAMES
 from mainspring.settings.rules import unknown_variables
 from mainspring.telemetry import LogFormat
 
+app = typer.Typer()
+
 _PROFILE_LIFE = timedelta(days=365)
 
 if TYPE_CHECKING:
@@ -43,15 +46,20 @@ AppReference = Annotated[
     typer.Option("--app", help="Your app as module:name; not needed for SQL functions."),
 ]
 Queues = Annotated[
-    str | None, typer.Option(help="Queues to work, comma-separated; all of the app's by default.")
+    str | None, typer.Option(help="Queues to work on, comma-separated; the app's by default.")
 ]
-Concurrency = Annotated[int | None, typer.Option(help="Jobs a process runs at a time.")]
+Concurrency = Annotated[
+    int | None, typer.Option(help="Maximum number of jobs one process runs at once.")
+]
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes any free one.")]
-Expose = Annotated[bool, typer.Option("--expose", help="Listen where other machines can reach it.")]
-Processes = Annotated[int, typer.Option(min=1, max=64, help="Worker processes.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")]
+Expose = Annotated[
+    bool, typer.Option("--expose", help="Allow listening on an address other machines can reach.")
+]
+Processes = Annotated[int, typer.Option(min=1, max=64, help="Number of worker processes.")]
 
 
+@app.command(epilog=example("mainspring worker --app jobs:app --queues mail,default --processes 2"))
 def worker(
     app_reference: AppReference = None,
     queues: Queues = None,
@@ -59,14 +67,15 @@ def worker(
     processes: Processes = 1,
     reload: Annotated[bool, typer.Option(help="Restart when a Python file changes.")] = False,
     drain_seconds: Annotated[
-        float | None, typer.Option(help="How long stopping waits for running jobs.")
+        float | None, typer.Option(help="Seconds to wait for running jobs when stopping.")
     ] = None,
-    log_format: Annotated[LogFormat, typer.Option(help="How log lines look.")] = LogFormat.TEXT,
+    log_format: Annotated[LogFormat, typer.Option(help="Log format.")] = LogFormat.TEXT,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Run jobs until SIGTERM or Ctrl-C."""
+    """Run a worker until SIGTERM or Ctrl-C."""
+    gc.enable()
     telemetry.configure(log_format)
     if processes > 1 or reload:
         command = supervisor.this_command(*_without(sys.argv[1:], "--processes", "--reload"))
@@ -80,17 +89,19 @@ def worker(
         app.close()
 
 
+@app.command(epilog=example("mainspring scheduler --app jobs:app"))
 def scheduler(
     app_reference: Annotated[
         str | None,
         typer.Option("--app", help="Your app as module:name, for its launchers and schedules."),
     ] = None,
-    log_format: Annotated[LogFormat, typer.Option(help="How log lines look.")] = LogFormat.TEXT,
+    log_format: Annotated[LogFormat, typer.Option(help="Log format.")] = LogFormat.TEXT,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Fire schedules until SIGTERM or Ctrl-C; any number may run."""
+    """Run a scheduler until SIGTERM or Ctrl-C; any number may run."""
+    gc.enable()
     telemetry.configure(log_format)
     app = load_app(app_reference) if app_reference else Mainspring()
     _configure(app, database_url, data_dir)
@@ -100,6 +111,7 @@ def scheduler(
         app.close()
 
 
+@app.command(epilog=example("mainspring up --app jobs:app"))
 def up(
     app_reference: Annotated[
         str | None, typer.Option("--app", help="Your app as module:name.")
@@ -112,7 +124,8 @@ def up(
     data_dir: DataDir = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Start everything on this machine: the database, a server, a scheduler and a worker."""
+    """Start a server, a scheduler, a worker and, if needed, the database."""
+    gc.enable()
     telemetry.configure()
     app = load_app(app_reference) if app_reference else Mainspring()
     flags = {"concurrency": concurrency, "host": host, "port": port}
@@ -131,17 +144,19 @@ def up(
         app.close()
 
 
+@app.command("server", epilog=example("mainspring server --port 8080"))
 def serve(
     app_reference: AppReference = None,
     host: Host = None,
     port: Port = None,
     expose: Expose = False,
-    log_format: Annotated[LogFormat, typer.Option(help="How log lines look.")] = LogFormat.TEXT,
+    log_format: Annotated[LogFormat, typer.Option(help="Log format.")] = LogFormat.TEXT,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
     config_file: ConfigFile = None,
 ) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C; any number may run."""
+    gc.enable()
     telemetry.configure(log_format)
     app = load_app(app_reference) if app_reference else Mainspring()
     _configure(app, database_url, data_dir, host=host, port=port)
@@ -156,7 +171,7 @@ def serve(
 def _configure(
     app: Mainspring, database_url: str | None, data_dir: Path | None, **flags: Any
 ) -> None:
-    """What was mistyped would otherwise be found out in the night."""
+    """Also warns of mistyped variables, which would have no effect."""
     app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
     for doubt in unknown_variables(os.environ, NAMES):
         telemetry.event("setting_unknown", problem=doubt.message)
@@ -185,7 +200,7 @@ async def _print_server(app: Mainspring, server: "Server") -> None:
     line = output.console.print
     line(f"  server    {server.url}", highlight=False, soft_wrap=True)
     if code is not None:
-        line("  login     once, as the operator that was just made:", highlight=False)
+        line("  login     one-time link for the new operator:", highlight=False)
         base = (app.settings.public_url or server.url).rstrip("/")
         line(f"            {base}/login?code={code}", highlight=False, soft_wrap=True)
 
@@ -277,7 +292,7 @@ def _chosen_queues(app: Mainspring, queues: str | None) -> tuple[str, ...]:
         return tuple(sorted({*app.queues, DEFAULT_QUEUE}))
     chosen = tuple(name.strip() for name in queues.split(",") if name.strip())
     if not chosen:
-        raise InputError("--queues names no queue to work")
+        raise InputError("--queues names no queue; give at least one")
     return chosen
 
 
@@ -313,13 +328,13 @@ def _print_examples(app: Mainspring, where: str) -> None:
     payload = app.example_payload(first)
     every = f"--definition {first} --payload '{payload}' --cron '* * * * *'"
     line("  try       in another terminal:", highlight=False)
-    for example in (
+    for words in (
         f"enqueue {first} '{payload}'",
         "jobs list",
         f"schedules create every-minute {every}",
         "schedules list",
     ):
-        line(f"            {call} {example}{where}", markup=False, soft_wrap=True)
+        line(f"            {call} {words}{where}", markup=False, soft_wrap=True)
 
 
 def _program() -> str:

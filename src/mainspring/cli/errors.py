@@ -1,13 +1,26 @@
-"""What a server refuses, in the words of the command line: options, not parts of a request."""
+"""Errors as the command line reports them: about options, not parts of a request."""
 
 import re
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 from inspect import Parameter
 from typing import Any
 
+from rich.text import Text
 from typer.models import OptionInfo
 
+from mainspring.cli import output
+from mainspring.domain.errors import (
+    ConflictError,
+    JobUnsuccessful,
+    MainspringError,
+    NotFoundError,
+    ResultTimeout,
+)
 from mainspring.domain.errors.client import ApiError
+
+_NOT_DONE = (ConflictError, JobUnsuccessful, NotFoundError, ResultTimeout)
+_NOT_DONE_STATUS = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
 
 # As the server's model says it, and as a person would.
 _WORDS = {
@@ -48,3 +61,14 @@ def _sentence(problem: str) -> str:
     for technical, plain in _WORDS.items():
         problem = re.sub(technical, plain, problem)
     return problem
+
+
+def print_error(error: MainspringError) -> None:
+    output.errors.print(Text.assemble(("error: ", "red"), str(error)), soft_wrap=True)
+
+
+def exit_code(error: MainspringError) -> int:
+    """1 where the command was sound and could not be carried out, 2 where it was wrong."""
+    if isinstance(error, ApiError):
+        return 1 if error.status in _NOT_DONE_STATUS else 2
+    return 1 if isinstance(error, _NOT_DONE) else 2

@@ -1,0 +1,227 @@
+"""Requests answered without a server: the endpoint is found, its parameters are read, it is called.
+
+Does for one endpoint what FastAPI does for all of them, so that a command on a database imports
+neither FastAPI nor the routes of other resources. `tests/api/test_direct.py` sends the same
+requests both ways and compares the answers.
+"""
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from http import HTTPStatus
+from types import SimpleNamespace
+from typing import Annotated, Any, get_args, get_type_hints
+from urllib.parse import parse_qsl, urlsplit
+
+import orjson
+from pydantic import Field, TypeAdapter, ValidationError
+
+from mainspring.api import errors, routes
+from mainspring.api.errors import Refused
+from mainspring.api.routing import Depends, Parameter, Request, Response, Route, Source, whole_names
+
+PREFIX = "/api/v1"
+_PLACEHOLDER = re.compile(r"\{(\w+)(:int)?\}")
+
+
+class InvalidRequest(Exception):
+    """Parameters that are wrong, as pydantic reports them."""
+
+    def __init__(self, faults: list[Any]) -> None:
+        super().__init__(faults)
+        self.faults = faults
+
+
+@dataclass(frozen=True, slots=True)
+class DirectRequest:
+    """A request that came over no network."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    content: bytes
+    state: SimpleNamespace
+    cookies: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> Any:
+        return urlsplit(self.target)
+
+    @property
+    def base_url(self) -> str:
+        return str(self.state.public_url)
+
+    @property
+    def query_params(self) -> Mapping[str, str]:
+        return dict(parse_qsl(self.url.query, keep_blank_values=True))
+
+    @property
+    def app(self) -> Any:
+        return SimpleNamespace(state=self.state)
+
+    async def body(self) -> bytes:
+        return self.content
+
+
+async def answer(request: DirectRequest) -> Response:
+    """What a server would answer."""
+    try:
+        route, found = _find(request)
+        _ensure_known(request, route)
+        if any(each.is_body for each in _inputs(route.endpoint)):
+            # Before the caller is looked at, as FastAPI does it.
+            _json(request.content)
+        arguments = await _arguments(route.endpoint, request, found)
+        response: Response = await route.endpoint(**arguments)
+    except InvalidRequest as error:
+        return errors.invalid(error.faults)
+    except Exception as error:  # noqa: BLE001 - as a server does, which has to answer
+        return errors.answer_of(error)
+    return response
+
+
+def _find(request: DirectRequest) -> tuple[Route, dict[str, str]]:
+    path = whole_names(request.url.path).removeprefix(PREFIX)
+    for router in routes.routers_of(path.split("/")[1]):
+        for route in router.routes:
+            found = re.fullmatch(_pattern(route.path), path)
+            if found is not None and route.method == request.method:
+                return route, found.groupdict()
+    raise Refused(HTTPStatus.NOT_FOUND, "no_such_path", "Not Found")
+
+
+def _pattern(template: str) -> str:
+    return _PLACEHOLDER.sub(lambda it: f"(?P<{it[1]}>{'[0-9]+' if it[2] else '[^/]+'})", template)
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A parameter of a callable."""
+
+    name: str
+    hint: Any
+    default: Any
+
+    @property
+    def details(self) -> tuple[Any, ...]:
+        return getattr(self.hint, "__metadata__", ())
+
+    @property
+    def depends(self) -> Callable[..., Any] | None:
+        found = next((each for each in self.details if isinstance(each, Depends)), None)
+        return None if found is None else found.dependency or get_args(self.hint)[0]
+
+    @property
+    def is_body(self) -> bool:
+        return any(isinstance(it, Parameter) and it.source is Source.BODY for it in self.details)
+
+    @property
+    def parameter(self) -> Parameter:
+        found = (each for each in self.details if isinstance(each, Parameter))
+        return next(found, Parameter(Source.QUERY))
+
+
+@cache
+def _inputs(call: Callable[..., Any]) -> tuple[_Input, ...]:
+    source: Any = call
+    if inspect.isclass(call):
+        source = call.__init__
+    elif not inspect.isfunction(call):
+        source = type(call).__call__
+    hints = get_type_hints(source, include_extras=True)
+    parameters = inspect.signature(call).parameters
+    return tuple(_Input(name, hints[name], each.default) for name, each in parameters.items())
+
+
+def _ensure_known(request: DirectRequest, route: Route) -> None:
+    ensure_known(request.query_params, sorted(_query_names(route.endpoint)))
+
+
+def ensure_known(given: Mapping[str, str], known: list[str]) -> None:
+    """Refuse a filter that is misspelled rather than ignore it."""
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            problem = f"is no parameter of this request{hint}"
+            raise Refused(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", f"query.{name}: {problem}"
+            )
+
+
+def _query_names(call: Callable[..., Any]) -> Iterator[str]:
+    for each in _inputs(call):
+        if each.depends is not None:
+            yield from _query_names(each.depends)
+        elif each.hint is not Request and each.parameter.source is Source.QUERY:
+            yield each.parameter.alias or each.name
+
+
+async def _arguments(
+    call: Callable[..., Any], request: DirectRequest, path: Mapping[str, str]
+) -> dict[str, Any]:
+    """The arguments of a call; what it depends on comes first, since that lets the caller in."""
+    arguments: dict[str, Any] = {}
+    faults: list[Any] = []
+    inputs = _inputs(call)
+    for each in inputs:
+        if each.hint is Request:
+            arguments[each.name] = request
+        elif each.depends is not None:
+            try:
+                made = each.depends(**await _arguments(each.depends, request, path))
+                arguments[each.name] = await made if inspect.isawaitable(made) else made
+            except InvalidRequest as error:
+                faults += error.faults
+    own = [each for each in inputs if each.hint is not Request and each.depends is None]
+    for each in sorted(own, key=lambda each: list(Source).index(each.parameter.source)):
+        try:
+            arguments[each.name] = _value(each, request, path)
+        except InvalidRequest as error:
+            faults += error.faults
+    if faults:
+        raise InvalidRequest(faults)
+    return arguments
+
+
+def _value(each: _Input, request: DirectRequest, path: Mapping[str, str]) -> Any:
+    source, name = each.parameter.source, each.parameter.alias or each.name
+    place = (source.value,) if source is Source.BODY else (source.value, name)
+    given = path[name] if source is Source.PATH else _given(source, name, request)
+    if given is None:
+        if each.default is inspect.Parameter.empty:
+            raise InvalidRequest([{"type": "missing", "loc": place, "msg": "Field required"}])
+        return each.default
+    try:
+        return _adapter(each).validate_python(given, from_attributes=True)
+    except ValidationError as error:
+        raise InvalidRequest(
+            [{**fault, "loc": (*place, *fault["loc"])} for fault in error.errors()]
+        ) from None
+
+
+def _given(source: Source, name: str, request: DirectRequest) -> Any:
+    match source:
+        case Source.QUERY:
+            return request.query_params.get(name)
+        case Source.HEADER:
+            return request.headers.get(name.lower())
+        case _:
+            return _json(request.content)
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return orjson.loads(content) if content else None
+    except orjson.JSONDecodeError:
+        raise InvalidRequest([{"type": "json_invalid", "loc": ("body",), "msg": ""}]) from None
+
+
+def _adapter(each: _Input) -> TypeAdapter[Any]:
+    base, *details = get_args(each.hint) if each.details else (each.hint,)
+    kept = [detail for detail in details if not isinstance(detail, Parameter)]
+    whole: Any = Annotated[(base, *kept, Field(**each.parameter.constraints))]
+    return TypeAdapter(whole)

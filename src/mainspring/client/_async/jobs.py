@@ -1,0 +1,99 @@
+"""`client.jobs`."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.jobs import (
+    AttemptModel,
+    Attempts,
+    EnqueuedManyModel,
+    EnqueuedModel,
+    JobModel,
+    StateModel,
+    SummaryModel,
+)
+from mainspring.api.models.operations import BulkModel
+from mainspring.api.models.streams import WatchedModel
+from mainspring.client._async.resource import Resource
+from mainspring.client.requests import Request, act, given, new_key, operation, read_as
+
+
+class Jobs(Resource):
+    """`client.jobs`."""
+
+    async def enqueue(
+        self,
+        definition: str,
+        payload: dict[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+        **options: Any,
+    ) -> EnqueuedModel:
+        """Enqueue a job. A key of its own makes it safe to send again when the answer is lost."""
+        body = {"definition": definition, **given(payload=payload, **options)}
+        headers = {"Idempotency-Key": idempotency_key or new_key()}
+        request = Request("POST", "/jobs", body=body, headers=headers, is_safe=True)
+        return await self._client.call(request, EnqueuedModel)
+
+    async def enqueue_many(
+        self, definition: str, payloads: Sequence[dict[str, Any]], **options: Any
+    ) -> EnqueuedManyModel:
+        """Enqueue jobs of one definition together: all or none."""
+        body = {"definition": definition, "payloads": list(payloads), **given(**options)}
+        return await self._client.call(Request("POST", "/jobs/many", body=body), EnqueuedManyModel)
+
+    def list(self, *, limit: int = 100, **filters: Any) -> AsyncIterator[JobModel]:
+        """All jobs that pass, the newest first; `limit` is the size of a page."""
+        request = Request("GET", "/jobs", {**filters, "limit": limit})
+        return self._client.pages(request, Page[JobModel])
+
+    async def page(
+        self, *, limit: int = 50, cursor: str | None = None, **filters: Any
+    ) -> Page[JobModel]:
+        params = {**filters, "limit": limit, "cursor": cursor}
+        return await self._client.call(Request("GET", "/jobs", params), Page[JobModel])
+
+    async def get(self, job_id: int) -> JobModel:
+        return await self._client.call(Request("GET", f"/jobs/{job_id}"), JobModel)
+
+    async def attempts(self, job_id: int) -> Sequence[AttemptModel]:
+        """First to last."""
+        return (await self._client.call(Request("GET", f"/jobs/{job_id}/attempts"), Attempts)).items
+
+    async def cancel(self, job_id: int, reason: str = "") -> StateModel:
+        """Canceled at once, or running where it was asked to stop."""
+        return await self._client.call(
+            act(f"/jobs/{job_id}/cancel", {"reason": reason}), StateModel
+        )
+
+    async def retry(self, job_id: int, payload: dict[str, Any] | None = None) -> StateModel:
+        """Put a failed, dead-lettered or canceled job back."""
+        body = given(payload=payload)
+        return await self._client.call(
+            Request("POST", f"/jobs/{job_id}/retry", body=body), StateModel
+        )
+
+    async def delete(self, job_id: int) -> None:
+        await self._client.send(Request("DELETE", f"/jobs/{job_id}"))
+
+    async def bulk(self, action: str, *, dry_run: bool = False, **options: Any) -> BulkModel:
+        """Cancel, retry or delete all jobs that pass the filters; a dry run counts them."""
+        return await self._client.call(operation(action, options, dry_run=dry_run), BulkModel)
+
+    async def summary(self, *, tenant: str | None = None) -> SummaryModel:
+        return await self._client.call(
+            Request("GET", "/jobs/summary", given(tenant=tenant)), SummaryModel
+        )
+
+    async def watch(self, *, limit: int = 50, **filters: Any) -> AsyncIterator[Page[JobModel]]:
+        """The first page of a list, whenever it changes."""
+        async for name, data in self._client.listen("/jobs/stream", {**filters, "limit": limit}):
+            if name == "jobs":
+                yield read_as(Page[JobModel], data)
+
+    async def follow(self, job_id: int) -> AsyncIterator[WatchedModel]:
+        """The job, whenever it changes, until it has ended."""
+        async for name, data in self._client.listen(f"/jobs/{job_id}/stream"):
+            if name == "job":
+                yield read_as(WatchedModel, data)

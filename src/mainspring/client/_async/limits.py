@@ -1,0 +1,28 @@
+"""`client.limits`."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.limits import LimitModel
+from mainspring.client._async.resource import Resource
+from mainspring.client.requests import Request, given, named
+
+
+class Limits(Resource):
+    """`client.limits`."""
+
+    def list(self) -> AsyncIterator[LimitModel]:
+        return self._client.pages(Request("GET", "/limits"), Page[LimitModel])
+
+    async def get(self, name: str) -> LimitModel:
+        return await self._client.call(Request("GET", f"/limits/{named(name)}"), LimitModel)
+
+    async def set(self, name: str, **fields: Any) -> LimitModel:
+        """What is left out is not limited."""
+        return await self._client.call(
+            Request("PUT", f"/limits/{named(name)}", body=given(**fields)), LimitModel
+        )
+
+    async def remove(self, name: str) -> None:
+        await self._client.send(Request("DELETE", f"/limits/{named(name)}"))

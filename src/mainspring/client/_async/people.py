@@ -1,0 +1,35 @@
+"""`client.people`."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.people import LoginModel, PersonModel
+from mainspring.client._async.resource import Resource
+from mainspring.client.requests import Request, create, named
+
+
+class People(Resource):
+    """`client.people`."""
+
+    def list(self, **filters: Any) -> AsyncIterator[PersonModel]:
+        """By name."""
+        return self._client.pages(Request("GET", "/people", filters), Page[PersonModel])
+
+    async def get(self, name: str) -> PersonModel:
+        return await self._client.call(Request("GET", f"/people/{named(name)}"), PersonModel)
+
+    async def create(self, name: str, role: str) -> PersonModel:
+        return await self._client.call(create("/people", {"name": name, "role": role}), PersonModel)
+
+    async def change(self, name: str, **changes: Any) -> PersonModel:
+        return await self._client.call(
+            Request("PATCH", f"/people/{named(name)}", body=changes), PersonModel
+        )
+
+    async def delete(self, name: str) -> None:
+        await self._client.send(Request("DELETE", f"/people/{named(name)}"))
+
+    async def open_login(self, name: str) -> LoginModel:
+        """A link with which the person logs in, once and soon."""
+        return await self._client.call(Request("POST", f"/people/{named(name)}/login"), LoginModel)

@@ -1,0 +1,13 @@
+"""What every resource of a client is."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mainspring.client._async.client import AsyncClient
+
+
+class Resource:
+    """The things of one kind, such as `client.jobs`."""
+
+    def __init__(self, client: "AsyncClient") -> None:
+        self._client = client

@@ -1,0 +1,85 @@
+"""`client.schedules`."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.schedules import (
+    FilledModel,
+    Filling,
+    FireModel,
+    Fires,
+    ScheduleModel,
+    SlotModel,
+    TriggeredModel,
+)
+from mainspring.client._async.resource import Resource
+from mainspring.client.requests import Request, act, create, given, named
+
+
+class Schedules(Resource):
+    """`client.schedules`."""
+
+    def list(self, **filters: Any) -> AsyncIterator[ScheduleModel]:
+        return self._client.pages(Request("GET", "/schedules", filters), Page[ScheduleModel])
+
+    async def get(self, name: str) -> ScheduleModel:
+        return await self._client.call(Request("GET", f"/schedules/{named(name)}"), ScheduleModel)
+
+    async def create(self, name: str, definition: str, **fields: Any) -> ScheduleModel:
+        body = {"name": name, "definition": definition, **given(**fields)}
+        return await self._client.call(create("/schedules", body), ScheduleModel)
+
+    async def update(self, name: str, /, **changes: Any) -> ScheduleModel:
+        return await self._client.call(
+            Request("PATCH", f"/schedules/{named(name)}", body=changes), ScheduleModel
+        )
+
+    async def delete(self, name: str) -> None:
+        await self._client.send(Request("DELETE", f"/schedules/{named(name)}"))
+
+    async def enable(self, name: str) -> ScheduleModel:
+        return await self._client.call(act(f"/schedules/{named(name)}/enable"), ScheduleModel)
+
+    async def disable(self, name: str, reason: str | None = None) -> ScheduleModel:
+        body = given(reason=reason)
+        return await self._client.call(
+            act(f"/schedules/{named(name)}/disable", body), ScheduleModel
+        )
+
+    async def pause(self, name: str, until: datetime | None = None) -> ScheduleModel:
+        body = given(until=until)
+        return await self._client.call(act(f"/schedules/{named(name)}/pause", body), ScheduleModel)
+
+    async def resume(self, name: str) -> ScheduleModel:
+        return await self._client.call(act(f"/schedules/{named(name)}/resume"), ScheduleModel)
+
+    async def trigger(self, name: str, *, force: bool = False, wait: float = 0) -> TriggeredModel:
+        """Fire it now; `wait` seconds at the most, 30, for a scheduler that has to look first."""
+        body = {"force": force, "wait": wait}
+        request = Request("POST", f"/schedules/{named(name)}/trigger", body=body, patience=wait)
+        return await self._client.call(request, TriggeredModel)
+
+    async def backfill(
+        self, name: str, start: datetime, end: datetime, **options: Any
+    ) -> Sequence[FilledModel]:
+        """Enqueue the past slots of a range that had no job."""
+        body = {"start": start, "end": end, **given(**options)}
+        return (
+            await self._client.call(act(f"/schedules/{named(name)}/backfill", body), Filling)
+        ).items
+
+    def history(self, name: str, **filters: Any) -> AsyncIterator[SlotModel]:
+        """Its slots, the newest first."""
+        request = Request("GET", f"/schedules/{named(name)}/history", filters)
+        return self._client.pages(request, Page[SlotModel])
+
+    async def preview(
+        self, name: str, *, count: int = 10, after: datetime | None = None
+    ) -> Sequence[FireModel]:
+        """Its next slots."""
+        request = Request(
+            "GET", f"/schedules/{named(name)}/preview", given(count=count, after=after)
+        )
+        return (await self._client.call(request, Fires)).items

@@ -1,0 +1,28 @@
+"""`client.tenants`."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.tenants import TenantModel
+from mainspring.client._async.resource import Resource
+from mainspring.client.requests import Request, create, named
+
+
+class Tenants(Resource):
+    """`client.tenants`."""
+
+    def list(self, **filters: Any) -> AsyncIterator[TenantModel]:
+        """By name."""
+        return self._client.pages(Request("GET", "/tenants", filters), Page[TenantModel])
+
+    async def get(self, name: str) -> TenantModel:
+        return await self._client.call(Request("GET", f"/tenants/{named(name)}"), TenantModel)
+
+    async def create(self, name: str, **fields: Any) -> TenantModel:
+        return await self._client.call(create("/tenants", {"name": name, **fields}), TenantModel)
+
+    async def update(self, name: str, **changes: Any) -> TenantModel:
+        return await self._client.call(
+            Request("PATCH", f"/tenants/{named(name)}", body=changes), TenantModel
+        )

@@ -1,0 +1,29 @@
+"""`client.tokens`."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.tokens import CreatedTokenModel, TokenModel
+from mainspring.client._async.resource import Resource
+from mainspring.client.requests import Request, act, given, named
+
+
+class Tokens(Resource):
+    """`client.tokens`."""
+
+    def list(self, *, ended: bool = False, **filters: Any) -> AsyncIterator[TokenModel]:
+        """By name."""
+        request = Request("GET", "/tokens", {"ended": ended, **filters})
+        return self._client.pages(request, Page[TokenModel])
+
+    async def get(self, name: str) -> TokenModel:
+        return await self._client.call(Request("GET", f"/tokens/{named(name)}"), TokenModel)
+
+    async def create(self, name: str, role: str, **fields: Any) -> CreatedTokenModel:
+        """The only time its text is shown."""
+        body = {"name": name, "role": role, **given(**fields)}
+        return await self._client.call(Request("POST", "/tokens", body=body), CreatedTokenModel)
+
+    async def revoke(self, name: str) -> TokenModel:
+        return await self._client.call(act(f"/tokens/{named(name)}/revoke"), TokenModel)

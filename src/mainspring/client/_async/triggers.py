@@ -1,0 +1,49 @@
+"""`client.triggers`."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.triggers import RehearsedModel, TriggerModel
+from mainspring.client._async.resource import Resource
+from mainspring.client.requests import Request, act, create, given, named
+
+
+class Triggers(Resource):
+    """`client.triggers`."""
+
+    def list(self, **filters: Any) -> AsyncIterator[TriggerModel]:
+        """By name."""
+        return self._client.pages(Request("GET", "/triggers", filters), Page[TriggerModel])
+
+    async def get(self, name: str) -> TriggerModel:
+        return await self._client.call(Request("GET", f"/triggers/{named(name)}"), TriggerModel)
+
+    async def create(
+        self, name: str, *, event: str, definition: str, **fields: Any
+    ) -> TriggerModel:
+        body = {"name": name, "event": event, "definition": definition, **given(**fields)}
+        return await self._client.call(create("/triggers", body), TriggerModel)
+
+    async def update(self, name: str, **changes: Any) -> TriggerModel:
+        return await self._client.call(
+            Request("PATCH", f"/triggers/{named(name)}", body=changes), TriggerModel
+        )
+
+    async def delete(self, name: str) -> None:
+        await self._client.send(Request("DELETE", f"/triggers/{named(name)}"))
+
+    async def enable(self, name: str) -> TriggerModel:
+        return await self._client.call(act(f"/triggers/{named(name)}/enable"), TriggerModel)
+
+    async def disable(self, name: str) -> TriggerModel:
+        return await self._client.call(act(f"/triggers/{named(name)}/disable"), TriggerModel)
+
+    async def test(
+        self, name: str, context: dict[str, Any] | None = None, *, event: str | None = None
+    ) -> dict[str, Any]:
+        """The payload that such an event would make."""
+        body = given(context=context, event=event)
+        return (
+            await self._client.call(act(f"/triggers/{named(name)}/test", body), RehearsedModel)
+        ).payload

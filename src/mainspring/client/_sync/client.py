@@ -1,0 +1,189 @@
+"""The client of one server; its resources are the modules beside this one."""
+
+import time
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from mainspring.client.protocols import Transport
+from mainspring.client.requests import (
+    TRIES,
+    EventReader,
+    Message,
+    Request,
+    Response,
+    TransportError,
+    encode,
+    ensure_ok,
+    given,
+    pause_of,
+    read,
+    unreachable,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from mainspring.api.models.audit import AuditModel
+    from mainspring.api.models.base import Page
+    from mainspring.api.models.callers import CallerModel
+    from mainspring.api.models.queues import QueueModel
+    from mainspring.api.models.workers import WorkerModel
+    from mainspring.client._sync.approvals import Approvals
+    from mainspring.client._sync.definitions import Definitions
+    from mainspring.client._sync.events import Events
+    from mainspring.client._sync.flows import Flows
+    from mainspring.client._sync.jobs import Jobs
+    from mainspring.client._sync.limits import Limits
+    from mainspring.client._sync.people import People
+    from mainspring.client._sync.schedules import Schedules
+    from mainspring.client._sync.tenants import Tenants
+    from mainspring.client._sync.tokens import Tokens
+    from mainspring.client._sync.triggers import Triggers
+
+Model = TypeVar("Model", bound="BaseModel")
+
+
+class Client:
+    """The REST API of one server. `tenant` is the one an operator acts on."""
+
+    approvals: "Approvals"
+    definitions: "Definitions"
+    events: "Events"
+    flows: "Flows"
+    jobs: "Jobs"
+    limits: "Limits"
+    people: "People"
+    schedules: "Schedules"
+    tenants: "Tenants"
+    tokens: "Tokens"
+    triggers: "Triggers"
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        tenant: str | None = None,
+        timeout: float = 30.0,
+        transport: Transport | None = None,
+    ) -> None:
+        self.url, self._token, self._tenant, self._timeout = url.rstrip("/"), token, tenant, timeout
+        self._transport = _connect(self.url) if transport is None else transport
+
+    def __getattr__(self, name: str) -> Any:
+        """Import a resource with its models on first use: most programs need few of them."""
+        if name not in Client.__annotations__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        module = import_module(f"{__package__}.{name}")
+        resource = getattr(module, name.title())(self)
+        setattr(self, name, resource)
+        return resource
+
+    def me(self) -> "CallerModel":
+        """Who the token belongs to, and what it may do."""
+        from mainspring.api.models.callers import CallerModel  # noqa: PLC0415 - slow to import
+
+        return self.call(Request("GET", "/me"), CallerModel)
+
+    def workers(self) -> "list[WorkerModel]":
+        from mainspring.api.models.workers import Workers  # noqa: PLC0415 - slow to import
+
+        return (self.call(Request("GET", "/workers"), Workers)).items
+
+    def queues(self) -> "list[QueueModel]":
+        from mainspring.api.models.queues import Queues  # noqa: PLC0415 - slow to import
+
+        return (self.call(Request("GET", "/queues"), Queues)).items
+
+    def audit(
+        self,
+        *,
+        actor: str | None = None,
+        noun: str | None = None,
+        subject: str | None = None,
+        limit: int = 50,
+    ) -> Iterator["AuditModel"]:
+        """Changes, the newest first; `limit` is the size of a page."""
+        from mainspring.api.models.audit import AuditModel  # noqa: PLC0415
+        from mainspring.api.models.base import Page  # noqa: PLC0415 - slow to import
+
+        params = given(actor=actor, noun=noun, subject=subject, limit=limit)
+        return self.pages(Request("GET", "/audit", params), Page[AuditModel])
+
+    def call(self, request: Request, model: type[Model]) -> Model:
+        """The answer as a model; raises ApiError for what the server refuses."""
+        return read(self.send(request), model)
+
+    def send(self, request: Request) -> Response:
+        """The answer; raises ApiError for what the server refuses. Repeats what is safe to."""
+        message = self._encode(request)
+        problem: TransportError | None = None
+        for number in range(TRIES):
+            response = None
+            try:
+                response = self._transport.send(message)
+            except TransportError as error:
+                problem = error
+            pause = pause_of(response, number) if request.may_repeat else None
+            if pause is not None and number + 1 < TRIES:
+                time.sleep(pause)
+            elif response is not None:
+                return ensure_ok(response)
+            else:
+                break
+        raise unreachable(self.url, problem)
+
+    def pages(self, request: Request, model: "type[Page[Model]]") -> Iterator[Model]:
+        """Every item of a list; the next page is requested when it is needed."""
+        cursor = None
+        while True:
+            params = {**request.params, **given(cursor=cursor)}
+            page = self.call(Request(request.method, request.path, params), model)
+            for item in page.items:
+                yield item
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def listen(
+        self, path: str, params: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[str, bytes]]:
+        """The events of a stream; one that breaks off is resumed."""
+        reader, failures = EventReader(), 0
+        while True:
+            headers = given(**{"Last-Event-ID": reader.last_id})
+            message = self._encode(Request("GET", path, params or {}, headers=headers))
+            try:
+                with self._transport.stream(message) as answer:
+                    if not answer.is_success:
+                        ensure_ok(answer.read())
+                    for line in answer.lines():
+                        for event in reader.feed(line):
+                            failures = 0
+                            yield event
+                            if event[0] == "end":
+                                return
+            except TransportError as error:
+                failures += 1
+                if failures > TRIES:
+                    raise unreachable(self.url, error) from error
+            time.sleep(pause_of(None, failures) or 0)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _encode(self, request: Request) -> Message:
+        return encode(request, token=self._token, tenant=self._tenant, timeout=self._timeout)
+
+
+def _connect(url: str) -> Transport:
+    from mainspring.client.transport import HttpTransport  # noqa: PLC0415 - slow to import
+
+    return HttpTransport(url)

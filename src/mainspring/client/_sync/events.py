@@ -1,0 +1,38 @@
+"""`client.events`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.events import EmittedModel, EventModel
+from mainspring.client._sync.resource import Resource
+from mainspring.client.requests import Request, create, given
+
+
+class Events(Resource):
+    """`client.events`."""
+
+    def emit(
+        self,
+        name: str,
+        context: dict[str, Any] | None = None,
+        *,
+        correlation_id: str | None = None,
+    ) -> EmittedModel:
+        """Say that something happened."""
+        body = {"name": name, **given(context=context, correlation_id=correlation_id)}
+        return self._client.call(create("/events", body), EmittedModel)
+
+    def list(self, **filters: Any) -> Iterator[EventModel]:
+        """The newest first."""
+        return self._client.pages(Request("GET", "/events", filters), Page[EventModel])
+
+    def get(self, event_id: int) -> EventModel:
+        return self._client.call(Request("GET", f"/events/{event_id}"), EventModel)
+
+    def replay(self, event_id: int, trigger: str | None = None) -> EventModel:
+        """Give it to its triggers once more, or to one of them."""
+        body = given(trigger=trigger)
+        return self._client.call(
+            Request("POST", f"/events/{event_id}/replay", body=body), EventModel
+        )

@@ -1,0 +1,35 @@
+"""`client.flows`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.flows import CountModel, FlowJobModel, FlowModel, StartedModel
+from mainspring.client._sync.resource import Resource
+from mainspring.client.requests import Request, act, create
+
+
+class Flows(Resource):
+    """`client.flows`."""
+
+    def start(self, name: str, steps: Sequence[Mapping[str, Any]]) -> StartedModel:
+        """Enqueue jobs that wait for each other: a step has a name, `step`, and others `after`."""
+        return self._client.call(create("/flows", {"name": name, "steps": steps}), StartedModel)
+
+    def list(self, **filters: Any) -> Iterator[FlowModel]:
+        """The newest first."""
+        return self._client.pages(Request("GET", "/flows", filters), Page[FlowModel])
+
+    def get(self, flow_id: int) -> FlowModel:
+        return self._client.call(Request("GET", f"/flows/{flow_id}"), FlowModel)
+
+    def jobs(self, flow_id: int, *, limit: int = 100) -> Iterator[FlowJobModel]:
+        """In the order they were enqueued; `limit` is the size of a page."""
+        request = Request("GET", f"/flows/{flow_id}/jobs", {"limit": limit})
+        return self._client.pages(request, Page[FlowJobModel])
+
+    def cancel(self, flow_id: int, reason: str = "") -> CountModel:
+        return self._client.call(act(f"/flows/{flow_id}/cancel", {"reason": reason}), CountModel)
+
+    def retry(self, flow_id: int) -> CountModel:
+        return self._client.call(Request("POST", f"/flows/{flow_id}/retry"), CountModel)

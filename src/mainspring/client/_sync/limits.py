@@ -1,0 +1,28 @@
+"""`client.limits`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.limits import LimitModel
+from mainspring.client._sync.resource import Resource
+from mainspring.client.requests import Request, given, named
+
+
+class Limits(Resource):
+    """`client.limits`."""
+
+    def list(self) -> Iterator[LimitModel]:
+        return self._client.pages(Request("GET", "/limits"), Page[LimitModel])
+
+    def get(self, name: str) -> LimitModel:
+        return self._client.call(Request("GET", f"/limits/{named(name)}"), LimitModel)
+
+    def set(self, name: str, **fields: Any) -> LimitModel:
+        """What is left out is not limited."""
+        return self._client.call(
+            Request("PUT", f"/limits/{named(name)}", body=given(**fields)), LimitModel
+        )
+
+    def remove(self, name: str) -> None:
+        self._client.send(Request("DELETE", f"/limits/{named(name)}"))

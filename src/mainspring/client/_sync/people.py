@@ -1,0 +1,35 @@
+"""`client.people`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.people import LoginModel, PersonModel
+from mainspring.client._sync.resource import Resource
+from mainspring.client.requests import Request, create, named
+
+
+class People(Resource):
+    """`client.people`."""
+
+    def list(self, **filters: Any) -> Iterator[PersonModel]:
+        """By name."""
+        return self._client.pages(Request("GET", "/people", filters), Page[PersonModel])
+
+    def get(self, name: str) -> PersonModel:
+        return self._client.call(Request("GET", f"/people/{named(name)}"), PersonModel)
+
+    def create(self, name: str, role: str) -> PersonModel:
+        return self._client.call(create("/people", {"name": name, "role": role}), PersonModel)
+
+    def change(self, name: str, **changes: Any) -> PersonModel:
+        return self._client.call(
+            Request("PATCH", f"/people/{named(name)}", body=changes), PersonModel
+        )
+
+    def delete(self, name: str) -> None:
+        self._client.send(Request("DELETE", f"/people/{named(name)}"))
+
+    def open_login(self, name: str) -> LoginModel:
+        """A link with which the person logs in, once and soon."""
+        return self._client.call(Request("POST", f"/people/{named(name)}/login"), LoginModel)

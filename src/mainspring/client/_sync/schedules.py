@@ -1,0 +1,81 @@
+"""`client.schedules`."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.schedules import (
+    FilledModel,
+    Filling,
+    FireModel,
+    Fires,
+    ScheduleModel,
+    SlotModel,
+    TriggeredModel,
+)
+from mainspring.client._sync.resource import Resource
+from mainspring.client.requests import Request, act, create, given, named
+
+
+class Schedules(Resource):
+    """`client.schedules`."""
+
+    def list(self, **filters: Any) -> Iterator[ScheduleModel]:
+        return self._client.pages(Request("GET", "/schedules", filters), Page[ScheduleModel])
+
+    def get(self, name: str) -> ScheduleModel:
+        return self._client.call(Request("GET", f"/schedules/{named(name)}"), ScheduleModel)
+
+    def create(self, name: str, definition: str, **fields: Any) -> ScheduleModel:
+        body = {"name": name, "definition": definition, **given(**fields)}
+        return self._client.call(create("/schedules", body), ScheduleModel)
+
+    def update(self, name: str, /, **changes: Any) -> ScheduleModel:
+        return self._client.call(
+            Request("PATCH", f"/schedules/{named(name)}", body=changes), ScheduleModel
+        )
+
+    def delete(self, name: str) -> None:
+        self._client.send(Request("DELETE", f"/schedules/{named(name)}"))
+
+    def enable(self, name: str) -> ScheduleModel:
+        return self._client.call(act(f"/schedules/{named(name)}/enable"), ScheduleModel)
+
+    def disable(self, name: str, reason: str | None = None) -> ScheduleModel:
+        body = given(reason=reason)
+        return self._client.call(act(f"/schedules/{named(name)}/disable", body), ScheduleModel)
+
+    def pause(self, name: str, until: datetime | None = None) -> ScheduleModel:
+        body = given(until=until)
+        return self._client.call(act(f"/schedules/{named(name)}/pause", body), ScheduleModel)
+
+    def resume(self, name: str) -> ScheduleModel:
+        return self._client.call(act(f"/schedules/{named(name)}/resume"), ScheduleModel)
+
+    def trigger(self, name: str, *, force: bool = False, wait: float = 0) -> TriggeredModel:
+        """Fire it now; `wait` seconds at the most, 30, for a scheduler that has to look first."""
+        body = {"force": force, "wait": wait}
+        request = Request("POST", f"/schedules/{named(name)}/trigger", body=body, patience=wait)
+        return self._client.call(request, TriggeredModel)
+
+    def backfill(
+        self, name: str, start: datetime, end: datetime, **options: Any
+    ) -> Sequence[FilledModel]:
+        """Enqueue the past slots of a range that had no job."""
+        body = {"start": start, "end": end, **given(**options)}
+        return (self._client.call(act(f"/schedules/{named(name)}/backfill", body), Filling)).items
+
+    def history(self, name: str, **filters: Any) -> Iterator[SlotModel]:
+        """Its slots, the newest first."""
+        request = Request("GET", f"/schedules/{named(name)}/history", filters)
+        return self._client.pages(request, Page[SlotModel])
+
+    def preview(
+        self, name: str, *, count: int = 10, after: datetime | None = None
+    ) -> Sequence[FireModel]:
+        """Its next slots."""
+        request = Request(
+            "GET", f"/schedules/{named(name)}/preview", given(count=count, after=after)
+        )
+        return (self._client.call(request, Fires)).items

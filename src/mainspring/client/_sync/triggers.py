@@ -1,0 +1,47 @@
+"""`client.triggers`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.triggers import RehearsedModel, TriggerModel
+from mainspring.client._sync.resource import Resource
+from mainspring.client.requests import Request, act, create, given, named
+
+
+class Triggers(Resource):
+    """`client.triggers`."""
+
+    def list(self, **filters: Any) -> Iterator[TriggerModel]:
+        """By name."""
+        return self._client.pages(Request("GET", "/triggers", filters), Page[TriggerModel])
+
+    def get(self, name: str) -> TriggerModel:
+        return self._client.call(Request("GET", f"/triggers/{named(name)}"), TriggerModel)
+
+    def create(self, name: str, *, event: str, definition: str, **fields: Any) -> TriggerModel:
+        body = {"name": name, "event": event, "definition": definition, **given(**fields)}
+        return self._client.call(create("/triggers", body), TriggerModel)
+
+    def update(self, name: str, **changes: Any) -> TriggerModel:
+        return self._client.call(
+            Request("PATCH", f"/triggers/{named(name)}", body=changes), TriggerModel
+        )
+
+    def delete(self, name: str) -> None:
+        self._client.send(Request("DELETE", f"/triggers/{named(name)}"))
+
+    def enable(self, name: str) -> TriggerModel:
+        return self._client.call(act(f"/triggers/{named(name)}/enable"), TriggerModel)
+
+    def disable(self, name: str) -> TriggerModel:
+        return self._client.call(act(f"/triggers/{named(name)}/disable"), TriggerModel)
+
+    def test(
+        self, name: str, context: dict[str, Any] | None = None, *, event: str | None = None
+    ) -> dict[str, Any]:
+        """The payload that such an event would make."""
+        body = given(context=context, event=event)
+        return (
+            self._client.call(act(f"/triggers/{named(name)}/test", body), RehearsedModel)
+        ).payload
