@@ -98,7 +98,7 @@ def test_up_fires_and_works_and_one_signal_ends_both(start, connection, folder, 
 
 
 # What only one of the two needs.
-NEEDS = {"worker": ("workers", "version"), "scheduler": ("due_schedules", "checking_by")}
+NEEDS = {"worker": ("workers", "version"), "scheduler": ("clocks", "checking_by")}
 
 
 @pytest.mark.parametrize("role", NEEDS)

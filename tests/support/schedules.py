@@ -76,7 +76,7 @@ def update(connection: psycopg.Connection, name: str | None = None, **columns: o
     with connection.transaction():
         connection.execute("set local session_replication_role = replica")
         _set(connection, "schedules", of_schedule, name)
-        _set(connection, "due_schedules", of_clock, name)
+        _set(connection, "clocks", of_clock, name)
 
 
 def _set(
