@@ -83,8 +83,8 @@ class _TimedScheduler(runtime.Scheduler):
     async def _pass(self) -> float:
         return await _timed(super()._pass(), self.looks)
 
-    async def _do_chores(self) -> float:
-        return await _timed(super()._do_chores(), self.chore_rounds)
+    async def _maintain(self) -> float:
+        return await _timed(super()._maintain(), self.chore_rounds)
 
 
 async def _timed(passing: Coroutine[Any, Any, float], seconds: list[float]) -> float:
@@ -99,7 +99,7 @@ async def _tick() -> float:
     timed = _TimedScheduler()
     running = asyncio.create_task(timed.run())
     await timed.started.wait()
-    for loop in (timed.loop, timed.chores):
+    for loop in (timed.loop, timed.maintenance):
         await _keep_awake(loop)
     timed.stop()
     await running

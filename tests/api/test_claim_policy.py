@@ -7,8 +7,8 @@ worker of another queue, which grants limits and takes back the jobs of workers 
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -77,15 +77,22 @@ def set_rate(connection: psycopg.Connection, count: int, seconds: float, burst: 
     )
 
 
+@pytest.fixture
+def register(server: str, token: str) -> Iterator[Callable[[], HttpWorker]]:
+    """Registers workers, which are closed in the end."""
+    with ExitStack() as workers:
+        yield lambda: workers.enter_context(HttpWorker.registered(server, token, QUEUE))
+
+
 # Rates
 
 
 def test_a_rate_is_not_exceeded(
-    connection: psycopg.Connection, server: str, token: str, maintenance: WorkerProcess
+    connection: psycopg.Connection, register: Callable[[], HttpWorker], maintenance: WorkerProcess
 ):
     set_rate(connection, 10, seconds=1)
     enqueue(connection, 25)
-    worker = HttpWorker.register(server, token, QUEUE)
+    worker = register()
 
     done = 0
     while done < 25:
@@ -100,11 +107,11 @@ def test_a_rate_is_not_exceeded(
 
 
 def test_a_rate_counts_starts_and_not_what_runs(
-    connection: psycopg.Connection, server: str, token: str, maintenance: WorkerProcess
+    connection: psycopg.Connection, register: Callable[[], HttpWorker], maintenance: WorkerProcess
 ):
     set_rate(connection, 20, seconds=1)
     enqueue(connection, 4)
-    worker = HttpWorker.register(server, token, QUEUE)
+    worker = register()
 
     running: list[str] = []
     while len(running) < 4:
@@ -116,11 +123,11 @@ def test_a_rate_counts_starts_and_not_what_runs(
 
 
 def test_a_burst_starts_in_a_row_and_no_more(
-    connection: psycopg.Connection, server: str, token: str, maintenance: WorkerProcess
+    connection: psycopg.Connection, register: Callable[[], HttpWorker], maintenance: WorkerProcess
 ):
     set_rate(connection, 1, seconds=3600, burst=3)
     enqueue(connection, 5)
-    worker = HttpWorker.register(server, token, QUEUE)
+    worker = register()
 
     started: list[str] = []
     while len(started) < 3:
@@ -142,12 +149,12 @@ def started_at(connection: psycopg.Connection) -> list[float]:
 
 @pytest.mark.parametrize("limit", [1, 5, 8])
 def test_tenants_are_served_by_weight(
-    connection: psycopg.Connection, server: str, token: str, limit: int
+    connection: psycopg.Connection, register: Callable[[], HttpWorker], limit: int
 ):
     connection.execute("insert into mainspring.tenants (tenant_id, weight) values ('bell', 3)")
     for tenant in ("acme", "bell"):
         enqueue(connection, 60, tenant=tenant)
-    workers = [HttpWorker.register(server, token, QUEUE) for _ in range(2)]
+    workers = [register(), register()]
 
     served: Counter[str] = Counter()
     for number in range(40 // limit):
@@ -184,7 +191,7 @@ def test_a_job_that_kills_its_worker_is_parked_and_the_others_succeed(
 
 
 def test_a_worker_gets_one_job_at_a_time_of_those_that_lost_two_workers(
-    connection: psycopg.Connection, server: str, token: str
+    connection: psycopg.Connection, register: Callable[[], HttpWorker]
 ):
     enqueue(connection, 12)
     connection.execute(
@@ -195,7 +202,7 @@ def test_a_worker_gets_one_job_at_a_time_of_those_that_lost_two_workers(
         str(row[0])
         for row in connection.execute("select job_id from mainspring.jobs where losses = 2")
     }
-    worker = HttpWorker.register(server, token, QUEUE)
+    worker = register()
 
     probed = []
     for _ in range(3):

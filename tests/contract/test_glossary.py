@@ -11,8 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "mainspring"
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
-# What is dropped has the names it had.
-SQL = sorted(path for path in (PACKAGE / "sql").rglob("*.sql") if path.name != "dropped.sql")
+SQL = sorted((PACKAGE / "sql").rglob("*.sql"))
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

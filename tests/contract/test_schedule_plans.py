@@ -55,7 +55,7 @@ SEED = [
 ]
 SETS: dict[str, Any] = {
     "schedule_ids": [1, 3, 5],
-    "turns": [0, 0, 0],
+    "revisions": [0, 0, 0],
     "firsts": [1],
     "lasts": [3],
     "next_slots": ["2999-01-01T00:00:00Z"],

@@ -24,7 +24,7 @@ ACME = TenantId("acme")
 
 
 def rooms(action: BulkAction, **asked: Any) -> tuple[str, ...]:
-    return Operation(action, JobFilter(**asked), ACME).rooms
+    return Operation(action, JobFilter(**asked), ACME).stages
 
 
 def test_each_action_has_the_states_that_a_single_one_has():

@@ -20,7 +20,7 @@ INSTANT = datetime(2030, 1, 1, tzinfo=UTC)
 def planned(tx: psycopg.Connection) -> psycopg.Connection:
     """The transaction with a schedule that a scheduler has computed the next slot of."""
     insert_schedule(tx, cron="@daily", payload={"a": 1})
-    arrange(tx, turn=7, next_slot_at="now()", next_run_at="now() + interval '5 seconds'")
+    arrange(tx, revision=7, next_slot_at="now()", next_run_at="now() + interval '5 seconds'")
     tx.execute("delete from mainspring.audit")
     return tx
 
@@ -60,7 +60,7 @@ def change(connection: psycopg.Connection, assignments: str) -> Row:
 def test_another_timing_has_its_next_slot_computed_anew(planned, assignments):
     row = change(planned, assignments)
 
-    assert (row["next_run_at"], row["next_slot_at"], row["turn"]) == (EPOCH, None, 8)
+    assert (row["next_run_at"], row["next_slot_at"], row["revision"]) == (EPOCH, None, 8)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_anything_else_leaves_the_next_slot(planned, assignments):
 
     row = change(planned, assignments)
 
-    kept = ("next_run_at", "next_slot_at", "turn", "changed_at")
+    kept = ("next_run_at", "next_slot_at", "revision", "changed_at")
     assert [row[name] for name in kept] == [before[name] for name in kept]
 
 
@@ -101,7 +101,7 @@ def test_what_becomes_of_a_slot_is_decided_anew_and_the_slot_stays(planned, assi
 
     kept = ("next_run_at", "next_slot_at", "changed_at")
     assert [row[name] for name in kept] == [before[name] for name in kept]
-    assert (row["turn"], row["checking_by"]) == (before["turn"] + 1, None)
+    assert (row["revision"], row["checking_by"]) == (before["revision"] + 1, None)
 
 
 def test_a_timing_is_looked_at_anew_even_while_a_condition_is_being_checked(planned):
@@ -131,7 +131,7 @@ def test_a_payload_with_a_template_is_noticed(planned, text, is_templated):
 def test_disabling_takes_the_next_run_away(planned):
     row = change(planned, "enabled = false")
 
-    assert (row["next_run_at"], row["next_slot_at"], row["turn"]) == (None, None, 8)
+    assert (row["next_run_at"], row["next_slot_at"], row["revision"]) == (None, None, 8)
 
 
 def test_enabling_starts_with_a_clean_record(planned):
@@ -158,14 +158,14 @@ def test_a_change_of_a_disabled_schedule_does_not_start_it(planned):
 def test_a_run_set_by_hand_is_a_slot_of_its_own(planned):
     row = change(planned, "run_at = '2030-01-01Z'")
 
-    assert (row["next_run_at"], row["next_slot_at"], row["turn"]) == (INSTANT, INSTANT, 8)
+    assert (row["next_run_at"], row["next_slot_at"], row["revision"]) == (INSTANT, INSTANT, 8)
 
 
 @pytest.mark.parametrize("instant", ["epoch", "-infinity"])
 def test_the_epoch_set_by_hand_has_the_next_slot_computed_anew(planned, instant):
     row = change(planned, f"run_at = '{instant}'")
 
-    assert (row["next_run_at"], row["next_slot_at"], row["turn"]) == (EPOCH, None, 8)
+    assert (row["next_run_at"], row["next_slot_at"], row["revision"]) == (EPOCH, None, 8)
 
 
 def test_a_run_set_by_hand_is_taken_out_of_the_hand(planned):
@@ -182,7 +182,7 @@ def test_a_run_set_by_hand_may_be_set_to_the_same_again(planned):
 def test_a_run_set_together_with_another_timing_comes_first(planned):
     row = change(planned, "cron = '@hourly', run_at = '2030-01-01Z'")
 
-    assert (row["next_run_at"], row["next_slot_at"], row["turn"]) == (INSTANT, INSTANT, 8)
+    assert (row["next_run_at"], row["next_slot_at"], row["revision"]) == (INSTANT, INSTANT, 8)
 
 
 def test_a_run_set_while_enabling_comes_first(planned):
@@ -241,7 +241,7 @@ def test_a_new_schedule_is_told_with_all_that_was_decided(tx):
     assert (row["action"], row["noun"], row["tenant_id"]) == ("create", "schedule", "acme")
     assert (row["actor"], row["before"]) == (tx.info.user, None)
     assert row["after"].items() >= {"cron": "@daily", "payload": {"a": None}}.items()
-    assert not {"every", "turn", "next_run_at", "enqueued_count"} & row["after"].keys()
+    assert not {"every", "revision", "next_run_at", "enqueued_count"} & row["after"].keys()
 
 
 def test_a_change_is_told_with_what_differs_and_no_more(planned):
@@ -379,11 +379,11 @@ def declare(connection: psycopg.Connection, *, overwrite: bool = False, **change
 
 def test_a_declared_schedule_is_created_once(tx):
     assert declare(tx) == "created"
-    turn = schedule(tx)["turn"]
+    revision = schedule(tx)["revision"]
 
     assert declare(tx) == "unchanged"
     assert declare(tx, overwrite=True) == "unchanged"
-    assert (schedule(tx)["turn"], len(audit(tx))) == (turn, 1)
+    assert (schedule(tx)["revision"], len(audit(tx))) == (revision, 1)
 
 
 def test_another_declaration_changes_what_nobody_touched(tx):

@@ -45,7 +45,7 @@ def test_a_new_schedule_waits_for_a_scheduler_to_compute_its_first_slot(tx):
     insert_schedule(tx)
 
     row = schedule(tx)
-    assert (row["next_run_at"].timestamp(), row["next_slot_at"], row["turn"]) == (0, None, 0)
+    assert (row["next_run_at"].timestamp(), row["next_slot_at"], row["revision"]) == (0, None, 0)
 
 
 @pytest.mark.parametrize("cron", ["@every 90s", " @EVERY 90s"])
@@ -198,7 +198,7 @@ def test_what_is_just_right_is_accepted(tx, columns):
     whole = _whole(columns)
     insert(tx, "schedules", **whole)
 
-    assert schedule(tx, whole["name"])["turn"] == 0
+    assert schedule(tx, whole["name"])["revision"] == 0
 
 
 @pytest.mark.parametrize("column", ["zone", "overlap", "payload", "max_running", "definition"])
@@ -297,7 +297,7 @@ def test_the_grants_let_a_role_write_schedules(guest, caller):
 
     guest.execute("reset role")
     row = schedule(guest, "mine")
-    assert (row["cron"], row["turn"], row["condition_role"]) == ("@hourly", 1, caller)
+    assert (row["cron"], row["revision"], row["condition_role"]) == ("@hourly", 1, caller)
 
 
 def test_the_grants_let_a_role_trigger_and_watch(guest):

@@ -94,7 +94,7 @@ def test_a_trigger_leaves_what_the_schedule_does_next(tx):
     trigger(tx)
 
     row = schedule(tx)
-    assert (row["next_run_at"], row["next_slot_at"], row["turn"]) == (NEXT, NEXT, 1)
+    assert (row["next_run_at"], row["next_slot_at"], row["revision"]) == (NEXT, NEXT, 1)
     assert (row["last_enqueued_at"], row["enqueued_count"]) == (now(tx), 1)
 
 
@@ -277,7 +277,7 @@ def slot(at: datetime = SLOT, outcome: str = "enqueued", **parts: Any) -> Row:
 def apply(connection: psycopg.Connection, *slots: Row, **parts: Any) -> str | None:
     """What a scheduler decided that read the schedule as it is, or as the parts say."""
     row = schedule(connection)
-    plan = {"schedule_id": row["schedule_id"], "turn": row["turn"], "slots": list(slots)}
+    plan = {"schedule_id": row["schedule_id"], "revision": row["revision"], "slots": list(slots)}
     plan |= {"next_slot_at": NEXT.isoformat(), "failure": None, "in_line": False, **parts}
     ((outcome,),) = connection.execute(
         "select mainspring.apply_plan(%s)", (Jsonb(plan),)
@@ -298,7 +298,7 @@ def test_a_plan_writes_slot_and_job_and_moves_on(tx):
     assert (written["scheduled_for"], written["job_id"]) == (SLOT, job["job_id"])
     assert (written["trigger"], written["missed"]) == ("catchup", 2)
     assert job["origin"] == {"schedule": "tick", "trigger": "catchup", "missed": 2}
-    assert (row["next_slot_at"], row["next_run_at"], row["turn"]) == (NEXT, NEXT, 1)
+    assert (row["next_slot_at"], row["next_run_at"], row["revision"]) == (NEXT, NEXT, 1)
     assert (row["last_slot_at"], row["enqueued_count"]) == (SLOT, 1)
 
 
@@ -310,7 +310,7 @@ def test_a_plan_for_a_schedule_that_has_changed_writes_nothing(tx, steal):
     tx.execute(f"update mainspring.schedules set {steal}")
     row = schedule(tx)
 
-    assert apply(tx, slot(), turn=0) is None
+    assert apply(tx, slot(), revision=0) is None
     assert (outcomes(tx), jobs(tx), schedule(tx)) == ([], [], row)
 
 
@@ -318,7 +318,7 @@ def test_a_plan_that_a_trigger_came_before_writes_nothing(tx):
     insert_schedule(tx)
     trigger(tx)
 
-    assert apply(tx, slot(), turn=0) is None
+    assert apply(tx, slot(), revision=0) is None
     assert outcomes(tx) == ["enqueued"]
 
 
@@ -510,7 +510,7 @@ def test_a_backfill_counts_as_a_run_and_moves_nothing(tx):
     backfill(tx, SLOT)
 
     row = schedule(tx)
-    assert (row["next_slot_at"], row["turn"], row["last_enqueued_at"]) == (NEXT, 1, now(tx))
+    assert (row["next_slot_at"], row["revision"], row["last_enqueued_at"]) == (NEXT, 1, now(tx))
 
 
 def test_slots_may_be_filled_with_payloads_of_their_own(tx):

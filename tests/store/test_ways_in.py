@@ -303,8 +303,10 @@ def planned(database: Database, case: Case) -> int:
     schedule_id = _scheduled(database, case, insert_due)
     slot = {"at": "2020-01-01T00:00:00Z", "outcome": "enqueued", "source": "scheduler"}
     plan = {"schedule_id": schedule_id, "slots": [{**slot, "missed": 0}]}
-    turn = database.call("select turn from mainspring.clocks where schedule_id = %s", schedule_id)
-    plan |= {"turn": turn, "next_slot_at": "2030-01-01T00:00:00Z"}
+    revision = database.call(
+        "select revision from mainspring.clocks where schedule_id = %s", schedule_id
+    )
+    plan |= {"revision": revision, "next_slot_at": "2030-01-01T00:00:00Z"}
     assert database.call("select mainspring.apply_plan(%s)", Jsonb(plan)) == "enqueued"
     return int(database.call("select job_id from mainspring.slots"))
 

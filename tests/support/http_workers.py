@@ -35,12 +35,13 @@ class HttpWorker:
     path: str
 
     @classmethod
-    def register(cls, url: str, token: str, queue: str) -> "HttpWorker":
-        client = httpx.Client(
+    @contextmanager
+    def registered(cls, url: str, token: str, queue: str) -> "Iterator[HttpWorker]":
+        with httpx.Client(
             base_url=f"{url}/api/v1/work", headers={"Authorization": f"Bearer {token}"}, timeout=60
-        )
-        answer = client.post("/workers", json={"name": "http", "queues": [queue]})
-        return cls(client, f"/workers/{answer.raise_for_status().json()['worker_id']}")
+        ) as client:
+            answer = client.post("/workers", json={"name": "http", "queues": [queue]})
+            yield cls(client, f"/workers/{answer.raise_for_status().json()['worker_id']}")
 
     def claim(self, limit: int, *, wait: float = 0) -> list[dict[str, Any]]:
         asked = {"definitions": [DEADLY, HARMLESS], "limit": limit, "wait": wait}
@@ -78,4 +79,5 @@ def server_process(database_url: str, folder: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    HttpWorker.register(*sys.argv[1:]).run()
+    with HttpWorker.registered(*sys.argv[1:]) as registered:
+        registered.run()

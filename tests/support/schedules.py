@@ -194,8 +194,8 @@ async def fire_at(connection: AsyncConnection[Any], now: datetime) -> list[Any]:
 def _plans(group: DueGroup) -> Iterator[Row]:
     assert group.slot_at is not None
     plan = slot_rules.plan(group.timing(), group.misfires, group.slot_at, now=group.now)
-    for schedule_id, turn in zip(group.schedule_ids, group.turns, strict=True):
-        yield {**plan_facts(plan, Run()), "schedule_id": schedule_id, "turn": turn}
+    for schedule_id, revision in zip(group.schedule_ids, group.revisions, strict=True):
+        yield {**plan_facts(plan, Run()), "schedule_id": schedule_id, "revision": revision}
 
 
 @asynccontextmanager

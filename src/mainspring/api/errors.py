@@ -102,9 +102,9 @@ def answer_of(error: Exception) -> Response:
 
 def invalid(faults: Sequence[Mapping[str, Any]]) -> Response:
     """The answer to a request whose parameters are wrong, as pydantic reports them."""
-    told = [_fault(each) for each in faults[:20]]
-    detail = f"{told[0]['path']}: {told[0]['problem']}"
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", detail, errors=told)
+    shown = [_fault(each) for each in faults[:20]]
+    detail = f"{shown[0]['path']}: {shown[0]['problem']}"
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", detail, errors=shown)
 
 
 def _ours(error: MainspringError) -> Response:

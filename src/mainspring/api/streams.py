@@ -53,7 +53,7 @@ class Topic:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     looked_at: float = 0.0
 
-    def tell(self, tag: str, data: bytes, *, is_over: bool = False) -> None:
+    def publish(self, tag: str, data: bytes, *, is_over: bool = False) -> None:
         """Hand a new state to everyone who waits."""
         if tag == self.tag:
             return
@@ -141,14 +141,14 @@ class Hub:
     async def _pass(self) -> None:
         if self._versions:
             for job_id, watched in (await streams.changes(self._database, self._versions)).items():
-                self._tell(job_id, watched)
+                self._publish(job_id, watched)
         for topic, look in list(self._lists.values()):
             if time.monotonic() - topic.looked_at >= _LISTS_EVERY - _JOBS_EVERY / 2:
                 topic.looked_at = time.monotonic()
                 data = await look()
-                topic.tell(hashlib.sha256(data).hexdigest()[:16], data)
+                topic.publish(hashlib.sha256(data).hexdigest()[:16], data)
 
-    def _tell(self, job_id: JobId, watched: Watched) -> None:
+    def _publish(self, job_id: JobId, watched: Watched) -> None:
         topic = self._jobs.get(job_id)
         if topic is None:
             return
@@ -157,7 +157,7 @@ class Hub:
             topic.end()
         else:
             tag = f"{job_id}.{watched.version}.{watched.job.state}"
-            topic.tell(tag, self._make_frame(watched), is_over=watched.job.is_final)
+            topic.publish(tag, self._make_frame(watched), is_over=watched.job.is_final)
 
 
 @contextmanager
@@ -169,21 +169,21 @@ def _hearing_stops(stop: Callable[[], None]) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     others = {number: signal.getsignal(number) for number in _STOPS}
 
-    def hear(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(stop)
         other = others[signal.Signals(number)]
         if callable(other):
             other(number, frame)
 
     # Where nobody waits for a signal it ends the process, which is as good.
-    heard = [number for number in _STOPS if callable(others[number])]
-    for number in heard:
-        signal.signal(number, hear)
+    replaced = [number for number in _STOPS if callable(others[number])]
+    for number in replaced:
+        signal.signal(number, on_signal)
     try:
         yield
     finally:
-        for number in heard:
-            if signal.getsignal(number) is hear:
+        for number in replaced:
+            if signal.getsignal(number) is on_signal:
                 signal.signal(number, others[number])
 
 

@@ -58,10 +58,10 @@ def approve(
     reason: Annotated[str, typer.Option(help="Reason, kept with the vote.")] = "",
 ) -> None:
     """Approve a job."""
-    told = client.approvals.approve(job_id, reason, by=by)
-    is_enough = told.state is not JobState.AWAITING_APPROVAL
+    answer = client.approvals.approve(job_id, reason, by=by)
+    is_enough = answer.state is not JobState.AWAITING_APPROVAL
     what = "approved" if is_enough else "approved by you, and needs more approvals"
-    out.say(told, f"Job {job_id} is {what}.")
+    out.say(answer, f"Job {job_id} is {what}.")
 
 
 @approvals.command(epilog=example("mainspring approvals reject 7 --reason 'wrong tenant'"))

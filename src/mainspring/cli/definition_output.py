@@ -34,7 +34,7 @@ def _facts(definition: DefinitionModel) -> Iterator[tuple[str, Text | str]]:
     yield "kind", definition.kind
     yield "state", _state(definition)
     yield "version", str(definition.version)
-    told: list[tuple[str, str]] = [
+    rows: list[tuple[str, str]] = [
         ("description", definition.description),
         *((name.replace("_", " "), _text(value)) for name, value in definition.spec.items()),
         ("queue", f"{definition.queue}, priority {definition.priority}"),
@@ -47,7 +47,7 @@ def _facts(definition: DefinitionModel) -> Iterator[tuple[str, Text | str]]:
         ("schema", _text(definition.arg_schema) if definition.arg_schema else ""),
         ("changed", instant(definition.updated_at)),
     ]
-    for name, value in told:
+    for name, value in rows:
         if value:
             yield name, Text(value)
 

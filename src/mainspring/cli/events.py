@@ -158,9 +158,9 @@ def _line(dispatch: DispatchModel) -> Text:
         f"trigger {dispatch.trigger}{again}: ",
         (str(dispatch.outcome), OUTCOME_STYLES[dispatch.outcome]),
     )
-    told = {
+    words = {
         DispatchOutcome.ENQUEUED: f", job {dispatch.job_id}",
         DispatchOutcome.DUPLICATE: f" of job {dispatch.job_id}",
         DispatchOutcome.FAILED: f": {dispatch.error}",
     }
-    return what.append(told[dispatch.outcome])
+    return what.append(words[dispatch.outcome])

@@ -53,10 +53,10 @@ def state_text(job: JobModel) -> Text:
 
 def progress_bar(job: JobModel) -> ProgressBar | Text:
     """How far a running job says it is."""
-    told = job.progress
-    if told is None or not told.total:
+    progress = job.progress
+    if progress is None or not progress.total:
         return Text(progress_text(job))
-    return ProgressBar(total=told.total, completed=told.current, width=_BAR_WIDTH)
+    return ProgressBar(total=progress.total, completed=progress.current, width=_BAR_WIDTH)
 
 
 def progress_text(job: JobModel) -> str:
@@ -102,8 +102,8 @@ def _attempt_lines(attempt: AttemptModel) -> list[Text]:
     lines = [Text(line, style="dim")]
     if attempt.late_report:
         lines.append(Text(f"  reported {attempt.late_report} too late; refused"))
-    printed = (attempt.stdout_tail, attempt.stderr_tail, attempt.error)
-    return lines + [_indented(text) for text in printed if text]
+    output = (attempt.stdout_tail, attempt.stderr_tail, attempt.error)
+    return lines + [_indented(text) for text in output if text]
 
 
 def _indented(text: str) -> Text:

@@ -193,9 +193,9 @@ def delete(client: Client, out: Out, job_id: JobNumber, is_sure: Sure = False) -
 
 
 def cancel_job(client: Client, out: Out, job_id: int, *, reason: str) -> None:
-    told = client.jobs.cancel(job_id, reason)
-    is_asked = told.state is JobState.RUNNING
-    out.say(told, f"job {job_id} {'was asked to stop' if is_asked else 'is canceled'}")
+    answer = client.jobs.cancel(job_id, reason)
+    is_asked = answer.state is JobState.RUNNING
+    out.say(answer, f"job {job_id} {'was asked to stop' if is_asked else 'is canceled'}")
 
 
 def retry_job(client: Client, out: Out, job_id: int, *, payload: str | None) -> None:

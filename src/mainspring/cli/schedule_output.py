@@ -34,7 +34,7 @@ _LONGEST_SENTENCE = 40
 _LISTED = 20
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 _DEFAULTS = ScheduleSpec(name="", definition="")
-_TOLD_APART = {"name", "definition", "tenant_id", "enabled", "cron", "every", "at", "zone"} | {
+_SHOWN_ABOVE = {"name", "definition", "tenant_id", "enabled", "cron", "every", "at", "zone"} | {
     "payload",
     "description",
     "paused_until",
@@ -196,7 +196,7 @@ def _facts_of(schedule: ScheduleModel) -> Iterator[tuple[str, Text | str]]:
     yield "when", Text(f"{when(schedule)}, {schedule.zone}")
     yield "runs", Text(f"{schedule.definition} {orjson.dumps(schedule.payload).decode()}")
     for name in FIELD_NAMES:
-        if name not in _TOLD_APART and getattr(schedule, name) != getattr(_DEFAULTS, name):
+        if name not in _SHOWN_ABOVE and getattr(schedule, name) != getattr(_DEFAULTS, name):
             yield name.replace("_", " "), Text(_said(getattr(schedule, name)))
     if schedule.last_error and (schedule.retry_count or not schedule.enabled):
         yield "last error", Text(schedule.last_error)

@@ -85,7 +85,7 @@ def show(client: Client, out: Out, name: Name) -> None:
 def create(client: Client, out: Out, name: Name, definition: Definition, **fields: Any) -> None:
     """Create a schedule; give exactly one of --cron, --every and --at."""
     made = client.schedules.create(name, definition, **read_fields(fields, "UTC"))
-    _tell(out, made, "is created")
+    _print_change(out, made, "is created")
     _note_launcher(made)
 
 
@@ -115,7 +115,7 @@ def update(
     if not given:
         raise InvalidOption("update", "needs an option that changes something; see --help")
     changed = client.schedules.update(name, **given)
-    _tell(out, changed, "is updated")
+    _print_change(out, changed, "is updated")
     _note_launcher(changed)
 
 
@@ -123,7 +123,7 @@ def update(
 @connected
 def enable(client: Client, out: Out, name: Name) -> None:
     """Enable a schedule, from now on."""
-    _tell(out, client.schedules.enable(name), "is enabled")
+    _print_change(out, client.schedules.enable(name), "is enabled")
 
 
 @schedules.command(
@@ -139,7 +139,7 @@ def disable(
     ] = None,
 ) -> None:
     """Disable a schedule."""
-    _tell(out, client.schedules.disable(name, reason), "is disabled")
+    _print_change(out, client.schedules.disable(name, reason), "is disabled")
 
 
 @schedules.command("pause", epilog=example("mainspring schedules pause nightly --until 2027-01-07"))
@@ -154,17 +154,17 @@ def pause(
 ) -> None:
     """Pause a schedule for a while, or until it is resumed."""
     if until is None:
-        _tell(out, client.schedules.pause(name), "is paused until it is resumed")
+        _print_change(out, client.schedules.pause(name), "is paused until it is resumed")
     else:
         instant = read_instant("--until", until, _zone(client, name))
-        _tell(out, client.schedules.pause(name, instant), "is paused")
+        _print_change(out, client.schedules.pause(name, instant), "is paused")
 
 
 @schedules.command("resume", epilog=example("mainspring schedules resume nightly"))
 @connected
 def resume(client: Client, out: Out, name: Name) -> None:
     """End a pause; slots missed during the pause are not caught up."""
-    _tell(out, client.schedules.resume(name), "is resumed")
+    _print_change(out, client.schedules.resume(name), "is resumed")
 
 
 @schedules.command("trigger", epilog=example("mainspring schedules trigger nightly --force"))
@@ -291,7 +291,7 @@ def _clearable(field: str) -> str:
     return name
 
 
-def _tell(out: Out, schedule: ScheduleModel, done: str) -> None:
+def _print_change(out: Out, schedule: ScheduleModel, done: str) -> None:
     following = looks.next_run(schedule)
     when = f"; next run {following}" if following else ""
     out.say(schedule, f"schedule {schedule.name} {done}{when}")

@@ -40,8 +40,8 @@ def rotate(
 
 
 def _sentence(done: Rotation) -> str:
-    told = f"{done.jobs} jobs, {done.finished} finished jobs, {done.schedules} schedules"
-    text = f"re-encrypted: {told}"
+    counts = f"{done.jobs} jobs, {done.finished} finished jobs, {done.schedules} schedules"
+    text = f"re-encrypted: {counts}"
     if done.left:
         text += f"; {done.left} are locked by other transactions; run it again"
     if done.unreadable:

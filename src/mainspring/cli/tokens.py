@@ -106,7 +106,7 @@ def create_person(
     role: Annotated[str, typer.Option(help="Role: operator, admin, member or viewer.")],
 ) -> None:
     """Add a person who may log in."""
-    _tell_person(out, client.people.create(name, _role_of_person(role)), "may log in")
+    _print_person(out, client.people.create(name, _role_of_person(role)), "may log in")
 
 
 @people.command("change", epilog=example("mainspring people change ann --disable"))
@@ -126,7 +126,7 @@ def change_person(
         raise InvalidOption("change", "needs an option that changes something; see --help")
     chosen = None if role is None else _role_of_person(role)
     changed = client.people.change(name, **given(role=chosen, is_disabled=disabled))
-    _tell_person(out, changed, "is changed")
+    _print_person(out, changed, "is changed")
 
 
 @people.command("delete", epilog=example("mainspring people delete ann --yes"))
@@ -191,7 +191,7 @@ def _print_new(made: CreatedTokenModel) -> None:
     errors.print(f"{kept}{_where(token.tenant)}.", highlight=False, soft_wrap=True)
 
 
-def _tell_person(out: Out, person: PersonModel, what: str) -> None:
+def _print_person(out: Out, person: PersonModel, what: str) -> None:
     out.say(person, f"{person.name} {what}: {person.role}{_where(person.tenant)}.")
 
 

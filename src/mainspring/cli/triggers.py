@@ -98,7 +98,7 @@ def create(
 ) -> None:
     """Create a trigger that enqueues a definition for each matching event."""
     given = _read(locals())
-    _tell(out, client.triggers.create(name, enabled=enabled, **given), "created")
+    _print_change(out, client.triggers.create(name, enabled=enabled, **given), "created")
 
 
 @triggers.command(
@@ -132,21 +132,21 @@ def update(
     given = _read(locals()) | dict.fromkeys(_clearable(field) for field in clear or ())
     if not given:
         raise InvalidOption("update", "needs an option that changes something; see --help")
-    _tell(out, client.triggers.update(name, **given), "updated")
+    _print_change(out, client.triggers.update(name, **given), "updated")
 
 
 @triggers.command(epilog=example("mainspring triggers enable resync"))
 @connected
 def enable(client: Client, out: Out, name: Name) -> None:
     """Enable a trigger."""
-    _tell(out, client.triggers.enable(name), "enabled")
+    _print_change(out, client.triggers.enable(name), "enabled")
 
 
 @triggers.command(epilog=example("mainspring triggers disable resync"))
 @connected
 def disable(client: Client, out: Out, name: Name) -> None:
     """Disable a trigger."""
-    _tell(out, client.triggers.disable(name), "disabled")
+    _print_change(out, client.triggers.disable(name), "disabled")
 
 
 @triggers.command(epilog=example("mainspring triggers delete resync --yes"))
@@ -196,7 +196,7 @@ def _clearable(field: str) -> str:
     return name
 
 
-def _tell(out: Out, trigger: TriggerModel, what: str) -> None:
+def _print_change(out: Out, trigger: TriggerModel, what: str) -> None:
     out.say(trigger, f"trigger {trigger.name} is {what}")
 
 
@@ -227,8 +227,8 @@ def _last(trigger: TriggerModel) -> Text:
     if trigger.last_outcome is None or trigger.last_dispatched_at is None:
         return Text("")
     what = trigger.last_error or f"job {trigger.last_job_id}"
-    told = f", event {trigger.last_event_id}, {what} ({ago(trigger.last_dispatched_at)})"
-    return Text.assemble((str(trigger.last_outcome), OUTCOME_STYLES[trigger.last_outcome]), told)
+    details = f", event {trigger.last_event_id}, {what} ({ago(trigger.last_dispatched_at)})"
+    return Text.assemble((str(trigger.last_outcome), OUTCOME_STYLES[trigger.last_outcome]), details)
 
 
 def _table(found: Sequence[TriggerModel]) -> Table:

@@ -27,16 +27,16 @@ _RESTED_AFTER = 1.0
 class PooledConnection:
     """A blocking connection that rests, or is lent."""
 
-    __slots__ = ("connection", "has_news", "rested_at")
+    __slots__ = ("connection", "has_input", "rested_at")
 
     def __init__(self, connection: Connection[Any]) -> None:
         self.connection = connection
-        self.has_news = _watch(connection.pgconn.socket)
+        self.has_input = _watch(connection.pgconn.socket)
         self.rested_at = 0.0
 
     def is_fresh(self) -> bool:
         """Whether it may be lent unasked: it rested shortly, and no goodbye has arrived since."""
-        return time.monotonic() - self.rested_at < _RESTED_AFTER and not self.has_news()
+        return time.monotonic() - self.rested_at < _RESTED_AFTER and not self.has_input()
 
 
 class SyncPool:

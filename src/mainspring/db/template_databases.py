@@ -58,8 +58,8 @@ def throwaway_server() -> Iterator[str]:
 
 def _folder() -> Path:
     user = os.geteuid() if hasattr(os, "geteuid") else os.environ.get("USERNAME", "user")
-    roomy = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _MEMORY_NEEDED
-    parent = _MEMORY if roomy else Path(tempfile.gettempdir())
+    has_memory = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _MEMORY_NEEDED
+    parent = _MEMORY if has_memory else Path(tempfile.gettempdir())
     return parent / f"mainspring-tests-{user}"
 
 

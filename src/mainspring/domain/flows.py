@@ -86,7 +86,7 @@ class Step:
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:
-    """The same steps, each behind those it waits for; refuses circles and strangers."""
+    """The same steps, each behind those it waits for; refuses cycles and steps of other flows."""
     if not steps:
         raise InvalidFlow("the flow has no steps; add one")
     if len(steps) > _MOST_STEPS:
@@ -95,8 +95,8 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     sorter: TopologicalSorter[Step] = TopologicalSorter()
     for step in steps:
         parents = [parent for parent in step.parents if isinstance(parent, Step)]
-        if strangers := [parent for parent in parents if parent not in known]:
-            raise InvalidFlow(f"{step!r} comes after {strangers[0]!r}, which is of another flow")
+        if foreign := [parent for parent in parents if parent not in known]:
+            raise InvalidFlow(f"{step!r} comes after {foreign[0]!r}, which is of another flow")
         sorter.add(step, *parents)
     try:
         return list(sorter.static_order())

@@ -1,7 +1,7 @@
 """Bulk operations: cancel, retry or delete jobs by filter. Each is a job itself, of a definition
 that is built in.
 
-Jobs are looked for room by room, in the order of their ids: what is live, what has ended, or what
+Jobs are looked for stage by stage, in the order of their ids: what is live, what has ended, or what
 has ended in one state without success. How far an operation is, is its `Sweep`, which is also the
 checkpoint of its job.
 """
@@ -83,7 +83,7 @@ class Operation:
         return STATES[self.action] if self.asked.state is None else (self.asked.state,)
 
     @property
-    def rooms(self) -> tuple[str, ...]:
+    def stages(self) -> tuple[str, ...]:
         """Where jobs in these states are, in the order they are looked for."""
         live = (LIVE,) if LIVE_STATES.intersection(self.states) else ()
         ended = [state for state in self.states if state in FINAL_STATES]
@@ -173,9 +173,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """How far an operation is: the room, the last id seen in it, and what came of it so far."""
+    """How far an operation is: the stage, the last id seen in it, and what came of it so far."""
 
-    room: int = 0
+    stage: int = 0
     after: int = 0
     changed: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -191,9 +191,9 @@ class Sweep:
         return self.changed + sum(self.skipped.values())
 
     def moved(self, edge: int | None) -> "Sweep":
-        """Behind the last that was looked at; at the beginning of the next room if that was all."""
+        """Behind the last that was looked at; at the start of the next stage if that was all."""
         if edge is None:
-            return replace(self, room=self.room + 1, after=0)
+            return replace(self, stage=self.stage + 1, after=0)
         return replace(self, after=edge)
 
     def noted(self, change: Change) -> "Sweep":

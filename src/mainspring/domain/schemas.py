@@ -60,9 +60,9 @@ class Schema:
         if self._validator.is_valid(payload):
             return
         found = list(self.problems(payload))
-        told = "; ".join(map(str, found[:_MOST_SHOWN]))
+        problems = "; ".join(map(str, found[:_MOST_SHOWN]))
         more = len(found) - _MOST_SHOWN
-        raise InvalidPayload(f"{told}{f'; and {more} more' if more > 0 else ''}")
+        raise InvalidPayload(f"{problems}{f'; and {more} more' if more > 0 else ''}")
 
 
 def _ensure_local(key: str, document: object) -> None:

@@ -29,9 +29,9 @@ def read_answer(answer: object) -> dict[str, Any]:
 
 def _refusal(answer: dict[str, Any]) -> str:
     message = answer.get("message")
-    told = message if isinstance(message, str) and message else "it gave no message"
+    reason = message if isinstance(message, str) and message else "it gave no message"
     details = f"\n{_show(answer['details'])}" if answer.get("details") else ""
-    return f"the function said success: false; {told}{details}"
+    return f"the function said success: false; {reason}{details}"
 
 
 def _show(value: object) -> str:

@@ -234,10 +234,10 @@ _FILTERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 
 @dataclass(slots=True)
 class _Rendering:
-    """One rendering; `room` keeps a short template from growing a huge result."""
+    """One rendering; `budget` keeps a short template from growing a huge result."""
 
     names: Mapping[str, Any]
-    room: int = _LARGEST_RESULT
+    budget: int = _LARGEST_RESULT
     refuses_unknown: bool = True
 
     def fill(self, value: object, depth: int = 0) -> Any:
@@ -288,8 +288,8 @@ class _Rendering:
         return _instant_text(value) if isinstance(value, datetime) else value
 
     def _spend(self, size: int) -> None:
-        self.room -= size
-        if self.room < 0:
+        self.budget -= size
+        if self.budget < 0:
             raise InvalidTemplate(f"renders to more than {_LARGEST_RESULT:,} characters")
 
 

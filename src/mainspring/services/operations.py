@@ -24,12 +24,12 @@ class Count:
 async def count(database: Database, operation: Operation) -> Count:
     """How many jobs the operation would be about now."""
     passing, left = 0, _MOST_SEEN
-    for room in operation.rooms:
+    for stage in operation.stages:
         after: int | None = 0
         while after is not None:
             if left <= 0:
                 return Count(passing, is_exact=False)
-            place = Place(room, after, most_seen=min(left, _SEEN_AT_ONCE))
+            place = Place(stage, after, most_seen=min(left, _SEEN_AT_ONCE))
             (row,) = await database.arun(store.count_jobs(operation, place))
             found = Found(*row)
             passing, left, after = passing + found.jobs, left - found.seen, found.edge

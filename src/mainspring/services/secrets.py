@@ -119,8 +119,8 @@ class KeyRing:
             raise SettingsError("there are no encryption_keys to encrypt with")
         bound = [_bound(owner, place)] if nonce is None else [_bound(owner, place), nonce]
         data = self._ciphers[self._first].encrypt(orjson.dumps(value), bound)
-        told = {} if nonce is None else {"nonce": _text(nonce)}
-        return {ENCRYPTION_MARK: ENCRYPTED, "key": self._first, **told, "value": _text(data)}
+        extra = {} if nonce is None else {"nonce": _text(nonce)}
+        return {ENCRYPTION_MARK: ENCRYPTED, "key": self._first, **extra, "value": _text(data)}
 
     def _decrypt(self, stored: Any, owner: Owner, place: Place) -> Any:
         field = ".".join(map(str, ("payload", *place)))

@@ -203,7 +203,7 @@ CREATE TABLE mainspring.jobs (
 )
 WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_analyze_scale_factor='0.05', autovacuum_analyze_threshold='5000', autovacuum_vacuum_cost_delay='0');
 
-COMMENT ON COLUMN mainspring.jobs.origin IS 'What made the job, if not an enqueue: a slot of a schedule, or the start of a bulk operation.';
+COMMENT ON COLUMN mainspring.jobs.origin IS 'What made the job, if not an enqueue: the slot of a schedule, or the start of a bulk operation.';
 
 CREATE FUNCTION mainspring.add_job(job mainspring.jobs, defined mainspring.definitions) RETURNS bigint
     LANGUAGE plpgsql
@@ -379,7 +379,7 @@ begin
     select c.retry_count + 1 into failures from mainspring.clocks as c
      where c.schedule_id = schedule.schedule_id;
     update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null, retry_count = 0,
+       set revision = c.revision + 1, checking_until = null, checking_by = null, retry_count = 0,
            next_slot_at = next_slot,
            next_run_at = mainspring.run_instant(c.schedule_id, next_slot, schedule.jitter),
            last_slot_at = coalesce(fired.newest_at, c.last_slot_at),
@@ -427,7 +427,7 @@ begin
            fired_at = now(), checking_until = null, checking_by = null
      where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
     update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null,
+       set revision = c.revision + 1, checking_until = null, checking_by = null,
            gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
            last_enqueued_at = case when decided.outcome = 'enqueued' then now()
                                    else c.last_enqueued_at end,
@@ -609,7 +609,7 @@ begin
         return next;
     end loop;
     update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null,
+       set revision = c.revision + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when job_id is null then c.last_enqueued_at else now() end
      where c.schedule_id = backfill.schedule_id;
 end
@@ -2744,7 +2744,7 @@ begin
      where s.schedule_id = (plan ->> 'schedule_id')::bigint and s.enabled
        for update skip locked;
     perform from mainspring.clocks as c
-      where c.schedule_id = schedule.schedule_id and c.turn = (plan ->> 'turn')::bigint
+      where c.schedule_id = schedule.schedule_id and c.revision = (plan ->> 'revision')::bigint
         for update skip locked;
     return case when found then schedule end;
 end
@@ -4013,7 +4013,7 @@ declare
     plain boolean := mainspring.is_plain(new);
 begin
     update mainspring.clocks as clock
-       set turn = clock.turn + 1, plan_key = key, is_plain = plain, definition = new.definition,
+       set revision = clock.revision + 1, plan_key = key, is_plain = plain, definition = new.definition,
            checking_until = null, checking_by = null,
            next_run_at = case when is_moved then due_at else clock.next_run_at end,
            next_slot_at = case when is_moved then nullif(due_at, 'epoch')
@@ -4574,7 +4574,7 @@ begin
     values (schedule.schedule_id, slot, slot, started.outcome, 'manual', started.job_id,
             started.reason, force);
     update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null,
+       set revision = c.revision + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when started.outcome = 'enqueued' then now()
                                    else c.last_enqueued_at end,
            last_skipped_at = case when started.outcome = 'skipped' then now()
@@ -5388,7 +5388,7 @@ WITH (fillfactor='50');
 
 CREATE TABLE mainspring.clocks (
     schedule_id bigint NOT NULL,
-    turn bigint DEFAULT 0 NOT NULL,
+    revision bigint DEFAULT 0 NOT NULL,
     next_run_at timestamp with time zone,
     next_slot_at timestamp with time zone,
     changed_at timestamp with time zone DEFAULT now() NOT NULL,

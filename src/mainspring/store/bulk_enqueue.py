@@ -56,7 +56,7 @@ def enqueue(
         with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 copy.write(lines)
-        cursor.execute(_ANNOUNCE, _news(plan, options))
+        cursor.execute(_ANNOUNCE, _notification(plan, options))
     return plan.ids
 
 
@@ -77,7 +77,7 @@ async def aenqueue(
         async with cursor.copy(_COPY) as copy:
             for lines in _lines(plan, definition, payloads, options=options):
                 await copy.write(lines)
-        await cursor.execute(_ANNOUNCE, _news(plan, options))
+        await cursor.execute(_ANNOUNCE, _notification(plan, options))
     return plan.ids
 
 
@@ -101,7 +101,7 @@ def _inserted(
     }
 
 
-def _news(plan: BulkPlan, options: EnqueueOptions) -> dict[str, Any]:
+def _notification(plan: BulkPlan, options: EnqueueOptions) -> dict[str, Any]:
     return {
         "queue": plan.queue,
         "priority": plan.priority,

@@ -33,14 +33,14 @@ class DueGroup:
     base_at: datetime | None
     now: datetime
     schedule_ids: list[int]
-    turns: list[int]
+    revisions: list[int]
     places: str
     """Where their rows were, as PostgreSQL writes it."""
 
     def firing(self, next_slot_at: datetime | None) -> "Firing":
         return Firing(
             self.schedule_ids,
-            self.turns,
+            self.revisions,
             self.places,
             slot_at=self.slot_at,
             next_slot_at=next_slot_at,
@@ -60,7 +60,7 @@ class DueSchedule:
     """A schedule that needs a look of its own."""
 
     schedule_id: int
-    turn: int
+    revision: int
     spec: ScheduleSpec
     anchor_at: datetime
     slot_at: datetime
@@ -79,14 +79,14 @@ class Firing:
     """Schedules of one group and the slots they move from and to."""
 
     schedule_ids: Sequence[int]
-    turns: Sequence[int]
+    revisions: Sequence[int]
     places: str
     slot_at: datetime | None
     next_slot_at: datetime | None
     definition: str
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        return zip(self.schedule_ids, self.turns, strict=True)
+        return zip(self.schedule_ids, self.revisions, strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ async def apply_plans(
 async def refuse_timing(
     connection: AsyncConnection[Any],
     schedule_ids: Sequence[int],
-    turns: Sequence[int],
+    revisions: Sequence[int],
     *,
     reason: str,
 ) -> None:
@@ -180,7 +180,7 @@ async def refuse_timing(
         _STATEMENTS["refuse_timing"].sql,
         {
             "schedule_ids": IntegerArray(schedule_ids),
-            "turns": IntegerArray(turns),
+            "revisions": IntegerArray(revisions),
             "reason": reason,
         },
     )
@@ -219,7 +219,7 @@ async def release_turns(connection: AsyncConnection[Any]) -> None:
 def due_schedule(row: Mapping[str, Any], slot_at: datetime) -> DueSchedule:
     return DueSchedule(
         schedule_id=row["schedule_id"],
-        turn=row["turn"],
+        revision=row["revision"],
         spec=read_spec(row),
         anchor_at=row["anchor_at"],
         slot_at=slot_at,
@@ -233,17 +233,17 @@ def due_schedule(row: Mapping[str, Any], slot_at: datetime) -> DueSchedule:
 def _sets(firings: Sequence[Firing]) -> dict[str, Any]:
     """A group each, with the part of the schedules that is its own."""
     schedule_ids: list[int] = []
-    turns: list[int] = []
+    revisions: list[int] = []
     firsts: list[int] = []
     lasts: list[int] = []
     for firing in firings:
         firsts.append(len(schedule_ids) + 1)
         schedule_ids += firing.schedule_ids
-        turns += firing.turns
+        revisions += firing.revisions
         lasts.append(len(schedule_ids))
     return {
         "schedule_ids": IntegerArray(schedule_ids),
-        "turns": IntegerArray(turns),
+        "revisions": IntegerArray(revisions),
         "firsts": IntegerArray(firsts),
         "lasts": IntegerArray(lasts),
         "next_slots": [_text(firing.next_slot_at) for firing in firings],
@@ -257,7 +257,7 @@ def _text(instant: datetime | None) -> str:
 def _group(row: tuple[Any, ...]) -> DueGroup:
     cron, every, at, zone, gap, fold, calendar, starts_at, ends_at, paused_until = row[:10]
     anchor, spread, grace, catch_up, limit, max_age, definition = row[10:17]
-    slot_at, base_at, now, schedule_ids, turns, places = row[17:]
+    slot_at, base_at, now, schedule_ids, revisions, places = row[17:]
     facts = {
         "cron": cron,
         "every": every,
@@ -274,4 +274,6 @@ def _group(row: tuple[Any, ...]) -> DueGroup:
     if base_at is not None and paused_until is not None:
         base_at = max(base_at, paused_until)
     misfires = Misfires(grace, CatchUp(catch_up), limit, max_age)
-    return DueGroup(facts, misfires, definition, slot_at, base_at, now, schedule_ids, turns, places)
+    return DueGroup(
+        facts, misfires, definition, slot_at, base_at, now, schedule_ids, revisions, places
+    )

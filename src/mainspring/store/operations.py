@@ -88,8 +88,8 @@ async def change_jobs(
         "is_patient": is_patient,
     }
     cursor = await connection.execute(_STATEMENTS["change_jobs"].sql, params)
-    ((told,),) = await cursor.fetchall()
-    return Change(told["changed"], told["skipped"], tuple(told["busy"]))
+    ((facts,),) = await cursor.fetchall()
+    return Change(facts["changed"], facts["skipped"], tuple(facts["busy"]))
 
 
 def _sought(operation: Operation, place: Place) -> dict[str, Any]:

@@ -36,8 +36,8 @@ async def test_all_that_are_due_fire_once(
         await await_until(lambda: schedules.is_resting(connection))
 
     assert rows.count(connection, "slots") == rows.count(connection, "jobs") == count
-    turns = "select distinct turn, enqueued_count from mainspring.clocks where turn > 0"
-    assert connection.execute(turns).fetchall() == [(3, 1)]
+    revisions = "select distinct revision, enqueued_count from mainspring.clocks where revision > 0"
+    assert connection.execute(revisions).fetchall() == [(3, 1)]
 
 
 async def test_a_batch_that_cannot_be_written_as_a_set_is_written_one_by_one(

@@ -215,7 +215,7 @@ def test_a_condition_that_does_not_say_yes_skips(decide: Decide, condition: str)
         ("select true; select true", "the condition failed: cannot insert multiple commands"),
         ("commit; select true", "the condition failed: cannot insert multiple commands"),
         ("commit", "condition: is no query; it must return a column"),
-        ("", "condition: is no query; it must return a column"),
+        ("-- nothing", "condition: is no query; it must return a column"),
         ("delete from mainspring.jobs returning true", "the condition tried to write"),
         ("select nextval('mainspring.job_ids')", "the condition tried to write"),
         ("select mainspring.enqueue('work')", "the condition tried to write"),

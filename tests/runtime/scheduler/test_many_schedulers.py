@@ -141,7 +141,7 @@ def test_the_minutes_follow_each_other(story: Story):
 
 
 def test_every_schedule_was_moved_once_a_minute(story: Story, connection: psycopg.Connection):
-    query = "select distinct turn, enqueued_count, skipped_count from mainspring.clocks"
+    query = "select distinct revision, enqueued_count, skipped_count from mainspring.clocks"
     assert connection.execute(query).fetchall() == [(1 + MINUTES, MINUTES, 0)]
 
 

@@ -63,7 +63,7 @@ class JobModel(Answer):
 
     @classmethod
     def of(cls, job: Job) -> "JobModel":
-        told = job.progress
+        found = job.progress
         return cls.model_construct(
             id=job.id,
             tenant=job.tenant_id,
@@ -87,9 +87,12 @@ class JobModel(Answer):
             dedupe_key=job.dedupe_key,
             correlation_id=job.correlation_id,
             tags=list(job.tags),
-            progress=told
+            progress=found
             and ProgressModel.model_construct(
-                current=told.current, total=told.total, message=told.message, data=told.data
+                current=found.current,
+                total=found.total,
+                message=found.message,
+                data=found.data,
             ),
             checkpoint=job.checkpoint,
             result=job.result,

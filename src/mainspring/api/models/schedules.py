@@ -86,9 +86,9 @@ class ScheduleModel(Answer):
         own["tenant"] = own.pop("tenant_id")
         own |= {"payload": dict(spec.payload)}
         own |= {"calendar": None if spec.calendar is None else dict(spec.calendar)}
-        told = {name: getattr(state, name) for name in cls.model_fields if hasattr(state, name)}
-        told |= {"next_run_at": following(state), "figures": Figures.of(state.figures)}
-        return cls.model_construct(**{**own, **told})
+        facts = {name: getattr(state, name) for name in cls.model_fields if hasattr(state, name)}
+        facts |= {"next_run_at": following(state), "figures": Figures.of(state.figures)}
+        return cls.model_construct(**{**own, **facts})
 
 
 class Figures(Answer):

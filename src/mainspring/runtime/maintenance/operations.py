@@ -34,7 +34,7 @@ class Operator:
         sweep = Sweep.read(ctx.saved) if ctx.saved else Sweep(total=operation.total)
         if sweep.total is None:
             sweep = replace(sweep, total=await self._count(ctx, operation))
-        while sweep.busy or sweep.room < len(operation.rooms):
+        while sweep.busy or sweep.stage < len(operation.stages):
             _report_progress(ctx, sweep)
             sweep = await self._advance(ctx, operation, sweep)
         sweep = sweep.ended()
@@ -43,10 +43,10 @@ class Operator:
 
     async def _count(self, ctx: Context, operation: Operation) -> int:
         total = 0
-        for room in operation.rooms:
+        for stage in operation.stages:
             after: int | None = 0
             while after is not None:
-                place = Place(room, after, ctx.job_id - 1, _COUNTED_AT_ONCE)
+                place = Place(stage, after, ctx.job_id - 1, _COUNTED_AT_ONCE)
                 call = store.count_jobs(operation, place)
                 async with self._source.connection() as connection:
                     (row,) = await (await connection.execute(call.sql, call.params)).fetchall()
@@ -68,7 +68,7 @@ async def _batch(
     connection: AsyncConnection[Any], operation: Operation, sweep: Sweep, *, up_to: int
 ) -> Sweep:
     """The next jobs, but for those that someone else holds."""
-    place = Place(operation.rooms[sweep.room], sweep.after, up_to)
+    place = Place(operation.stages[sweep.stage], sweep.after, up_to)
     found = await store.seek_jobs(connection, operation, place, most_found=_BATCH)
     if not found.jobs:
         return sweep.moved(found.edge)

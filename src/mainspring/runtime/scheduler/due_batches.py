@@ -21,7 +21,7 @@ from mainspring.runtime.scheduler.evaluator import plan_facts
 from mainspring.store import due_schedules, workers
 from mainspring.store.due_schedules import DueGroup, Fired, Firing
 
-Key: TypeAlias = tuple[int, int]  # A schedule and its turn.
+Key: TypeAlias = tuple[int, int]  # A schedule and its revision.
 
 _BATCH = 5000
 _PLANS_AT_ONCE = 200
@@ -107,14 +107,17 @@ def _plan(group: DueGroup, batch: Batch, alone: AbstractSet[Key]) -> None:
         return
     facts = plan_facts(plan, Run())
     batch.special += [
-        {**facts, "schedule_id": schedule_id, "turn": turn} for schedule_id, turn in firing.pairs()
+        {**facts, "schedule_id": schedule_id, "revision": revision}
+        for schedule_id, revision in firing.pairs()
     ]
 
 
 async def _refuse(connection: AsyncConnection[Any], group: DueGroup, error: Exception) -> None:
     """A timing that only the program can read, and cannot: it was written by plain SQL."""
     reason = str(error) if isinstance(error, InputError) else repr(error)
-    await due_schedules.refuse_timing(connection, group.schedule_ids, group.turns, reason=reason)
+    await due_schedules.refuse_timing(
+        connection, group.schedule_ids, group.revisions, reason=reason
+    )
     telemetry.event("schedule_disabled", schedules=len(group.schedule_ids), error=reason)
 
 

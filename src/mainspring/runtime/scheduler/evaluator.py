@@ -76,10 +76,10 @@ class Checker:
             verdict, payloads = await self._own_payloads(due, verdict, firing)
         facts = plan_facts(plan, verdict, payloads)
         async with self._pool.connection() as connection:
-            whose = {"schedule_id": due.schedule_id, "turn": due.turn, "waits": True}
+            whose = {"schedule_id": due.schedule_id, "revision": due.revision, "waits": True}
             (outcome,) = await store.apply_plans(connection, [{**whose, **facts}])
         if firing:
-            _tell(due, outcome, _reason(verdict))
+            _log(due, outcome, _reason(verdict))
 
     async def check_asked(self, due: DueSchedule) -> None:
         """Decide about a slot that a person asked for."""
@@ -95,12 +95,12 @@ class Checker:
         }
         async with self._pool.connection() as connection:
             outcome = await slot_store.apply_trigger(connection, plan)
-        _tell(due, outcome, _reason(verdict), counts=False)
+        _log(due, outcome, _reason(verdict), counts=False)
 
     async def _refuse(self, due: DueSchedule, reason: str) -> None:
         """Disable a schedule whose timing was written by plain SQL and cannot be understood."""
         async with self._pool.connection() as connection:
-            await store.refuse_timing(connection, [due.schedule_id], [due.turn], reason=reason)
+            await store.refuse_timing(connection, [due.schedule_id], [due.revision], reason=reason)
         telemetry.event("schedule_disabled", schedule=due.spec.name, error=reason)
 
     async def _judge(self, due: DueSchedule, launch: Launch) -> Verdict:
@@ -187,7 +187,7 @@ class Checker:
 def plan_facts(
     plan: Plan, verdict: Verdict, payloads: Mapping[datetime, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """The plan as the database carries it out, but for the schedule and its turn; payloads are
+    """The plan as the database carries it out, but for the schedule and its revision; payloads are
     those of slots that have one of their own."""
     decided = _outcome(verdict)
     return {
@@ -264,7 +264,7 @@ def _unknown(name: str, registered: Mapping[str, Any]) -> str:
     return f"no launcher is registered as {name!r}; {hint}"
 
 
-def _tell(
+def _log(
     due: DueSchedule, outcome: SlotOutcome | None, reason: str | None, *, counts: bool = True
 ) -> None:
     """`counts` says whether a failure leads to the end of the schedule."""

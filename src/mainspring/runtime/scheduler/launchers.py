@@ -144,12 +144,12 @@ class _Thread:
         while (call := self._calls.get()) is not None:
             method, answer = call
             try:
-                self._tell(_settle, answer, (method(), None))
+                self._report(_settle, answer, (method(), None))
             except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
-                self._tell(_settle, answer, (None, error))
-        self._tell(self._on_end, self)
+                self._report(_settle, answer, (None, error))
+        self._report(self._on_end, self)
 
-    def _tell(self, callback: Callable[..., None], *facts: object) -> None:
+    def _report(self, callback: Callable[..., None], *facts: object) -> None:
         try:
             self._loop.call_soon_threadsafe(callback, *facts)
         except RuntimeError:

@@ -4,10 +4,10 @@
                        │                                        └▶ apply_plans (one by one)
                        ├─▶ prefetch: the due groups of the next instant, read before it
                        └─▶ checks, a few at a time: condition ─▶ apply_plans
-    chores: figures, runs that go on for too long, turns, old slots
+    maintenance: figures, runs that go on for too long, turns, old slots
     dispatcher: events become jobs, see dispatcher.py
 
-Any number may run. Each slot is claimed by its row, and every write is guarded by the turn that
+Any number may run. Each slot is claimed by its row, and every write is guarded by the revision that
 was read, so which of them comes first does not matter. The advisory lock only spares the others
 the reading: one that does not hold it looks a second later, and fires what it then finds due.
 So a holder that died, or sleeps, costs that second and no more.
@@ -45,7 +45,7 @@ from mainspring.store.due_schedules import DueSchedule
 _STANDBY = timedelta(seconds=1)
 _LONGEST_REST = 15.0
 _LONGEST_STANDBY = 5.0
-_CHORES_EVERY = 1.0
+_MAINTENANCE_EVERY = 1.0
 _PRUNE_EVERY = 3600.0
 _LOCKED_REST = 0.25
 _OPTIONS = " ".join(
@@ -82,7 +82,7 @@ class Scheduler:
         self._identity = process_identity()
         self._fires = self._dedicated("fire")
         self._beside = self._dedicated("fire beside")
-        self._chores_connection = self._dedicated("schedule chores")
+        self._maintenance_connection = self._dedicated("schedule maintenance")
         self._pool = AsyncPool(
             self._url, size=settings.condition_concurrency + 2, use_pooler=settings.use_pooler
         )
@@ -103,7 +103,7 @@ class Scheduler:
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
         self.loop = Loop("fire", self._pass)
-        self.chores = Loop("schedule chores", self._do_chores)
+        self.maintenance = Loop("schedule maintenance", self._maintain)
         self.pruning = Loop("slots", self._prune)
         self.dispatcher = Dispatcher(self._url, settings=settings)
 
@@ -119,7 +119,7 @@ class Scheduler:
         """Fire until `stop`; what is being checked then is left to another scheduler."""
         try:
             await self._fires.run(self._recover)
-            for loop in (self.loop, self.chores, self.pruning):
+            for loop in (self.loop, self.maintenance, self.pruning):
                 self._spawn(loop.run())
             for duty in self.dispatcher.duties():
                 self._spawn(duty)
@@ -199,7 +199,7 @@ class Scheduler:
         self._tasks.clear()  # One canceled while it connected keeps its socket as long as it lives.
         if checks:
             await self._give_back_checks()
-        for connection in (self._fires, self._beside, self._chores_connection):
+        for connection in (self._fires, self._beside, self._maintenance_connection):
             await connection.close()
         await self.dispatcher.close()
         await self._pool.close()
@@ -233,7 +233,7 @@ class Scheduler:
         self._leading = connection if await store.lead(connection) else None
         if self._leading is not None:
             telemetry.event("scheduler_leads")
-            self.chores.wake()
+            self.maintenance.wake()
 
     async def _rest(self, connection: AsyncConnection[Any], late: timedelta) -> float:
         longest = _LONGEST_REST if self.leads else _LONGEST_STANDBY
@@ -248,9 +248,9 @@ class Scheduler:
             if due_in > prefetch.SECONDS:
                 return min(longest, due_in - prefetch.SECONDS / 2)
             await self._prefetch.read(connection, instant, due_at=due_at)
-        has_room = len(self._checks) < self._settings.condition_concurrency
-        # What is due and stays so: another fires or edits it, or there is no room to check it.
-        shortest = _LOCKED_REST if self._is_stuck else 0.0 if self.leads and has_room else 0.05
+        has_capacity = len(self._checks) < self._settings.condition_concurrency
+        # What is due and stays so: another fires or edits it, or there is no capacity to check it.
+        shortest = _LOCKED_REST if self._is_stuck else 0.0 if self.leads and has_capacity else 0.05
         due_in = due_at - time.monotonic()
         return min(longest, max(due_in + late.total_seconds(), shortest))
 
@@ -305,16 +305,16 @@ class Scheduler:
     # Checks
 
     async def _start_checks(self, connection: AsyncConnection[Any], late: timedelta) -> None:
-        room = self._settings.condition_concurrency - len(self._checks)
-        if room <= 0:
+        capacity = self._settings.condition_concurrency - len(self._checks)
+        if capacity <= 0:
             return
-        asked = await slot_store.pending(connection, identity=self._identity, limit=room)
+        asked = await slot_store.pending(connection, identity=self._identity, limit=capacity)
         for due in asked:
             self._start_check(self._checker.check_asked(due), due)
-        room -= len(asked)
-        if room > 0:
+        capacity -= len(asked)
+        if capacity > 0:
             found = await store.due_checks(
-                connection, identity=self._identity, late=late, limit=room
+                connection, identity=self._identity, late=late, limit=capacity
             )
             for due in found:
                 self._start_check(self._checker.check(due), due)
@@ -333,23 +333,23 @@ class Scheduler:
 
     # Chores
 
-    async def _do_chores(self) -> float:
+    async def _maintain(self) -> float:
         for _ in range(10):
-            if not await self._chores_connection.try_once(slot_store.count_runs):
+            if not await self._maintenance_connection.try_once(slot_store.count_runs):
                 break
-        closed = await self._chores_connection.try_once(
+        closed = await self._maintenance_connection.try_once(
             lambda connection: store.overdue_runs(connection, limit=100)
         )
         if closed:
             telemetry.event("runs_timed_out", runs=closed)
-        await self._chores_connection.try_once(store.release_turns)
-        await self._chores_connection.try_once(self._take_over)
+        await self._maintenance_connection.try_once(store.release_turns)
+        await self._maintenance_connection.try_once(self._take_over)
         # The others do them too, if seldom: who leads may hang.
-        return _CHORES_EVERY if self.leads else _LONGEST_REST
+        return _MAINTENANCE_EVERY if self.leads else _LONGEST_REST
 
     async def _prune(self) -> float:
         keep = timedelta(days=self._settings.slot_retention_days)
-        while self.leads and await self._chores_connection.try_once(
+        while self.leads and await self._maintenance_connection.try_once(
             lambda connection: slot_store.prune_slots(connection, keep)
         ):
             pass

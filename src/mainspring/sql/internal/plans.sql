@@ -21,7 +21,7 @@ begin
      where s.schedule_id = (plan ->> 'schedule_id')::bigint and s.enabled
        for update skip locked;
     perform from mainspring.clocks as c
-      where c.schedule_id = schedule.schedule_id and c.turn = (plan ->> 'turn')::bigint
+      where c.schedule_id = schedule.schedule_id and c.revision = (plan ->> 'revision')::bigint
         for update skip locked;
     return case when found then schedule end;
 end
@@ -105,7 +105,7 @@ begin
     select c.retry_count + 1 into failures from mainspring.clocks as c
      where c.schedule_id = schedule.schedule_id;
     update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null, retry_count = 0,
+       set revision = c.revision + 1, checking_until = null, checking_by = null, retry_count = 0,
            next_slot_at = next_slot,
            next_run_at = mainspring.run_instant(c.schedule_id, next_slot, schedule.jitter),
            last_slot_at = coalesce(fired.newest_at, c.last_slot_at),
@@ -180,7 +180,7 @@ begin
            fired_at = now(), checking_until = null, checking_by = null
      where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
     update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null,
+       set revision = c.revision + 1, checking_until = null, checking_by = null,
            gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
            last_enqueued_at = case when decided.outcome = 'enqueued' then now()
                                    else c.last_enqueued_at end,

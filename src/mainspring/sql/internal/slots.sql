@@ -1,8 +1,8 @@
 -- Slots: how they become jobs.
 --
 -- A slot is claimed by its row, which is written in the transaction that inserts its job and
--- moves the schedule's clock on. Everything that fires or edits a schedule adds one to the turn of
--- its clock, and whoever fires says which turn was read, so of any number of schedulers one gets
+-- moves the schedule's clock on. Everything that fires or edits a schedule adds one to the revision of
+-- its clock, and whoever fires says which revision was read, so of any number of schedulers one gets
 -- through. Whoever needs both rows locks the schedule first and then its clock.
 
 -- Turns one slot into a job under the schedule's overlap rule. The caller holds the schedule's
@@ -141,7 +141,7 @@ begin
         return next;
     end loop;
     update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null,
+       set revision = c.revision + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when job_id is null then c.last_enqueued_at else now() end
      where c.schedule_id = backfill.schedule_id;
 end

@@ -217,7 +217,8 @@ alter table mainspring.jobs
 alter table mainspring.jobs_history add column created_by text collate "C";
 
 comment on column mainspring.jobs.origin is
-    'What made the job, if not an enqueue: a slot of a schedule, or the start of a bulk operation.';
+    'What made the job, if not an enqueue: the slot of a schedule, '
+    'or the start of a bulk operation.';
 
 -- Serves claim and discover: what can be claimed now, in the order it is claimed.
 create index jobs_ready on mainspring.jobs (queue, priority, tenant_id, job_id)
@@ -536,7 +537,7 @@ create index schedules_watched on mainspring.schedules (schedule_id) where run_t
 create table mainspring.clocks (
     schedule_id bigint primary key,
     -- Counts everything that fires or changes the schedule; whoever fires says which count it read.
-    turn bigint not null default 0,
+    revision bigint not null default 0,
     -- When the scheduler looks at it next: epoch to compute the first slot, null for never.
     next_run_at timestamptz,
     -- The slot that is due then; it differs from next_run_at by the jitter.

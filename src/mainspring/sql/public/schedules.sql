@@ -44,7 +44,7 @@ begin
     values (schedule.schedule_id, slot, slot, started.outcome, 'manual', started.job_id,
             started.reason, force);
     update mainspring.clocks as c
-       set turn = c.turn + 1, checking_until = null, checking_by = null,
+       set revision = c.revision + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when started.outcome = 'enqueued' then now()
                                    else c.last_enqueued_at end,
            last_skipped_at = case when started.outcome = 'skipped' then now()

@@ -3,18 +3,18 @@
 -- The plain schedules that are due, grouped by what decides their next slot, so that a thousand
 -- of one kind are planned once. Those without a condition, a template, a limit, an approval or a
 -- missing definition are plain. :late is how long a slot must have been due, :skip how many are
--- being fired already. Each clock comes with its turn and with the place of its row, where it is
+-- being fired already. Each clock comes with its revision and with the place of its row, where it is
 -- found again.
 select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
        schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
        schedule.paused_until, mainspring.counted_from(schedule), mainspring.spread_by(schedule),
        schedule.misfire_grace, schedule.catch_up, schedule.catch_up_limit,
        schedule.catch_up_max_age, schedule.definition, alike.next_slot_at, alike.base_at,
-       coalesce(%(now)s::timestamptz, now()), alike.schedule_ids, alike.turns, alike.places::text
+       coalesce(%(now)s::timestamptz, now()), alike.schedule_ids, alike.revisions, alike.places::text
   from (select plan_key, next_slot_at, base_at, min(schedule_id) as schedule_id,
-               array_agg(schedule_id) as schedule_ids, array_agg(turn) as turns,
+               array_agg(schedule_id) as schedule_ids, array_agg(revision) as revisions,
                array_agg(place) as places
-          from (select plan_key, next_slot_at, schedule_id, turn, ctid as place,
+          from (select plan_key, next_slot_at, schedule_id, revision, ctid as place,
                        case when next_slot_at is null then changed_at end as base_at
                   from mainspring.clocks
                  where next_run_at <= coalesce(%(now)s::timestamptz, now()) - %(late)s::interval
@@ -42,7 +42,7 @@ update mainspring.clocks as clock
                                                         where is_active and is_plain))
      order by due.next_run_at limit %(limit)s for update skip locked))
    and schedule.schedule_id = clock.schedule_id
-returning schedule.*, clock.turn, clock.next_slot_at, clock.gauge_is_high, clock.retry_count,
+returning schedule.*, clock.revision, clock.next_slot_at, clock.gauge_is_high, clock.retry_count,
           coalesce(%(now)s::timestamptz, now()) as now;
 
 -- name: next_fire
@@ -62,7 +62,7 @@ select extract(epoch from greatest(next_run_at, now() - interval '1 day') - now(
 -- next one, infinity for none, a definition, and the part of the schedules that are theirs. A fast
 -- path of internal/enqueue.sql.
 with due as materialized (
-    select alike.schedule_id, alike.turn, alike.place, given.slot_at,
+    select alike.schedule_id, alike.revision, alike.place, given.slot_at,
            nullif(given.next_slot_at, 'infinity') as next_slot_at,
            defined.key as definition, defined.version, defined.queue, defined.priority,
            defined.max_attempts,
@@ -77,16 +77,16 @@ with due as materialized (
       join mainspring.definitions as defined on defined.key = given.definition
                                             and defined.is_active and defined.is_plain,
            unnest((%(schedule_ids)s::bigint[])[given.first:given.last],
-                  (%(turns)s::bigint[])[given.first:given.last],
+                  (%(revisions)s::bigint[])[given.first:given.last],
                   -- By itself, so that it is read once and not once a group.
                   (select %(places)s::text::tid[])[given.first:given.last])
-           as alike (schedule_id, turn, place)
+           as alike (schedule_id, revision, place)
      -- Neighbours share pages; and rows are locked in one order everywhere, so that two schedulers
      -- cannot wait for each other.
      order by alike.schedule_id
 ), fired as (
     update mainspring.clocks as clock
-       set turn = clock.turn + 1, retry_count = 0, next_slot_at = due.next_slot_at,
+       set revision = clock.revision + 1, retry_count = 0, next_slot_at = due.next_slot_at,
            next_run_at = mainspring.run_instant(
                clock.schedule_id, due.next_slot_at, schedule.jitter),
            last_slot_at = due.slot_at,
@@ -104,7 +104,7 @@ with due as materialized (
            lateness_worst = greatest(clock.lateness_worst, now() - clock.next_run_at)
       from due, mainspring.schedules as schedule
      where clock.ctid = due.place and clock.schedule_id = due.schedule_id
-       and clock.turn = due.turn
+       and clock.revision = due.revision
        and clock.next_slot_at = due.slot_at and clock.definition = due.definition
        -- It may have been read before it was due. So written, no index of the instants is walked.
        and (clock.next_run_at <= now()) is true
@@ -153,21 +153,21 @@ select mainspring.stop_job(job.job_id, 'replaced by a newer slot of its schedule
 -- Sets the next slot of many schedules without firing any; infinity stands for none. One that
 -- someone is changing is left for later.
 with due as (
-    select held.schedule_id, alike.turn, nullif(given.next_slot_at, 'infinity') as next_slot_at
+    select held.schedule_id, alike.revision, nullif(given.next_slot_at, 'infinity') as next_slot_at
       from unnest(%(next_slots)s::text[]::timestamptz[], %(firsts)s::bigint[], %(lasts)s::bigint[])
            as given (next_slot_at, first, last),
            unnest((%(schedule_ids)s::bigint[])[given.first:given.last],
-                  (%(turns)s::bigint[])[given.first:given.last]) as alike (schedule_id, turn),
+                  (%(revisions)s::bigint[])[given.first:given.last]) as alike (schedule_id, revision),
            mainspring.clocks as held
      where held.schedule_id = alike.schedule_id
      order by alike.schedule_id
        for update of held skip locked
 )
 update mainspring.clocks as clock
-   set turn = clock.turn + 1, next_slot_at = due.next_slot_at,
+   set revision = clock.revision + 1, next_slot_at = due.next_slot_at,
        next_run_at = mainspring.run_instant(clock.schedule_id, due.next_slot_at, schedule.jitter)
   from due, mainspring.schedules as schedule
- where clock.schedule_id = due.schedule_id and clock.turn = due.turn
+ where clock.schedule_id = due.schedule_id and clock.revision = due.revision
    and schedule.schedule_id = due.schedule_id and schedule.enabled;
 
 -- name: apply_plans
@@ -181,10 +181,10 @@ select mainspring.apply_plan(plan) from jsonb_array_elements(%(plans)s::jsonb) a
 update mainspring.schedules as schedule
    set enabled = false, disabled_reason = %(reason)s
   from (select held.schedule_id
-          from unnest(%(schedule_ids)s::bigint[], %(turns)s::bigint[]) as given (schedule_id, turn),
+          from unnest(%(schedule_ids)s::bigint[], %(revisions)s::bigint[]) as given (schedule_id, revision),
                mainspring.schedules as held, mainspring.clocks as clock
          where held.schedule_id = given.schedule_id and clock.schedule_id = given.schedule_id
-           and clock.turn = given.turn
+           and clock.revision = given.revision
            for update of held, clock skip locked) as wrong
  where schedule.schedule_id = wrong.schedule_id;
 

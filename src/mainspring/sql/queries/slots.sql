@@ -15,7 +15,7 @@ with taken as (
          order by asked.scheduled_for limit %(limit)s for update skip locked))
     returning slot.schedule_id, slot.scheduled_for, slot.is_forced
 )
-select schedule.*, clock.turn, clock.gauge_is_high, clock.retry_count, taken.scheduled_for,
+select schedule.*, clock.revision, clock.gauge_is_high, clock.retry_count, taken.scheduled_for,
        taken.is_forced, now() as now
   from taken
   join mainspring.schedules as schedule using (schedule_id)

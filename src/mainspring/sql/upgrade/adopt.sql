@@ -1,10 +1,11 @@
 -- Makes a database of the last unreleased version, with its 17 migrations, one at the baseline:
--- the tables are the same. Views, triggers and functions are dropped and installed anew, so that no
+-- the tables are the same but for one name. Views, triggers and functions are dropped and installed anew, so that no
 -- function of an old signature stays behind. What others built on them is not dropped along: then
 -- this fails, and nothing has changed.
 alter table mainspring.migrations add column works_with integer;
 delete from mainspring.migrations;
 alter table mainspring.migrations alter column works_with set not null;
+alter table mainspring.clocks rename column turn to revision;
 
 do $$
 declare
