@@ -15,7 +15,7 @@ from tests.support.warm import ROOT
 # Move this to the tag of a release in the commit that follows the release: what is here must go on
 # working beside the schema of today. Until 0.1.0 is tagged it is the commit that made the baseline;
 # before that, and only then, move it where a change breaks with unreleased programs on purpose.
-PREVIOUS = "f1b7e1e72b21afdc7f50043fd971f282b4d7deaa"
+PREVIOUS = "f1bdaa833eecfb7a4f8bd441aa2e2afad474ce01"
 
 # The last commit before the baseline; databases that it made are adopted.
 UNRELEASED = "8087aaad61e608ce8e87eb28c038cf55daa04763"
