@@ -4013,7 +4013,8 @@ declare
     plain boolean := mainspring.is_plain(new);
 begin
     update mainspring.clocks as clock
-       set revision = clock.revision + 1, plan_key = key, is_plain = plain, definition = new.definition,
+       set revision = clock.revision + 1, plan_key = key, is_plain = plain,
+           definition = new.definition,
            checking_until = null, checking_by = null,
            next_run_at = case when is_moved then due_at else clock.next_run_at end,
            next_slot_at = case when is_moved then nullif(due_at, 'epoch')

@@ -1,9 +1,9 @@
 -- Slots: how they become jobs.
 --
 -- A slot is claimed by its row, which is written in the transaction that inserts its job and
--- moves the schedule's clock on. Everything that fires or edits a schedule adds one to the revision of
--- its clock, and whoever fires says which revision was read, so of any number of schedulers one gets
--- through. Whoever needs both rows locks the schedule first and then its clock.
+-- moves the schedule's clock on. Everything that fires or edits a schedule increments the revision
+-- of its clock, and whoever fires names the revision it read, so of any number of schedulers one
+-- succeeds. Whoever needs both rows locks the schedule first and then its clock.
 
 -- Turns one slot into a job under the schedule's overlap rule. The caller holds the schedule's
 -- row and writes the slot.

@@ -3,14 +3,14 @@
 -- The plain schedules that are due, grouped by what decides their next slot, so that a thousand
 -- of one kind are planned once. Those without a condition, a template, a limit, an approval or a
 -- missing definition are plain. :late is how long a slot must have been due, :skip how many are
--- being fired already. Each clock comes with its revision and with the place of its row, where it is
--- found again.
+-- being fired already. Each clock comes with its revision and the place of its row.
 select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
        schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
        schedule.paused_until, mainspring.counted_from(schedule), mainspring.spread_by(schedule),
        schedule.misfire_grace, schedule.catch_up, schedule.catch_up_limit,
        schedule.catch_up_max_age, schedule.definition, alike.next_slot_at, alike.base_at,
-       coalesce(%(now)s::timestamptz, now()), alike.schedule_ids, alike.revisions, alike.places::text
+       coalesce(%(now)s::timestamptz, now()), alike.schedule_ids, alike.revisions,
+       alike.places::text
   from (select plan_key, next_slot_at, base_at, min(schedule_id) as schedule_id,
                array_agg(schedule_id) as schedule_ids, array_agg(revision) as revisions,
                array_agg(place) as places
@@ -157,7 +157,8 @@ with due as (
       from unnest(%(next_slots)s::text[]::timestamptz[], %(firsts)s::bigint[], %(lasts)s::bigint[])
            as given (next_slot_at, first, last),
            unnest((%(schedule_ids)s::bigint[])[given.first:given.last],
-                  (%(revisions)s::bigint[])[given.first:given.last]) as alike (schedule_id, revision),
+                  (%(revisions)s::bigint[])[given.first:given.last])
+           as alike (schedule_id, revision),
            mainspring.clocks as held
      where held.schedule_id = alike.schedule_id
      order by alike.schedule_id
@@ -181,7 +182,8 @@ select mainspring.apply_plan(plan) from jsonb_array_elements(%(plans)s::jsonb) a
 update mainspring.schedules as schedule
    set enabled = false, disabled_reason = %(reason)s
   from (select held.schedule_id
-          from unnest(%(schedule_ids)s::bigint[], %(revisions)s::bigint[]) as given (schedule_id, revision),
+          from unnest(%(schedule_ids)s::bigint[], %(revisions)s::bigint[])
+               as given (schedule_id, revision),
                mainspring.schedules as held, mainspring.clocks as clock
          where held.schedule_id = given.schedule_id and clock.schedule_id = given.schedule_id
            and clock.revision = given.revision

@@ -1,7 +1,7 @@
 -- Makes a database of the last unreleased version, with its 17 migrations, one at the baseline:
--- the tables are the same but for one name. Views, triggers and functions are dropped and installed anew, so that no
--- function of an old signature stays behind. What others built on them is not dropped along: then
--- this fails, and nothing has changed.
+-- the tables are the same but for one name. Views, triggers and functions are dropped and
+-- installed anew, so that no function of an old signature stays behind. What others built on them
+-- is not dropped along: then this fails, and nothing has changed.
 alter table mainspring.migrations add column works_with integer;
 delete from mainspring.migrations;
 alter table mainspring.migrations alter column works_with set not null;
@@ -11,6 +11,13 @@ do $$
 declare
     statement text;
 begin
+    -- From PostgreSQL 18 on the constraint has a name of its own.
+    if exists (select from pg_catalog.pg_constraint
+                where conrelid = 'mainspring.clocks'::regclass
+                  and conname = 'clocks_turn_not_null') then
+        alter table mainspring.clocks
+            rename constraint clocks_turn_not_null to clocks_revision_not_null;
+    end if;
     for statement in
         select 'drop view ' || string_agg(seen.oid::regclass::text, ', ')
           from pg_catalog.pg_class as seen
