@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.jobs.filters import JobFilter
+from mainspring.domain.jobs.filters import JobFilter, write_filter
 from mainspring.domain.operations import (
     STATES,
     Change,
@@ -15,7 +15,6 @@ from mainspring.domain.operations import (
     Sweep,
     ensure_sensible,
     read_operation,
-    write_filter,
 )
 from mainspring.domain.types import BulkAction, JobSource, JobState, TenantId
 

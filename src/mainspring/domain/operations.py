@@ -7,7 +7,7 @@ checkpoint of its job.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
@@ -124,17 +124,6 @@ def ensure_sensible(action: BulkAction, asked: JobFilter, *, is_all: bool) -> No
 
 def _listed(states: tuple[JobState, ...]) -> str:
     return f"{', '.join(states[:-1])} or {states[-1]}"
-
-
-def write_filter(asked: JobFilter) -> dict[str, Any]:
-    """As it is kept in a payload, with the names of the API."""
-    facts = {name: value for name, value in asdict(asked).items() if value is not None}
-    if "state" in facts:
-        facts["status"] = facts.pop("state")
-    return {
-        name: value.isoformat() if isinstance(value, datetime) else str(value)
-        for name, value in facts.items()
-    }
 
 
 def read_operation(

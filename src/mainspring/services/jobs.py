@@ -15,8 +15,6 @@ from mainspring.domain.errors import JobNotFound, JobUnsuccessful, ResultTimeout
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.model import Attempt, Job
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
-from mainspring.services.payloads import encode_payload
-from mainspring.services.secrets import encrypt_edit
 from mainspring.settings import Settings
 from mainspring.store import jobs as store
 
@@ -33,6 +31,9 @@ def retry(
     word [redacted] stands for the secret that is stored."""
     text = None
     if payload is not None:
+        from mainspring.services.payloads import encode_payload  # noqa: PLC0415 - slow to import
+        from mainspring.services.secrets import encrypt_edit  # noqa: PLC0415
+
         edited = yield from encrypt_edit(
             payload, job_id, tenant_id=tenant_id, settings=settings, connection=connection
         )

@@ -10,10 +10,9 @@ from psycopg.rows import dict_row
 from mainspring.db.arrays import TextArray
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
-from mainspring.domain.jobs.filters import JobFilter
+from mainspring.domain.jobs.filters import JobFilter, write_filter
 from mainspring.domain.jobs.model import FINAL_STATES, Attempt, Job, Progress
 from mainspring.domain.jobs.options import EnqueueOptions
-from mainspring.domain.operations import write_filter
 from mainspring.domain.types import (
     AttemptStatus,
     JobId,

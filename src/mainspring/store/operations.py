@@ -9,7 +9,8 @@ from psycopg import AsyncConnection
 from mainspring.db.arrays import IntegerArray
 from mainspring.db.calls import Call
 from mainspring.db.statements import load
-from mainspring.domain.operations import Change, Operation, read_operation, write_filter
+from mainspring.domain.jobs.filters import write_filter
+from mainspring.domain.operations import Change, Operation, read_operation
 from mainspring.domain.types import JobId, TenantId
 
 _STATEMENTS = load("operations")

@@ -35,7 +35,6 @@ from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId, JobSource, JobState
 from mainspring.services import jobs
-from mainspring.services.enqueueing import Bearer
 
 router = Router(prefix="/jobs", tags=["jobs"])
 
@@ -116,6 +115,8 @@ async def enqueue(
     options = EnqueueOptions(
         **_tuples(facts), tenant_id=context.tenant_id, idempotency_key=idempotency_key
     )
+    from mainspring.services.enqueueing import Bearer  # noqa: PLC0415 - slow to import
+
     bearer = Bearer(context.database, context.digest)
     plan = context.server.enqueuer.enqueue(definition, payload, options, bearer=bearer)
     job_id, is_new = await arun(plan, context.database)

@@ -1,7 +1,8 @@
 """Which jobs a list, a count or a bulk operation is about."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from mainspring.domain.jobs.options import ensure_instant, ensure_text
 from mainspring.domain.types import JobSource, JobState
@@ -27,3 +28,14 @@ class JobFilter:
                 ensure_text(name, getattr(self, name))
         for name in ("created_after", "created_before"):
             ensure_instant(name, getattr(self, name))
+
+
+def write_filter(asked: JobFilter) -> dict[str, Any]:
+    """As it is kept in a payload, with the names of the API."""
+    facts = {name: value for name, value in asdict(asked).items() if value is not None}
+    if "state" in facts:
+        facts["status"] = facts.pop("state")
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else str(value)
+        for name, value in facts.items()
+    }
