@@ -82,7 +82,7 @@ _HOMES = {
     "domain.types": ("AttemptStatus", "JobState"),
     "runtime.scheduler.launchers": ("Launch", "Launcher"),
     "runtime.worker.context": ("Context", "JobCanceled", "SlotInfo"),
-    "services.schedules": ("Triggered",),
+    "store.schedules": ("Triggered",),
     "store.slots": ("Slot",),
 }
 
@@ -110,7 +110,7 @@ if _typing.TYPE_CHECKING:
     from mainspring.domain.types import AttemptStatus, JobState
     from mainspring.runtime.scheduler.launchers import Launch, Launcher
     from mainspring.runtime.worker.context import Context, JobCanceled, SlotInfo
-    from mainspring.services.schedules import Triggered
+    from mainspring.store.schedules import Triggered
     from mainspring.store.slots import Slot
 else:
 

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.domain.errors import SettingsError
+from mainspring.domain.suggestions import did_you_mean
 from mainspring.settings import Settings
 from mainspring.settings.rules import (
     PRECEDENCE,
     Found,
     Level,
     Origin,
-    did_you_mean,
     doubts,
     read_toml,
     unknown_keys,

@@ -131,7 +131,8 @@ class WaitsMachine(RuleBasedStateMachine):
     def vote(self, data, is_approval):
         job_id, tenant = self.draw(data, "state = 'awaiting_approval'")
         decide = approvals.approve if is_approval else approvals.reject
-        self.queue.call(decide(tenant, job_id, reason="so be it", actor="ann"))
+        vote = {"reason": "so be it", "actor": "ann"}
+        self.queue.run(decide(self.queue.connection, tenant, job_id, **vote))
 
     @rule(data=st.data())
     @precondition(lambda self: self.live())
@@ -261,8 +262,10 @@ class WaitsMachine(RuleBasedStateMachine):
 
     def approve_all(self) -> None:
         for job_id, tenant in self.live("state = 'awaiting_approval'"):
-            call = approvals.approve(TenantId(tenant), JobId(job_id), reason="", actor="ann")
-            self.queue.call(call)
+            connection, tenant_id = self.queue.connection, TenantId(tenant)
+            self.queue.run(
+                approvals.approve(connection, tenant_id, JobId(job_id), reason="", actor="ann")
+            )
 
     def retry_what_is_waited_for(self) -> None:
         waited_for = self.queue.execute(

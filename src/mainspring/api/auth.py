@@ -19,7 +19,7 @@ from mainspring.api.models.base import Name
 from mainspring.api.responses import tag_of
 from mainspring.api.routing import Query, Request
 from mainspring.db.database import Database
-from mainspring.db.tenant_sessions import Acting
+from mainspring.db.tenant_sessions import TenantSession, TransactionSession
 from mainspring.domain.access import tokens as token_rules
 from mainspring.domain.access.roles import READ, WRITE, Caller, Role, ensure_allowed
 from mainspring.domain.errors import InvalidOption, TenantNotFound
@@ -136,7 +136,7 @@ class RequestContext:
     caller: Caller
     listed_tenant: TenantId | None
     """The tenant that lists are of; None for an operator who asked for all of them."""
-    database: Acting
+    session: TenantSession
     request: Request
     token: str
 
@@ -180,13 +180,13 @@ class RequestContext:
         await self.server.caller_of(self.token, self.digest)
 
     @asynccontextmanager
-    async def editing(self, noun: str, name: str) -> AsyncIterator[Database]:
+    async def editing(self, noun: str, name: str) -> AsyncIterator[TransactionSession]:
         """One transaction, in which nobody else edits the same thing through the API."""
         from mainspring.services import idempotency  # noqa: PLC0415 - for changes only
 
-        async with self.database.held() as held:
-            await idempotency.lock(held, noun, tenant_id=self.tenant_id, name=name)
-            yield held
+        async with self.session.begin() as transaction:
+            await idempotency.lock(transaction, noun, tenant_id=self.tenant_id, name=name)
+            yield transaction
 
     def ensure_unchanged(self, facts: object) -> None:
         """Refuse a change by someone who has seen another state than the present one."""
@@ -231,8 +231,8 @@ class Requires:
         listed = _tenant(caller, tenant)
         if listed is not None and caller.tenant_id is None:
             await server.ensure_tenant(listed)
-        database = Acting(server.database, token_store.enter(digest))
-        return RequestContext(server, caller, listed, database, request, text)
+        session = TenantSession(server.database, token_store.enter(digest))
+        return RequestContext(server, caller, listed, session, request, text)
 
 
 def _tenant(caller: Caller, asked: str | None) -> TenantId | None:

@@ -5,7 +5,6 @@ neither FastAPI nor the routes of other resources. `tests/api/test_direct.py` se
 requests both ways and compares the answers.
 """
 
-import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from mainspring.api import errors, routes
 from mainspring.api.errors import Refused
 from mainspring.api.routing import Depends, Parameter, Request, Response, Route, Source, whole_names
+from mainspring.domain.suggestions import did_you_mean
 
 PREFIX = "/api/v1"
 _PLACEHOLDER = re.compile(r"\{(\w+)(:int)?\}")
@@ -144,8 +144,7 @@ def ensure_known(given: Mapping[str, str], known: list[str]) -> None:
     """Refuse a filter that is misspelled rather than ignore it."""
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = did_you_mean(name, known)
             problem = f"is no parameter of this request{hint}"
             raise Refused(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", f"query.{name}: {problem}"

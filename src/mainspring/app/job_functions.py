@@ -1,6 +1,5 @@
 """Jobs as Python objects: a function that can be enqueued, and the handle of what was."""
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -12,6 +11,7 @@ from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.handlers import HandlerSignature, choose_mode, read_signature
 from mainspring.domain.jobs.model import Job
 from mainspring.domain.jobs.options import DedupeBy, EnqueueOptions, OnDuplicate, OnParentFailure
+from mainspring.domain.suggestions import did_you_mean
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
 from mainspring.runtime.worker.context import Context
 from mainspring.services import jobs as services
@@ -211,8 +211,7 @@ def make_definition(key: str, function: Callable[..., Any], options: dict[str, A
     unknown = options.keys() - _DECLARABLE
     if unknown:
         name = sorted(unknown)[0]
-        close = difflib.get_close_matches(name, _DECLARABLE, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = did_you_mean(name, _DECLARABLE)
         raise InvalidDefinition(f"{key}: there is no option {name}{hint}")
     given = {name: value for name, value in options.items() if value is not None}
     for name in ("tags", "approvers"):
@@ -232,8 +231,7 @@ def make_options(given: dict[str, Any]) -> EnqueueOptions:
         return DEFAULT_OPTIONS
     for name in given:
         if name not in _OPTION_NAMES:
-            close = difflib.get_close_matches(name, _OPTION_NAMES, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = did_you_mean(name, _OPTION_NAMES)
             raise InvalidOption(name, f"is not an option of an enqueue{hint}")
     read = {"tags": tuple(given.get("tags", ())), "after": job_ids(given.get("after", ()))}
     return replace(DEFAULT_OPTIONS, **{**given, **read})

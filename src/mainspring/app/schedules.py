@@ -18,6 +18,9 @@ from mainspring import telemetry
 from mainspring.app.job_functions import JobFunction
 from mainspring.app.namespaces import App, Namespace
 from mainspring.db import connect, migrate
+from mainspring.db.blocking_sessions import BlockingSession, at_once
+from mainspring.db.caller_sessions import CallerSession
+from mainspring.db.sessions import Session
 from mainspring.domain.errors import InvalidPayload, InvalidSchedule, InvalidTemplate
 from mainspring.domain.schedules.fields import ScheduleFields
 from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
@@ -28,7 +31,8 @@ from mainspring.runtime.scheduler.launchers import Launcher
 from mainspring.runtime.scheduler.scheduler import Scheduler
 from mainspring.services import definitions
 from mainspring.services import schedules as services
-from mainspring.services.schedules import Borrowed, Filled, Scope, Triggered
+from mainspring.services.schedules import Filled, Scope
+from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
 P = ParamSpec("P")
@@ -60,22 +64,12 @@ def _blocking(
         connection = kwargs.get("connection")
         if connection is None:
             return self._app.blocking(method(self, *args, **kwargs))
-        kwargs["connection"] = Borrowed(connection)
-        return _at_once(method(self, *args, **kwargs))
+        kwargs["connection"] = BlockingSession(self._app.database, connection)
+        return at_once(method(self, *args, **kwargs))
 
     run.__name__ = method.__name__.removeprefix("a")
     run.__qualname__ = f"Schedules.{run.__name__}"
     return run
-
-
-def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that awaits nothing, without an event loop."""
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    raise RuntimeError("a blocking use has to wait for something")
 
 
 class Schedules(Namespace):
@@ -345,7 +339,13 @@ class Schedules(Namespace):
     prepare = _blocking(aprepare)
 
     def _scope(self, tenant_id: str, connection: object = None) -> Scope:
-        return Scope(self._app.database, TenantId(tenant_id), connection)
+        ours: Session = self._app.database
+        callers: Session | None = None
+        if isinstance(connection, BlockingSession):
+            ours, callers = BlockingSession(self._app.database), connection
+        elif connection is not None:
+            callers = CallerSession(connection)
+        return Scope(ours, self._app.settings, TenantId(tenant_id), callers)
 
     def _spec(self, name: str, fields: Mapping[str, Any], *, tenant_id: str) -> ScheduleSpec:
         given = {**self._named(fields), "name": name, "tenant_id": tenant_id}
@@ -370,7 +370,7 @@ class Schedules(Namespace):
             self._app.register_definitions()
         else:
             await self._app.aregister_definitions()
-        await definitions.ensure_known(scope.read, [key])
+        await definitions.ensure_known(scope.committed, [key])
 
 
 @contextmanager

@@ -136,7 +136,7 @@ class Triggers(Namespace):
         if function is not None:
             function.signature.payload_of((), dict(trigger.payload))
         await self._app.aregister_definitions()
-        await definitions.ensure_known(self._app.database.arun, [trigger.definition])
+        await definitions.ensure_known(self._app.database, [trigger.definition])
 
 
 def _key(definition: object) -> Any:

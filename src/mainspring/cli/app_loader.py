@@ -1,6 +1,5 @@
 """Finding the `Mainspring` a person names as `module:app`."""
 
-import difflib
 import importlib
 import sys
 import traceback
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from mainspring.app import Mainspring
 from mainspring.domain.errors import InputError
+from mainspring.domain.suggestions import closest
 
 
 def load_app(reference: str) -> Mainspring:
@@ -35,8 +35,7 @@ def _find(module: object, module_name: str, attribute: str) -> Mainspring:
     else:
         problem = f"the module {module_name!r} has no {attribute!r}"
     if apps:
-        close = difflib.get_close_matches(attribute, apps, n=1)
-        problem += f"; did you mean {module_name}:{(close or apps)[0]}?"
+        problem += f"; did you mean {module_name}:{closest(attribute, apps) or apps[0]}?"
     raise InputError(problem)
 
 

@@ -1,6 +1,5 @@
 """`mainspring schedules ...`: see, make and steer schedules."""
 
-import difflib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import islice
@@ -22,6 +21,7 @@ from mainspring.domain.errors import InvalidOption
 from mainspring.domain.schedules.cron import find_zone
 from mainspring.domain.schedules.fields import NULLABLE
 from mainspring.domain.schedules.slots import SlotOutcome
+from mainspring.domain.suggestions import did_you_mean
 
 _SHOWN_FIRES = 5
 _MOST_OF_A_PAGE = 1000
@@ -285,9 +285,8 @@ def _zone(client: Client, name: str) -> ZoneInfo:
 def _clearable(field: str) -> str:
     name = field.strip("-").replace("-", "_")
     if name not in NULLABLE:
-        close = difflib.get_close_matches(name, NULLABLE, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(NULLABLE))}"
-        raise InvalidOption("--clear", f"{field!r} cannot be cleared; {hint}")
+        hint = did_you_mean(name, NULLABLE) or f"; there are {', '.join(sorted(NULLABLE))}"
+        raise InvalidOption("--clear", f"{field!r} cannot be cleared{hint}")
     return name
 
 

@@ -1,6 +1,5 @@
 """`mainspring triggers ...`: see, make and steer what turns events into jobs."""
 
-import difflib
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -19,6 +18,7 @@ from mainspring.cli.output import Out, ago, confirm, console, facts_table, span,
 from mainspring.cli.schedule_options import read_duration
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.suggestions import did_you_mean
 from mainspring.domain.triggers import UnknownPaths
 
 app = typer.Typer()
@@ -190,9 +190,8 @@ def _read(options: dict[str, Any]) -> dict[str, Any]:
 def _clearable(field: str) -> str:
     name = field.strip("-").replace("-", "_")
     if name not in _CLEARABLE:
-        close = difflib.get_close_matches(name, _CLEARABLE, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_CLEARABLE)}"
-        raise InvalidOption("--clear", f"{field!r} cannot be cleared; {hint}")
+        hint = did_you_mean(name, _CLEARABLE) or f"; there are {', '.join(_CLEARABLE)}"
+        raise InvalidOption("--clear", f"{field!r} cannot be cleared{hint}")
     return name
 
 

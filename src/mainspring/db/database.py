@@ -2,16 +2,18 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psycopg import AsyncCursor, Cursor
+from psycopg import AsyncConnection, Cursor
 
 from mainspring.db import calls, migrate
-from mainspring.db.calls import Call
+from mainspring.db.calls import Call, Params
 from mainspring.db.connect import with_options
 from mainspring.db.pool import AsyncPool, SyncPool
+from mainspring.db.sessions import Fetched, fetched, has_rows
 from mainspring.db.sql_errors import translated
 from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES
 from mainspring.settings import Settings
@@ -56,27 +58,23 @@ class Database:
         with translated(), self.sync_pool.connection() as ours:
             return _rows(ours.execute(call.sql, call.params))
 
-    async def arun(self, call: Call, connection: object = None) -> list[tuple[Any, ...]]:
-        if connection is not None:
-            return await calls.arun(connection, call)
+    async def execute(self, query: str, params: Params | None = None, /) -> Fetched:
+        """On a connection of ours, in a transaction of its own."""
         with translated():
             async with (await self.async_pool()).connection() as ours:
-                cursor = await ours.execute(call.sql, call.params)
-                return await cursor.fetchall() if has_rows(cursor) else []
+                return await fetched(await ours.execute(query, params))
 
     def run_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
         """All calls in one transaction; their rows in one list."""
         with translated(), self.sync_pool.connection() as ours, ours.transaction():
             return [row for call in batch for row in _rows(ours.execute(call.sql, call.params))]
 
-    async def arun_all(self, batch: Sequence[Call]) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = []
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection[Any]]:
+        """A connection of ours inside a transaction."""
         with translated():
             async with (await self.async_pool()).connection() as ours, ours.transaction():
-                for call in batch:
-                    cursor = await ours.execute(call.sql, call.params)
-                    rows.extend(await cursor.fetchall())
-        return rows
+                yield ours
 
     @property
     def sync_pool(self) -> SyncPool:
@@ -148,8 +146,3 @@ class Database:
 
 def _rows(cursor: Cursor[Any]) -> list[tuple[Any, ...]]:
     return cursor.fetchall() if has_rows(cursor) else []
-
-
-def has_rows(cursor: Cursor[Any] | AsyncCursor[Any]) -> bool:
-    """Whether the statement gives rows, if none now; `description` would describe every column."""
-    return cursor.pgresult is not None and cursor.pgresult.nfields > 0

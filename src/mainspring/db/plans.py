@@ -8,14 +8,16 @@ step gave, and returns its result; what a step raises is raised where the plan y
         return number
 
     run(count("send"), database)          blocking
-    await arun(count("send"), database)   async
+    await arun(count("send"), session)    async
 """
 
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from mainspring.db import calls
 from mainspring.db.calls import Call
 from mainspring.db.database import Database
+from mainspring.db.sessions import ServiceSession, run_call
 from mainspring.domain.errors import MainspringError
 
 T = TypeVar("T")
@@ -26,7 +28,7 @@ class Step(Protocol):
 
     def run(self, database: Database) -> Any: ...
 
-    async def arun(self, database: Database) -> Any: ...
+    async def arun(self, session: ServiceSession) -> Any: ...
 
 
 Plan = Generator[Step, Any, T]
@@ -41,8 +43,10 @@ class Statement(NamedTuple):
     def run(self, database: Database) -> list[tuple[Any, ...]]:
         return database.run(self.call, self.connection)
 
-    async def arun(self, database: Database) -> list[tuple[Any, ...]]:
-        return await database.arun(self.call, self.connection)
+    async def arun(self, session: ServiceSession) -> list[tuple[Any, ...]]:
+        if self.connection is None:
+            return await run_call(session, self.call)
+        return await calls.arun(self.connection, self.call)
 
 
 class Statements(NamedTuple):
@@ -56,10 +60,11 @@ class Statements(NamedTuple):
             return database.run_all(self.calls)
         return [row for call in self.calls for row in database.run(call, self.connection)]
 
-    async def arun(self, database: Database) -> list[tuple[Any, ...]]:
-        if self.connection is None:
-            return await database.arun_all(self.calls)
-        return [row for call in self.calls for row in await database.arun(call, self.connection)]
+    async def arun(self, session: ServiceSession) -> list[tuple[Any, ...]]:
+        if self.connection is not None:
+            return [row for call in self.calls for row in await calls.arun(self.connection, call)]
+        async with session.transaction() as ours:
+            return [row for call in self.calls for row in await run_call(ours, call)]
 
 
 def run(plan: Plan[T], database: Database) -> T:
@@ -78,13 +83,13 @@ def run(plan: Plan[T], database: Database) -> T:
         return result
 
 
-async def arun(plan: Plan[T], database: Database) -> T:
+async def arun(plan: Plan[T], session: ServiceSession) -> T:
     """The same from async code."""
     try:
         step = next(plan)
         while True:
             try:
-                answer = await step.arun(database)
+                answer = await step.arun(session)
             except MainspringError as error:
                 step = plan.throw(error)
             else:

@@ -12,12 +12,13 @@ statement that silently goes missing.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from importlib import resources
 from itertools import pairwise, takewhile
 from typing import Never
+
+from mainspring.domain.suggestions import closest
 
 _NAME = re.compile(r"--\s*name:")
 _SCOPE = re.compile(r"--\s*scope:(.*)")
@@ -95,8 +96,8 @@ class Catalogue(Mapping[str, Statement]):
         return len(self._blocks)
 
     def _hint(self, name: str) -> str:
-        near = get_close_matches(name, self._blocks, n=1)
-        return f"; did you mean {near[0]!r}?" if near else ""
+        near = closest(name, self._blocks)
+        return f"; did you mean {near!r}?" if near else ""
 
 
 @cache

@@ -3,7 +3,6 @@
 An approver is the name of a person or of a token, or a role of the API such as `role:member`.
 """
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +10,7 @@ from typing import Final
 
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.suggestions import did_you_mean
 from mainspring.domain.types import JobId, JobState, Payload, TenantId
 
 _OF_ROLE: Final = "role:"
@@ -58,8 +58,7 @@ def ensure_approvers(approvers: Sequence[str]) -> None:
         raise InvalidOption("approvers", "must be a list of names")
     for name in approvers:
         if name.startswith(_OF_ROLE) and name not in _DECIDING:
-            close = difflib.get_close_matches(name, _DECIDING, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = did_you_mean(name, _DECIDING)
             raise InvalidOption(
                 "approvers", f"may name the roles {', '.join(_DECIDING)}, not {name}{hint}"
             )

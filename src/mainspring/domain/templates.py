@@ -17,12 +17,12 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from mainspring.domain.errors import InvalidTemplate
+from mainspring.domain.suggestions import closest
 
 _OPENING, _CLOSING = "{{", "}}"
 _DEFAULT = "default"
@@ -336,7 +336,7 @@ def _ensure_depth(depth: int, deepest: int) -> None:
 
 def _unknown(kind: str, word: str, known: Collection[str]) -> InvalidTemplate:
     shown = word[:_LONGEST_SHOWN]
-    near = get_close_matches(shown, known, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    near = closest(shown, known)
+    hint = f"did you mean {near!r}? " if near else ""
     listed = ", ".join(sorted(known))
     return InvalidTemplate(f"a template knows no {kind} {shown!r}; {hint}it knows {listed}")

@@ -8,8 +8,8 @@ from dataclasses import replace
 import orjson
 
 from mainspring import telemetry
-from mainspring.db.calls import arun
 from mainspring.db.pool import AsyncPool
+from mainspring.db.sql_errors import translated
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.domain.jobs.outcomes import AttemptFailed
@@ -76,5 +76,6 @@ class ScheduleSecrets:
 
     async def _paths(self, definition: str) -> tuple[Path, ...]:
         async with self._pool.connection() as connection:
-            rows = await arun(connection, store.paths_of_definitions([definition]))
-        return store.read_paths(rows[0][1]) if rows else ()
+            with translated():
+                paths = await store.paths_of_definitions(connection, [definition])
+        return paths.get(definition, ())

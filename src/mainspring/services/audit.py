@@ -1,12 +1,12 @@
 """Use cases of the audit: looking at it."""
 
-from mainspring.db.database import Database
+from mainspring.db.sessions import Session
 from mainspring.domain.audit import AuditEntry
 from mainspring.store import audit as store
 
 
 async def list_audit(
-    database: Database,
+    session: Session,
     tenant_id: str | None,
     *,
     actor: str | None = None,
@@ -16,7 +16,6 @@ async def list_audit(
     limit: int = 50,
 ) -> list[AuditEntry]:
     """What was changed, the newest first."""
-    call = store.list_audit(
-        tenant_id, actor=actor, noun=noun, subject=subject, before=before, limit=limit
+    return await store.list_audit(
+        session, tenant_id, actor=actor, noun=noun, subject=subject, before=before, limit=limit
     )
-    return [store.read_entry(row) for row in await database.arun(call)]

@@ -1,6 +1,5 @@
 """Use cases of definitions: check what was asked, say it to the store, tell what came of it."""
 
-import difflib
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,8 +7,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from mainspring.db.database import Database
-from mainspring.db.plans import Plan, Statement, arun
+from mainspring.db.plans import Plan, Statement
+from mainspring.db.sessions import Session, run_call
 from mainspring.domain.commands import read_command
 from mainspring.domain.definitions import (
     Definition,
@@ -24,8 +23,8 @@ from mainspring.domain.errors import (
     UnknownDefinition,
 )
 from mainspring.domain.schemas import Schema
+from mainspring.domain.suggestions import closest, did_you_mean
 from mainspring.domain.types import Kind
-from mainspring.services.secrets import Run
 from mainspring.store import definitions as store
 
 # What each kind has in its spec; the first is needed.
@@ -40,43 +39,42 @@ SPEC_FIELDS: Mapping[Kind, tuple[str, ...]] = {
 _FIELDS = frozenset(part.name for part in fields(Definition)) - {"key", "kind", "spec"}
 
 
-async def create(database: Database, definition: Definition) -> DefinitionState:
-    if not await database.arun(store.create(store.facts_of(definition))):
+async def create(session: Session, definition: Definition) -> DefinitionState:
+    if not await store.create(session, definition):
         raise DuplicateDefinition(definition.key)
-    return await get(database, definition.key)
+    return await get(session, definition.key)
 
 
 async def update(
-    database: Database, key: str, changes: Mapping[str, Any], *, directories: Sequence[Path]
+    session: Session, key: str, changes: Mapping[str, Any], *, directories: Sequence[Path]
 ) -> DefinitionState:
     """Change the given fields; jobs that are enqueued already keep what they have."""
-    known = (await get(database, key)).definition
+    known = (await get(session, key)).definition
     if known.kind is Kind.PYTHON:
         raise InvalidDefinition(f"{key}: is declared in code; change it there")
     changed = _changed(known, changes)
     if changes.keys() & set(SPEC_FIELDS[known.kind]):
         changed = pinned(changed, directories)
     columns = {column for name in changes for column in _columns_of(known.kind, name)}
-    facts = store.facts_of(changed)
-    await database.arun(store.update(key, {column: facts[column] for column in columns}))
-    return await get(database, key)
+    await store.update(session, key, changed, columns=columns)
+    return await get(session, key)
 
 
-async def set_active(database: Database, key: str, *, is_active: bool) -> DefinitionState:
-    if not await database.arun(store.update(key, {"is_active": is_active})):
-        raise await unknown(database, key)
-    return await get(database, key)
+async def set_active(session: Session, key: str, *, is_active: bool) -> DefinitionState:
+    if not await store.set_active(session, key, is_active=is_active):
+        raise await unknown(session, key)
+    return await get(session, key)
 
 
-async def get(database: Database, key: str) -> DefinitionState:
-    rows = await database.arun(store.get(key))
-    if not rows:
-        raise await unknown(database, key)
-    return store.read_state(rows[0][0])
+async def get(session: Session, key: str) -> DefinitionState:
+    state = await store.get(session, key)
+    if state is None:
+        raise await unknown(session, key)
+    return state
 
 
 async def list_definitions(
-    database: Database,
+    session: Session,
     *,
     after: str | None = None,
     kind: str | None = None,
@@ -84,8 +82,9 @@ async def list_definitions(
     limit: int = 100,
 ) -> list[DefinitionState]:
     chosen = None if kind is None else _kind(kind)
-    call = store.list_definitions(after=after, kind=chosen, active=active, limit=limit)
-    return [store.read_state(text) for (text,) in await database.arun(call)]
+    return await store.list_definitions(
+        session, after=after, kind=chosen, active=active, limit=limit
+    )
 
 
 def make(key: str, kind: str, given: Mapping[str, Any]) -> Definition:
@@ -134,8 +133,7 @@ def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
     spec_fields = SPEC_FIELDS[known.kind]
     if unknown := changes.keys() - _FIELDS - set(spec_fields):
         name = min(unknown)
-        close = difflib.get_close_matches(name, [*_FIELDS, *spec_fields], n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = did_you_mean(name, [*_FIELDS, *spec_fields])
         raise InvalidOption(name, f"is no field of a {known.kind} definition{hint}")
     spec = {**known.spec, **{name: changes[name] for name in spec_fields if name in changes}}
     own = {name: value for name, value in changes.items() if name in _FIELDS}
@@ -172,9 +170,9 @@ def _columns_of(kind: Kind, field: str) -> tuple[str, ...]:
     return ("spec",) if field in SPEC_FIELDS[kind] else _COLUMNS.get(field, (field,))
 
 
-async def ensure_known(read: Run, keys: Iterable[str]) -> None:
+async def ensure_known(session: Session, keys: Iterable[str]) -> None:
     """Raise UnknownDefinition for the first that no active definition has."""
-    _ensure_among(keys, [key for (key,) in await read(store.keys())])
+    _ensure_among(keys, [key for (key,) in await run_call(session, store.keys())])
 
 
 def find_all(keys: Iterable[str]) -> Plan[None]:
@@ -182,9 +180,9 @@ def find_all(keys: Iterable[str]) -> Plan[None]:
     _ensure_among(keys, [key for (key,) in (yield Statement(store.keys()))])
 
 
-async def unknown(database: Database, key: str) -> UnknownDefinition:
+async def unknown(session: Session, key: str) -> UnknownDefinition:
     """The error for a key that no active definition has, with what may have been meant."""
-    return await arun(suggest(key), database)
+    return _unknown(key, [known for (known,) in await run_call(session, store.keys())])
 
 
 def suggest(key: str) -> Plan[UnknownDefinition]:
@@ -199,8 +197,7 @@ def _ensure_among(keys: Iterable[str], known: Sequence[str]) -> None:
 
 
 def _unknown(key: str, known: Sequence[str]) -> UnknownDefinition:
-    close = difflib.get_close_matches(key, known, n=1)
-    return UnknownDefinition(key, close[0] if close else None)
+    return UnknownDefinition(key, closest(key, known))
 
 
 def ensure_registered(conflicts: Iterable[tuple[str, str]]) -> None:

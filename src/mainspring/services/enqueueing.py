@@ -20,8 +20,8 @@ import orjson
 from mainspring.db.calls import Call
 from mainspring.db.database import Database
 from mainspring.db.plans import Plan, Statement, Statements, Step
+from mainspring.db.sessions import ServiceSession, run_call
 from mainspring.db.sql_errors import translated
-from mainspring.db.tenant_sessions import Acting
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import InvalidOption, UnknownDefinition
 from mainspring.domain.flows import Step as FlowStep
@@ -64,9 +64,9 @@ class EnqueuedFlow(NamedTuple):
 
 
 class Bearer(NamedTuple):
-    """Who enqueues through the API: the session of a token, and the token's digest."""
+    """Who enqueues through the API: the digest of a token, and the database that knows it."""
 
-    session: Acting
+    database: Database
     digest: bytes
 
 
@@ -220,10 +220,10 @@ class _Entering(NamedTuple):
     def run(self, database: Database) -> Any:
         raise NotImplementedError("requests are served by async code")
 
-    async def arun(self, _: Database) -> list[tuple[Any, ...]]:
-        session, digest = self.bearer
+    async def arun(self, _: ServiceSession) -> list[tuple[Any, ...]]:
+        database, digest = self.bearer
         call = store.enqueue_as(digest, self.key, self.payload, options=self.options)
-        return await session.arun_entering(call)
+        return await run_call(database, call)
 
 
 class _Copy(NamedTuple):
@@ -238,12 +238,11 @@ class _Copy(NamedTuple):
         with translated(), database.sync_pool.connection() as ours:
             return list(bulk_store.enqueue(ours, self.key, self.payloads, options=self.options))
 
-    async def arun(self, database: Database) -> list[JobId]:
-        with translated():
-            async with (await database.async_pool()).connection() as ours:
-                return list(
-                    await bulk_store.aenqueue(ours, self.key, self.payloads, options=self.options)
-                )
+    async def arun(self, session: ServiceSession) -> list[JobId]:
+        async with session.transaction() as ours:
+            return list(
+                await bulk_store.aenqueue(ours, self.key, self.payloads, options=self.options)
+            )
 
 
 def _ensure_for_many(

@@ -1,7 +1,7 @@
 """Use cases of events: emit, read and replay them."""
 
-from mainspring.db.database import Database
 from mainspring.db.plans import Plan, Statement
+from mainspring.db.sessions import Session
 from mainspring.domain.errors import (
     EventNotFound,
     InvalidEvent,
@@ -50,15 +50,15 @@ def encode_context(context: object, limit: int) -> str:
         raise InvalidEvent("context", problem) from None
 
 
-async def get(database: Database, tenant_id: TenantId, event_id: EventId) -> Event:
-    rows = await database.arun(store.get(tenant_id, event_id))
-    if not rows:
+async def get(session: Session, tenant_id: TenantId, event_id: EventId) -> Event:
+    event = await store.get(session, tenant_id, event_id)
+    if event is None:
         raise EventNotFound(event_id)
-    return store.read_event(rows[0][0])
+    return event
 
 
 async def list_events(
-    database: Database,
+    session: Session,
     tenant_id: TenantId | None,
     *,
     name: str | None = None,
@@ -70,21 +70,26 @@ async def list_events(
     """Newest first, of all tenants if none is given; the name may be a pattern."""
     if name is not None:
         _ensure_filter(name)
-    call = store.list_events(
-        tenant_id, pattern=name, handled=handled, failed=failed, before=before, limit=limit
+    return await store.list_events(
+        session,
+        tenant_id,
+        pattern=name,
+        handled=handled,
+        failed=failed,
+        before=before,
+        limit=limit,
     )
-    return [store.read_event(text) for (text,) in await database.arun(call)]
 
 
 async def replay(
-    database: Database, tenant_id: TenantId, event_id: EventId, *, trigger: str | None
+    session: Session, tenant_id: TenantId, event_id: EventId, *, trigger: str | None
 ) -> Event:
     """The event, which waits for a dispatcher once more."""
     try:
-        await database.arun(store.replay(tenant_id, event_id, trigger))
+        await store.replay(session, tenant_id, event_id, trigger=trigger)
     except TriggerNotFound as error:
-        raise await triggers.missing(database, tenant_id, error.name) from None
-    return await get(database, tenant_id, event_id)
+        raise await triggers.missing(session, tenant_id, error.name) from None
+    return await get(session, tenant_id, event_id)
 
 
 def _ensure_filter(name: str) -> None:

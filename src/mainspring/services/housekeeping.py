@@ -1,7 +1,7 @@
 """Use cases of housekeeping: what a process that starts sees to."""
 
 from mainspring import telemetry
-from mainspring.db.database import Database
+from mainspring.db.sessions import ServiceSession, run_call
 from mainspring.domain.housekeeping import DEFINITIONS, SCHEDULES
 from mainspring.domain.operations import BULK
 from mainspring.services.definitions import ensure_registered
@@ -10,14 +10,14 @@ from mainspring.store import definitions as definition_store
 from mainspring.store import housekeeping as store
 
 
-async def install(database: Database, *, with_schedules: bool) -> None:
+async def install(session: ServiceSession, *, with_schedules: bool) -> None:
     """Store the definitions that every worker carries; add the default schedules, the first time
     ever. Whatever a person has made of them since stays."""
-    ensure_registered(await database.arun(definition_store.sync((*DEFINITIONS, BULK))))
+    ensure_registered(await run_call(session, definition_store.sync((*DEFINITIONS, BULK))))
     if not with_schedules:
         return
-    limit = database.settings.max_payload_bytes
+    limit = session.settings.max_payload_bytes
     facts = [spec_facts(spec, limit) for spec in SCHEDULES]
-    names = [name for (name,) in await database.arun(store.install_schedules(facts))]
+    names = await store.install_schedules(session, facts)
     if names:
         telemetry.event("schedules_installed", names=", ".join(names))

@@ -2,15 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any
 
-from psycopg import AsyncConnection
-
-from mainspring.db.database import Database
 from mainspring.db.plans import Plan, Statement
-from mainspring.db.sql_errors import translated
+from mainspring.db.sessions import Session
 from mainspring.domain.errors import JobNotFound, JobUnsuccessful, ResultTimeout
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.model import Attempt, Job
@@ -54,16 +50,15 @@ def delete(job_id: JobId, tenant_id: TenantId, *, connection: object = None) -> 
     yield Statement(store.delete(tenant_id, job_id), connection)
 
 
-async def get(database: Database, job_id: JobId, tenant_id: TenantId = DEFAULT_TENANT) -> Job:
-    async with _reading(database) as connection:
-        job = await store.get(connection, tenant_id, job_id)
+async def get(session: Session, job_id: JobId, tenant_id: TenantId = DEFAULT_TENANT) -> Job:
+    job = await store.get(session, tenant_id, job_id)
     if job is None:
         raise JobNotFound(job_id)
     return job
 
 
 async def list_jobs(
-    database: Database,
+    session: Session,
     tenant_id: TenantId | None,
     asked: JobFilter,
     *,
@@ -72,40 +67,30 @@ async def list_jobs(
 ) -> tuple[list[Job], JobId | None]:
     """Newest first, and the id to go on before, if there may be more: a page may be short, or
     empty, where few of very many jobs pass. Of all tenants if none is given."""
-    async with _reading(database) as connection:
-        return await store.list_jobs(connection, tenant_id, asked, before=before, limit=limit)
+    return await store.list_jobs(session, tenant_id, asked, before=before, limit=limit)
 
 
 async def attempts(
-    database: Database, job_id: JobId, tenant_id: TenantId = DEFAULT_TENANT
+    session: Session, job_id: JobId, tenant_id: TenantId = DEFAULT_TENANT
 ) -> list[Attempt]:
-    async with _reading(database) as connection:
-        return await store.attempts(connection, tenant_id, job_id)
+    return await store.attempts(session, tenant_id, job_id)
 
 
 async def queue_counts(
-    database: Database, tenant_id: TenantId | None = DEFAULT_TENANT
+    session: Session, tenant_id: TenantId | None = DEFAULT_TENANT
 ) -> list[Mapping[str, Any]]:
     """Ready, waiting, running and held jobs by queue, of all tenants if none is given."""
-    async with _reading(database) as connection:
-        return await store.queue_counts(connection, tenant_id)
-
-
-@asynccontextmanager
-async def _reading(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
-    with translated():
-        async with (await database.async_pool()).connection() as connection:
-            yield connection
+    return await store.queue_counts(session, tenant_id)
 
 
 async def wait_for_result(
-    database: Database, job_id: JobId, tenant_id: TenantId, *, seconds: float | None
+    session: Session, job_id: JobId, tenant_id: TenantId, *, seconds: float | None
 ) -> Any:
     """The result of a job that succeeds in time; looks often at first, then more rarely."""
     until = None if seconds is None else time.monotonic() + seconds
     pause = 0.005
     while True:
-        job = await get(database, job_id, tenant_id)
+        job = await get(session, job_id, tenant_id)
         if job.state is JobState.SUCCEEDED:
             return job.result
         if job.is_final:

@@ -1,12 +1,11 @@
 """A new key for what is encrypted: payloads are read with any key and written with the first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
 
-from mainspring.db.calls import Call
-from mainspring.db.database import Database
+from mainspring.db.sessions import ServiceSession, Session
 from mainspring.domain.errors import SettingsError
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.services.secrets import KeyRing, Owner, key_ring
@@ -16,8 +15,8 @@ from mainspring.store.secrets import EncryptedJob, EncryptedSchedule
 _FIRST = -(2**63)
 _PASSES = 3
 
-Read = Callable[[int, int], Call]
-Write = Callable[[Sequence[EncryptedJob], Sequence[str]], Call]
+Read = Callable[[Session, int, int], Awaitable[list[EncryptedJob]]]
+Write = Callable[[Session, Sequence[EncryptedJob], Sequence[str]], Awaitable[int]]
 
 
 @dataclass(slots=True)
@@ -32,12 +31,12 @@ class Rotation:
     unreadable: int = 0
 
 
-async def rotate(database: Database, *, batch: int = 500) -> Rotation:
+async def rotate(session: ServiceSession, *, batch: int = 500) -> Rotation:
     """Encrypt everything under the first key, in small transactions."""
-    keys = key_ring(database.settings)
+    keys = key_ring(session.settings)
     if not keys:
         raise SettingsError("there are no encryption_keys; set MAINSPRING_ENCRYPTION_KEYS")
-    rotator = _Rotator(database, keys, batch)
+    rotator = _Rotator(session, keys, batch)
     for _ in range(_PASSES):
         rotator.done.left = rotator.done.unreadable = 0
         rotator.done.jobs += await rotator.jobs(store.encrypted_jobs, store.reencrypt_jobs)
@@ -53,40 +52,41 @@ async def rotate(database: Database, *, batch: int = 500) -> Rotation:
 class _Rotator:
     """One rotation on its way."""
 
-    def __init__(self, database: Database, keys: KeyRing, batch: int) -> None:
+    def __init__(self, session: Session, keys: KeyRing, batch: int) -> None:
         self.done = Rotation()
-        self._database, self._keys, self._batch = database, keys, batch
+        self._session, self._keys, self._batch = session, keys, batch
 
     async def jobs(self, read: Read, write: Write) -> int:
         after, changed = _FIRST, 0
-        while rows := await self._database.arun(read(after, self._batch)):
-            after = rows[-1][0]
-            pairs = [(job, self._renewed(job)) for job in (EncryptedJob(*row) for row in rows)]
+        while jobs := await read(self._session, after, self._batch):
+            after = jobs[-1].id
+            pairs = [(job, self._renewed(job)) for job in jobs]
             due = [(job, text) for job, text in pairs if text is not None]
             if due:
-                call = write([job for job, _ in due], [text for _, text in due])
-                ((count,),) = await self._database.arun(call)
+                count = await write(
+                    self._session, [job for job, _ in due], [text for _, text in due]
+                )
                 changed += count
                 self.done.left += len(due) - count
         return changed
 
     async def schedules(self) -> int:
         after, changed = _FIRST, 0
-        while rows := await self._database.arun(store.encrypted_schedules(after, self._batch)):
-            after = rows[-1][0]
+        while schedules := await store.encrypted_schedules(self._session, after, self._batch):
+            after = schedules[-1].id
             due = [
                 (schedule, payload, declared)
-                for schedule in (EncryptedSchedule(*row) for row in rows)
+                for schedule in schedules
                 for payload, declared in (self._renewed_both(schedule),)
                 if payload is not None or declared is not None
             ]
             if due:
-                call = store.reencrypt_schedules(
+                count = await store.reencrypt_schedules(
+                    self._session,
                     [schedule for schedule, _, _ in due],
                     [payload or schedule.payload for schedule, payload, _ in due],
-                    [declared for _, _, declared in due],
+                    declared=[declared for _, _, declared in due],
                 )
-                count = len(await self._database.arun(call))
                 changed += count
                 self.done.left += len(due) - count
         return changed

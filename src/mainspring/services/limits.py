@@ -1,38 +1,35 @@
 """Use cases of limits that definitions share."""
 
-import difflib
-
-from mainspring.db.database import Database
+from mainspring.db.sessions import Session
 from mainspring.domain.errors import LimitNotFound
 from mainspring.domain.limits import Limit, LimitState
+from mainspring.domain.suggestions import closest
 from mainspring.store import limits as store
 
 _ALL = 10_000
 
 
-async def set_limit(database: Database, limit: Limit, *, actor: str | None) -> LimitState:
-    await database.arun(store.set_limit(limit, actor))
-    return await get(database, limit.name)
+async def set_limit(session: Session, limit: Limit, *, actor: str | None) -> LimitState:
+    await store.set_limit(session, limit, actor)
+    return await get(session, limit.name)
 
 
-async def remove(database: Database, name: str, *, actor: str | None) -> None:
-    ((was_there,),) = await database.arun(store.remove(name, actor))
-    if not was_there:
-        raise await _unknown(database, name)
+async def remove(session: Session, name: str, *, actor: str | None) -> None:
+    if not await store.remove(session, name, actor):
+        raise await _unknown(session, name)
 
 
-async def get(database: Database, name: str) -> LimitState:
-    rows = await database.arun(store.get(name))
-    if not rows:
-        raise await _unknown(database, name)
-    return store.read_state(rows[0])
+async def get(session: Session, name: str) -> LimitState:
+    state = await store.get(session, name)
+    if state is None:
+        raise await _unknown(session, name)
+    return state
 
 
-async def list_limits(database: Database, *, limit: int = _ALL) -> list[LimitState]:
-    return [store.read_state(row) for row in await database.arun(store.list_limits(limit))]
+async def list_limits(session: Session, *, limit: int = _ALL) -> list[LimitState]:
+    return await store.list_limits(session, limit)
 
 
-async def _unknown(database: Database, name: str) -> LimitNotFound:
-    names = [state.name for state in await list_limits(database)]
-    close = difflib.get_close_matches(name, names, n=1)
-    return LimitNotFound(name, close[0] if close else None)
+async def _unknown(session: Session, name: str) -> LimitNotFound:
+    known = [state.name for state in await list_limits(session)]
+    return LimitNotFound(name, closest(name, known))

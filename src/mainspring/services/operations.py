@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from mainspring.db.database import Database
+from mainspring.db.sessions import Session
 from mainspring.domain.operations import Operation
 from mainspring.domain.types import JobId
 from mainspring.store import operations as store
-from mainspring.store.operations import Found, Place
+from mainspring.store.operations import Place
 
 # What a count looks at; some hundred milliseconds.
 _MOST_SEEN = 100_000
@@ -21,7 +21,7 @@ class Count:
     is_exact: bool
 
 
-async def count(database: Database, operation: Operation) -> Count:
+async def count(session: Session, operation: Operation) -> Count:
     """How many jobs the operation would be about now."""
     passing, left = 0, _MOST_SEEN
     for stage in operation.stages:
@@ -30,15 +30,13 @@ async def count(database: Database, operation: Operation) -> Count:
             if left <= 0:
                 return Count(passing, is_exact=False)
             place = Place(stage, after, most_seen=min(left, _SEEN_AT_ONCE))
-            (row,) = await database.arun(store.count_jobs(operation, place))
-            found = Found(*row)
+            found = await store.count_jobs(session, operation, place)
             passing, left, after = passing + found.jobs, left - found.seen, found.edge
     return Count(passing, is_exact=True)
 
 
-async def start(database: Database, operation: Operation) -> tuple[JobId, Count]:
+async def start(session: Session, operation: Operation) -> tuple[JobId, Count]:
     """The job that carries it out, in the name of whoever is let into the database."""
-    counted = await count(database, operation)
+    counted = await count(session, operation)
     total = counted.count if counted.is_exact else None
-    ((job_id,),) = await database.arun(store.start_bulk(replace(operation, total=total)))
-    return JobId(job_id), counted
+    return await store.start_bulk(session, replace(operation, total=total)), counted

@@ -1,21 +1,15 @@
 """Use cases of schedules: check what was asked, say it to the store, tell what came of it."""
 
 import asyncio
-import difflib
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import orjson
-from psycopg import AsyncConnection
-
-from mainspring.db.calls import Call
-from mainspring.db.database import Database
-from mainspring.db.sql_errors import translated
+from mainspring.db.blocking_sessions import BlockingSession
+from mainspring.db.sessions import ServiceSession, Session
 from mainspring.domain import templates
 from mainspring.domain.errors import (
     InputError,
@@ -34,12 +28,15 @@ from mainspring.domain.schedules.model import (
 )
 from mainspring.domain.schedules.slots import SlotOutcome, SlotTrigger
 from mainspring.domain.schedules.timing import Fire, Timing
+from mainspring.domain.suggestions import closest
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
 from mainspring.services.payloads import PayloadRules, encode_payload, prepare
 from mainspring.services.secrets import Owner, encrypt_changes, encrypt_schedules
+from mainspring.settings import Settings
 from mainspring.store import schedules as store
 from mainspring.store import secrets as secret_store
 from mainspring.store import slots as slot_store
+from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
 Filled = tuple[datetime, JobId | None]
@@ -52,43 +49,29 @@ _GAUGE = ("gauge_lower", "gauge_upper")
 
 
 @dataclass(frozen=True, slots=True)
-class Borrowed:
-    """A caller's blocking connection on its way through async code."""
-
-    connection: object
-
-
-@dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose schedules are meant, and the caller's own connection if it is to be used."""
+    """Whose schedules are meant, and on which connection."""
 
-    database: Database
+    committed: Session
+    """On a connection of ours, which sees only what is committed."""
+    settings: Settings
     tenant_id: TenantId = DEFAULT_TENANT
-    connection: object = None
+    callers: Session | None = None
+    """On the caller's own connection, if it is to be used."""
+
+    @classmethod
+    def of(cls, session: ServiceSession, tenant_id: TenantId) -> "Scope":
+        return cls(session, session.settings, tenant_id)
+
+    @property
+    def session(self) -> Session:
+        """What the schedules are changed on."""
+        return self.committed if self.callers is None else self.callers
 
     @property
     def is_blocking(self) -> bool:
-        """Nothing is awaited then, since some connections refuse to work inside an event loop."""
-        return isinstance(self.connection, Borrowed)
-
-    async def run(self, call: Call) -> list[tuple[Any, ...]]:
-        if isinstance(self.connection, Borrowed):
-            return self.database.run(call, self.connection.connection)
-        return await self.database.arun(call, self.connection)
-
-    async def read(self, call: Call) -> list[tuple[Any, ...]]:
-        """On a connection of ours, which sees only what is committed."""
-        return self.database.run(call) if self.is_blocking else await self.database.arun(call)
-
-
-@dataclass(frozen=True, slots=True)
-class Triggered:
-    """What came of a trigger by hand; a pending slot waits for a scheduler to check it."""
-
-    outcome: SlotOutcome
-    slot_at: datetime
-    job_id: JobId | None
-    message: str
+        """Nothing may be awaited then."""
+        return isinstance(self.callers, BlockingSession)
 
 
 # Checking
@@ -148,10 +131,9 @@ async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
         raise InvalidSchedule(
             "timing", "leaves no slot from now on; look at ends_at and at the calendar"
         )
-    settings = scope.database.settings
-    facts = spec_facts(spec, settings.max_payload_bytes)
-    (encrypted,) = await encrypt_schedules(scope.read, [facts], settings=settings)
-    await scope.run(store.create(scope.tenant_id, encrypted))
+    facts = spec_facts(spec, scope.settings.max_payload_bytes)
+    (encrypted,) = await encrypt_schedules(scope.committed, [facts], settings=scope.settings)
+    await store.create(scope.session, scope.tenant_id, encrypted)
     return await get(scope, spec.name)
 
 
@@ -160,16 +142,17 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
     state = await get(scope, name)
     merged = merge(state.spec, changes)
     known = Owner(scope.tenant_id, state.spec.definition)
-    settings = scope.database.settings
-    encrypted = await encrypt_changes(scope.run, merged, known, name=name, settings=settings)
+    encrypted = await encrypt_changes(
+        scope.session, merged, known, name=name, settings=scope.settings
+    )
     return await steer(scope, name, encrypted)
 
 
 async def steer(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:
     """Change some fields unchecked, so that a schedule gone wrong can be stopped."""
-    limit = scope.database.settings.max_payload_bytes
+    facts = _facts(changes, scope.settings.max_payload_bytes)
     try:
-        await scope.run(store.update(scope.tenant_id, name, _facts(changes, limit)))
+        await store.update(scope.session, scope.tenant_id, name, changes=facts)
     except ScheduleNotFound:
         raise await _missing(scope, name) from None
     return await get(scope, changes.get("name", name))
@@ -183,41 +166,33 @@ async def pause(scope: Scope, name: str, until: datetime) -> ScheduleState:
 
 
 async def delete(scope: Scope, name: str) -> None:
-    if not await scope.run(store.delete(scope.tenant_id, name)):
+    if not await store.delete(scope.session, scope.tenant_id, name):
         raise await _missing(scope, name)
 
 
 async def declare(
-    database: Database, declared: Iterable[tuple[ScheduleSpec, bool]]
+    session: ServiceSession, declared: Iterable[tuple[ScheduleSpec, bool]]
 ) -> Counter[str]:
     """Store what code declares, each with whether it overwrites; counts what came of them."""
-    limit = database.settings.max_payload_bytes
+    limit = session.settings.max_payload_bytes
     specs = [
         {**spec_facts(spec, limit), "overwrite": is_overwriting}
         for spec, is_overwriting in declared
     ]
-    facts = await encrypt_schedules(database.arun, specs, settings=database.settings)
-    return Counter(outcome for _, outcome in await database.arun(store.declare(facts)))
+    facts = await encrypt_schedules(session, specs, settings=session.settings)
+    return Counter(await store.declare(session, facts))
 
 
 async def trigger(
     scope: Scope, name: str, *, force: bool, wait: timedelta | None = None
 ) -> Triggered:
     """Fire a schedule now; `wait` is how long to wait for a scheduler where one must look."""
-    if wait is not None and scope.connection is not None:
+    if wait is not None and scope.callers is not None:
         raise InputError("cannot wait: a scheduler sees the slot only when you have committed")
     try:
-        ((answer,),) = await scope.run(store.trigger(scope.tenant_id, name, force=force))
+        triggered = await store.trigger(scope.session, scope.tenant_id, name, force=force)
     except ScheduleNotFound:
         raise await _missing(scope, name) from None
-    # Drivers differ in whether they parse JSON.
-    facts = orjson.loads(answer) if isinstance(answer, str) else answer
-    triggered = Triggered(
-        SlotOutcome(facts["outcome"]),
-        datetime.fromisoformat(facts["slot_at"]).astimezone(UTC),
-        facts["job_id"],
-        facts["message"],
-    )
     if triggered.outcome is SlotOutcome.PENDING and wait is not None:
         return await _decided(scope, name, triggered, wait=wait)
     return triggered
@@ -227,10 +202,9 @@ async def _decided(scope: Scope, name: str, asked: Triggered, *, wait: timedelta
     until = time.monotonic() + wait.total_seconds()
     pause = 0.01
     while True:
-        async with _reading(scope.database) as connection:
-            slot = await slot_store.get(
-                connection, scope.tenant_id, name, scheduled_for=asked.slot_at
-            )
+        slot = await slot_store.get(
+            scope.committed, scope.tenant_id, name, scheduled_for=asked.slot_at
+        )
         if slot is not None and slot.outcome is not SlotOutcome.PENDING:
             message = slot.reason or f"job {slot.job_id} is enqueued"
             return Triggered(slot.outcome, asked.slot_at, slot.job_id, message)
@@ -247,17 +221,15 @@ async def backfill(
     state = await get(scope, name)
     _ensure_fillable(state.spec, start, end, limit=limit)
     due = timing.slots_between(_timing(state), start, end, limit=limit)
-    claimed = {slot for (slot,) in await scope.run(_claimed(scope, name, due))}
+    claimed = await slot_store.claimed(scope.session, scope.tenant_id, name, slots=due)
     unclaimed = [slot for slot in due if slot not in claimed]
     if dry_run or not unclaimed:
         return [(slot, None) for slot in unclaimed]
     payloads = await _payloads(scope, state.spec, unclaimed)
-    rows = await scope.run(slot_store.backfill(scope.tenant_id, name, unclaimed, payloads=payloads))
-    return [(slot.astimezone(UTC), JobId(job_id)) for slot, job_id in rows]
-
-
-def _claimed(scope: Scope, name: str, due: list[datetime]) -> Call:
-    return slot_store.claimed(scope.tenant_id, name, due)
+    filled = await slot_store.backfill(
+        scope.session, scope.tenant_id, name, slots=unclaimed, payloads=payloads
+    )
+    return list(filled)
 
 
 def _ensure_fillable(spec: ScheduleSpec, start: datetime, end: datetime, *, limit: int) -> None:
@@ -277,14 +249,12 @@ async def _payloads(
     scope: Scope, spec: ScheduleSpec, slots: list[datetime]
 ) -> list[Mapping[str, Any]] | None:
     """The payload of each slot where it is a template."""
-    ((_, text),) = await scope.run(secret_store.real_payload(scope.tenant_id, spec.name))
-    payload = orjson.loads(text)
+    payload = await secret_store.real_payload(scope.session, scope.tenant_id, spec.name)
     if not templates.has_template(payload):
         return None
-    rows = await scope.run(secret_store.paths_of_definitions([spec.definition]))
-    paths = secret_store.read_paths(rows[0][1]) if rows else ()
-    rules, owner = PayloadRules(secret_paths=paths), Owner(scope.tenant_id, spec.definition)
-    settings = scope.database.settings
+    paths = await secret_store.paths_of_definitions(scope.session, [spec.definition])
+    rules = PayloadRules(secret_paths=paths.get(spec.definition, ()))
+    owner, settings = Owner(scope.tenant_id, spec.definition), scope.settings
     rendered = (
         templates.render(payload, template_values(spec, slot, SlotTrigger.BACKFILL, missed=0))
         for slot in slots
@@ -298,21 +268,19 @@ async def _payloads(
 
 
 async def get(scope: Scope, name: str) -> ScheduleState:
-    rows = await scope.run(store.get(scope.tenant_id, name))
-    if not rows:
+    state = await store.get(scope.session, scope.tenant_id, name)
+    if state is None:
         raise await _missing(scope, name)
-    return store.read_state(rows[0][0])
+    return state
 
 
 async def list_schedules(scope: Scope, **filters: Any) -> list[ScheduleState]:
-    async with _reading(scope.database) as connection:
-        return await store.list_schedules(connection, scope.tenant_id, **filters)
+    return await store.list_schedules(scope.committed, scope.tenant_id, **filters)
 
 
-async def list_everywhere(database: Database, **filters: Any) -> list[ScheduleState]:
+async def list_everywhere(session: Session, **filters: Any) -> list[ScheduleState]:
     """Those of all tenants."""
-    async with _reading(database) as connection:
-        return await store.list_schedules(connection, None, **filters)
+    return await store.list_schedules(session, None, **filters)
 
 
 async def history(
@@ -323,10 +291,9 @@ async def history(
         known = ", ".join(SlotOutcome)
         raise InvalidOption("outcome", f"must be one of {known}, not {outcome!r}")
     chosen = None if outcome is None else SlotOutcome(outcome)
-    async with _reading(scope.database) as connection:
-        found = await slot_store.list_slots(
-            connection, scope.tenant_id, name, before=before, outcome=chosen, limit=limit
-        )
+    found = await slot_store.list_slots(
+        scope.committed, scope.tenant_id, name, before=before, outcome=chosen, limit=limit
+    )
     if not found:
         await get(scope, name)
     return found
@@ -367,13 +334,5 @@ def _timing(state: ScheduleState) -> Timing:
 
 
 async def _missing(scope: Scope, name: str) -> ScheduleNotFound:
-    known = [found for (found,) in await scope.read(store.names(scope.tenant_id))]
-    close = difflib.get_close_matches(name, known, n=1)
-    return ScheduleNotFound(name, close[0] if close else None)
-
-
-@asynccontextmanager
-async def _reading(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
-    with translated():
-        async with (await database.async_pool()).connection() as connection:
-            yield connection
+    known = await store.names(scope.committed, scope.tenant_id)
+    return ScheduleNotFound(name, closest(name, known))

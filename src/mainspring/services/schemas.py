@@ -33,10 +33,15 @@ class SchemaCache:
         """The rules of a definition; there are none for a key that no definition has."""
         rules = self.known(key)
         if rules is None:
-            rows = yield Statement(store.schema_of(key))
-            rules = rules_of(key, rows[0][0] if rows else None)
+            rules = yield from read_rules(key)
             self._read[key] = (time.monotonic(), rules)
         return rules
+
+
+def read_rules(key: str) -> Plan[PayloadRules]:
+    """The rules that the database has now; none for a key that no definition has."""
+    rows = yield Statement(store.schema_of(key))
+    return rules_of(key, rows[0][0] if rows else None)
 
 
 def rules_of(key: str, document: object) -> PayloadRules:

@@ -11,15 +11,15 @@ else has a random one, so that equal secrets look different.
 import base64
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
-from mainspring.db.calls import Call
 from mainspring.db.plans import Plan, Statement
+from mainspring.db.sessions import Session
 from mainspring.domain.errors import InvalidPayload, SettingsError
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.domain.secrets.keys import Key, read_keys, write_key
@@ -37,8 +37,7 @@ from mainspring.domain.templates import has_template
 from mainspring.domain.types import JobId, TenantId
 from mainspring.settings import Settings
 from mainspring.store import secrets as store
-
-Run = Callable[[Call], Awaitable[list[tuple[Any, ...]]]]
+from mainspring.store.rows.secrets import read_paths
 
 _NONCE_BYTES = 16
 _DEEPEST = 400
@@ -194,18 +193,18 @@ def encrypt_edit(
     if not rows:
         return payload
     definition, paths = rows[0]
-    return keys.encrypt(payload, store.read_paths(paths), Owner(tenant_id, definition))
+    return keys.encrypt(payload, read_paths(paths), Owner(tenant_id, definition))
 
 
 # Payloads of schedules
 
 
 async def encrypt_schedules(
-    run: Run, schedules: Sequence[dict[str, Any]], *, settings: Settings
+    session: Session, schedules: Sequence[dict[str, Any]], *, settings: Settings
 ) -> list[dict[str, Any]]:
     """Schedules, as the facts of their columns, with the secrets of their payloads encrypted."""
-    rows = await run(store.paths_of_definitions({facts["definition"] for facts in schedules}))
-    paths = {key: store.read_paths(text) for key, text in rows}
+    definitions = {facts["definition"] for facts in schedules}
+    paths = await store.paths_of_definitions(session, definitions)
     keys = key_ring(settings)
     encrypted = []
     for facts in schedules:
@@ -223,7 +222,7 @@ def encrypt_template(keys: KeyRing, payload: Any, paths: tuple[Path, ...], *, ow
 
 
 async def encrypt_changes(
-    run: Run, changes: Mapping[str, Any], known: Owner, *, name: str, settings: Settings
+    session: Session, changes: Mapping[str, Any], known: Owner, *, name: str, settings: Settings
 ) -> Mapping[str, Any]:
     """Changes of a schedule with their secrets encrypted; with another definition the payload it
     has is encrypted anew."""
@@ -231,13 +230,13 @@ async def encrypt_changes(
     owner = Owner(known.tenant_id, changes.get("definition", known.definition))
     if not keys or ("payload" not in changes and owner == known):
         return changes
-    rows = await run(store.paths_of_definitions([owner.definition]))
-    paths = store.read_paths(rows[0][1]) if rows else ()
+    known_paths = await store.paths_of_definitions(session, [owner.definition])
+    paths = known_paths.get(owner.definition, ())
     if "payload" in changes:
         payload = dict(changes["payload"])
     else:
-        ((_, stored),) = await run(store.real_payload(known.tenant_id, name))
-        payload = keys.decrypt(orjson.loads(stored), known).payload
+        stored = await store.real_payload(session, known.tenant_id, name)
+        payload = keys.decrypt(stored, known).payload
     if owner != known:
         ensure_real(payload, paths)
     return {**changes, "payload": encrypt_template(keys, payload, paths, owner=owner)}

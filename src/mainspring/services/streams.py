@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mainspring.db.database import Database
-from mainspring.db.sql_errors import translated
+from mainspring.db.sessions import Session
 from mainspring.domain.jobs.model import Job
 from mainspring.domain.types import JobId
 from mainspring.store import streams as store
@@ -23,26 +22,24 @@ class Watched:
     output: Output | None
 
 
-async def changes(database: Database, known: Mapping[JobId, str | None]) -> dict[JobId, Watched]:
+async def changes(session: Session, known: Mapping[JobId, str | None]) -> dict[JobId, Watched]:
     """Those of the jobs that are at another version than the one known."""
     found: dict[JobId, Watched] = {}
     job_ids = list(known)
     for start in range(0, len(job_ids), _AT_ONCE):
-        found |= await _changes(database, job_ids[start : start + _AT_ONCE], known)
+        found |= await _changes(session, job_ids[start : start + _AT_ONCE], known)
     return found
 
 
 async def _changes(
-    database: Database, job_ids: Sequence[JobId], known: Mapping[JobId, str | None]
+    session: Session, job_ids: Sequence[JobId], known: Mapping[JobId, str | None]
 ) -> dict[JobId, Watched]:
-    with translated():
-        async with (await database.async_pool()).connection() as connection:
-            versions = await store.versions(connection, job_ids)
-            changed = [each for each in job_ids if versions.get(each, _ENDED) != known[each]]
-            if not changed:
-                return {}
-            jobs = {job.id: job for job in await store.load_jobs(connection, changed)}
-            outputs = await store.load_outputs(connection, changed)
+    versions = await store.versions(session, job_ids)
+    changed = [each for each in job_ids if versions.get(each, _ENDED) != known[each]]
+    if not changed:
+        return {}
+    jobs = {job.id: job for job in await store.load_jobs(session, changed)}
+    outputs = await store.load_outputs(session, changed)
     return {
         job_id: Watched(versions.get(job_id, _ENDED), jobs.get(job_id), outputs.get(job_id))
         for job_id in changed

@@ -3,9 +3,8 @@
 import asyncio
 import time
 from datetime import UTC, datetime
-from typing import Any
 
-from mainspring.db.database import Database
+from mainspring.db.sessions import Session
 from mainspring.domain.jobs.model import FINAL_STATES
 from mainspring.domain.summaries import Summary
 from mainspring.domain.types import JobState, TenantId
@@ -16,27 +15,22 @@ _MOST_KEPT = 1000
 
 
 async def summarize(
-    database: Database, tenant_id: TenantId | None, *, created_by: str | None = None
+    session: Session, tenant_id: TenantId | None, *, created_by: str | None = None
 ) -> Summary:
     """Live jobs are counted; of ended ones the tallies are read, however many there are. Of all
     tenants if none is given."""
     today = datetime.now(UTC).date()
-    live = await database.arun(store.live_counts(tenant_id, created_by))
-    ended = [] if created_by else await database.arun(store.ended_counts(tenant_id))
-    fresh = [] if created_by else await database.arun(store.ended_counts(tenant_id, today))
-    counts = {JobState(state): count for state, count, _, _ in live} | _counts(ended)
-    ready = [since for _, _, _, since in live if since is not None]
-    newly = _counts(fresh)
+    live = await store.live_counts(session, tenant_id, created_by)
+    ended = {} if created_by else await store.ended_counts(session, tenant_id)
+    newly = {} if created_by else await store.ended_counts(session, tenant_id, today)
+    counts = {each.state: each.jobs for each in live} | ended
+    ready = [each.ready_since for each in live if each.ready_since is not None]
     return Summary(
         counts={state: counts.get(state, 0) for state in JobState},
         today={state: newly.get(state, 0) for state in JobState if state in FINAL_STATES},
-        waiting=sum(waiting for state, _, waiting, _ in live if state == JobState.QUEUED),
+        waiting=sum(each.waiting for each in live if each.state is JobState.QUEUED),
         oldest_ready_at=min(ready, default=None),
     )
-
-
-def _counts(rows: list[tuple[Any, ...]]) -> dict[JobState, int]:
-    return {JobState(state): int(count) for state, count in rows}
 
 
 class SummaryBook:
@@ -47,13 +41,13 @@ class SummaryBook:
         self._asked: dict[tuple[str | None, str | None], asyncio.Lock] = {}
 
     async def get(
-        self, database: Database, tenant_id: TenantId | None, *, created_by: str | None = None
+        self, session: Session, tenant_id: TenantId | None, *, created_by: str | None = None
     ) -> Summary:
         key = (tenant_id, created_by)
         async with self._asked.setdefault(key, asyncio.Lock()):
             since, summary = self._known.get(key, (0.0, None))
             if summary is None or time.monotonic() - since > _FRESH_SECONDS:
-                summary = await summarize(database, tenant_id, created_by=created_by)
+                summary = await summarize(session, tenant_id, created_by=created_by)
                 if len(self._known) >= _MOST_KEPT:
                     self._known.clear()
                 self._known[key] = (time.monotonic(), summary)

@@ -1,6 +1,5 @@
 """Use cases of tokens: make one, find who shows one, take one back; and logins."""
 
-import difflib
 import secrets
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,6 +7,7 @@ from typing import NamedTuple
 
 from mainspring.db import migrate
 from mainspring.db.database import Database
+from mainspring.db.sessions import Session
 from mainspring.db.sql_errors import translated
 from mainspring.domain.access import tokens as rules
 from mainspring.domain.access.roles import (
@@ -24,6 +24,7 @@ from mainspring.domain.errors.access import (
     TokenNotFound,
     Unauthenticated,
 )
+from mainspring.domain.suggestions import closest
 from mainspring.store import tokens as store
 
 
@@ -34,7 +35,7 @@ class NewToken(NamedTuple):
     token: Token
 
 
-class Session(NamedTuple):
+class BrowserSession(NamedTuple):
     """The text that a browser shows, and whose it is."""
 
     text: str
@@ -42,7 +43,7 @@ class Session(NamedTuple):
 
 
 async def create(
-    database: Database,
+    session: Session,
     name: str,
     role: str,
     *,
@@ -60,98 +61,105 @@ async def create(
     if by is not None:
         ensure_may_grant(by, known)
     text = _spell()
-    call = store.create(
+    is_created = await store.create(
+        session,
         name,
         rules.prefix(text),
-        rules.digest(text),
+        digest=rules.digest(text),
         role=known,
         tenant_id=tenant_id,
         scopes=ensure_scopes(scopes),
         life=life,
         person=person,
     )
-    if not await database.arun(call):
+    if not is_created:
         raise DuplicateToken(name)
-    return NewToken(text, await get(database, name, tenant_id))
+    return NewToken(text, await get(session, name, tenant_id))
 
 
-async def get(database: Database, name: str, tenant_id: str | None = None) -> Token:
-    rows = await database.arun(store.get(name, tenant_id))
-    if not rows:
-        raise await _not_found(database, name, tenant_id)
-    return store.read_token(rows[0][0])
+async def get(session: Session, name: str, tenant_id: str | None = None) -> Token:
+    token = await store.get(session, name, tenant_id)
+    if token is None:
+        raise await _not_found(session, name, tenant_id)
+    return token
 
 
 async def list_tokens(
-    database: Database,
+    session: Session,
     tenant_id: str | None = None,
     *,
     after: str | None = None,
     limit: int = 100,
     with_ended: bool = False,
 ) -> list[Token]:
-    call = store.list_tokens(tenant_id, after=after, limit=limit, with_ended=with_ended)
-    return [store.read_token(text) for (text,) in await database.arun(call)]
+    return await store.list_tokens(
+        session, tenant_id, after=after, limit=limit, with_ended=with_ended
+    )
 
 
-async def revoke(database: Database, name: str, tenant_id: str | None = None) -> Token:
+async def revoke(session: Session, name: str, tenant_id: str | None = None) -> Token:
     """From the next request on nobody is let in by it; one that was revoked stays so."""
-    await database.arun(store.revoke(name, tenant_id))
-    return await get(database, name, tenant_id)
+    await store.revoke(session, name, tenant_id)
+    return await get(session, name, tenant_id)
 
 
-async def authenticate(database: Database, text: str) -> Caller:
+async def authenticate(session: Session, text: str) -> Caller:
     """Who shows the token."""
-    rows = await database.arun(store.find(rules.digest(text))) if rules.is_token(text) else []
-    if not rows:
+    caller = await store.find(session, rules.digest(text)) if rules.is_token(text) else None
+    if caller is None:
         raise Unauthenticated("the token is unknown, expired or revoked")
-    return store.read_caller(rows[0])
+    return caller
 
 
-async def open_login(database: Database, person: str) -> str:
+async def open_login(session: Session, person: str) -> str:
     """A text that gets the person a session, once and soon."""
     text = _spell()
-    call = store.create_login(person, rules.prefix(text), rules.digest(text), life=rules.LOGIN_LIFE)
-    if not await database.arun(call):
+    is_known = await store.create_login(
+        session, person, rules.prefix(text), digest=rules.digest(text), life=rules.LOGIN_LIFE
+    )
+    if not is_known:
         raise PersonNotFound(person)
     return text
 
 
-async def log_in(database: Database, login: str) -> Session:
+async def log_in(session: Session, login: str) -> BrowserSession:
     text = _spell()
-    rows = []
+    person = None
     if rules.is_token(login):
-        call = store.use_login(
-            rules.digest(login), rules.prefix(text), rules.digest(text), life=rules.SESSION_LIFE
+        person = await store.use_login(
+            session,
+            rules.digest(login),
+            rules.prefix(text),
+            digest=rules.digest(text),
+            life=rules.SESSION_LIFE,
         )
-        rows = await database.arun(call)
-    if not rows:
+    if person is None:
         raise Unauthenticated(
             "the login link is unknown, was used before, or is too old; ask for another, for "
             "example with `mainspring login-link`"
         )
-    return Session(text, rows[0][0])
+    return BrowserSession(text, person)
 
 
-async def open_console(database: Database, life: timedelta = rules.CONSOLE_LIFE) -> str:
+async def open_console(session: Session, life: timedelta = rules.CONSOLE_LIFE) -> str:
     """A text that lets a command in that has the database's own credentials; `log_out` ends it."""
     text = _spell()
-    await database.arun(store.open_console(rules.prefix(text), rules.digest(text), life=life))
+    await store.open_console(session, rules.prefix(text), rules.digest(text), life=life)
     return text
 
 
-async def keep_key(database: Database, digest: bytes) -> None:
+async def keep_key(session: Session, digest: bytes) -> None:
     """Note that a login through a provider was begun."""
-    await database.arun(store.keep_key(digest, life=rules.LOGIN_LIFE))
+    await store.keep_key(session, digest, life=rules.LOGIN_LIFE)
 
 
-async def use_key(database: Database, digest: bytes) -> bool:
+async def use_key(session: Session, digest: bytes) -> bool:
     """Whether it was begun here, a short while ago, and not ended before."""
-    return bool(await database.arun(store.use_key(digest)))
+    return await store.use_key(session, digest)
 
 
-async def log_out(database: Database, text: str) -> None:
-    await database.arun(store.end_session(rules.digest(text)))
+async def log_out(session: Session, text: str) -> None:
+    await store.end_session(session, rules.digest(text))
 
 
 async def ping(database: Database) -> None:
@@ -161,16 +169,15 @@ async def ping(database: Database) -> None:
             await migrate.check(connection)
 
 
-async def open_to_app(database: Database) -> None:
+async def open_to_app(session: Session) -> None:
     """Make sure of the role that requests run as; raises AppRoleMissing, with what to do."""
-    await database.arun(store.open_to_app())
+    await store.open_to_app(session)
 
 
 def _spell() -> str:
     return rules.spell(secrets.token_bytes(rules.BYTES))
 
 
-async def _not_found(database: Database, name: str, tenant_id: str | None) -> TokenNotFound:
-    names = [known for (known,) in await database.arun(store.names(tenant_id))]
-    close = difflib.get_close_matches(str(name), names, n=1)
-    return TokenNotFound(str(name), close[0] if close else None)
+async def _not_found(session: Session, name: str, tenant_id: str | None) -> TokenNotFound:
+    known = await store.names(session, tenant_id)
+    return TokenNotFound(str(name), closest(str(name), known))

@@ -1,12 +1,12 @@
 """Use cases of triggers: check what was asked, say it to the store, tell what came of it."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mainspring.db.database import Database
+from mainspring.db.plans import arun
+from mainspring.db.sessions import ServiceSession, Session
 from mainspring.domain import triggers as rules
 from mainspring.domain.errors import (
     DuplicateTrigger,
@@ -15,12 +15,12 @@ from mainspring.domain.errors import (
     TriggerNotFound,
 )
 from mainspring.domain.events import ensure_name, example_name, matches
+from mainspring.domain.suggestions import closest, did_you_mean
 from mainspring.domain.triggers import Occurrence, Trigger, TriggerState, ensure_trigger
 from mainspring.domain.types import TenantId
 from mainspring.services import definitions
 from mainspring.services.payloads import encode_payload
-from mainspring.services.schemas import rules_of
-from mainspring.store import definitions as definition_store
+from mainspring.services.schemas import read_rules
 from mainspring.store import triggers as store
 
 FIELDS = tuple(part.name for part in fields(Trigger) if part.name != "name")
@@ -42,8 +42,7 @@ def make(name: str, given: Mapping[str, Any]) -> Trigger:
 def _ensure_fields(given: Iterable[str]) -> None:
     for name in given:
         if name not in FIELDS:
-            close = difflib.get_close_matches(name, FIELDS, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = did_you_mean(name, FIELDS)
             raise InvalidOption(name, f"is no field of a trigger{hint}")
 
 
@@ -51,50 +50,50 @@ def _ensure_fields(given: Iterable[str]) -> None:
 
 
 async def create(
-    database: Database, tenant_id: TenantId, trigger: Trigger, *, is_enabled: bool = True
+    session: ServiceSession, tenant_id: TenantId, trigger: Trigger, *, is_enabled: bool = True
 ) -> TriggerState:
-    facts = _facts(trigger, FIELDS, database.settings.max_payload_bytes)
+    facts = _facts(trigger, FIELDS, session.settings.max_payload_bytes)
     facts |= {"name": trigger.name, "is_enabled": is_enabled}
-    if not await database.arun(store.create(tenant_id, facts)):
+    if not await store.create(session, tenant_id, facts):
         raise DuplicateTrigger(trigger.name)
-    return await get(database, tenant_id, trigger.name)
+    return await get(session, tenant_id, trigger.name)
 
 
 async def changed(
-    database: Database, tenant_id: TenantId, name: str, *, changes: Mapping[str, Any]
+    session: Session, tenant_id: TenantId, name: str, *, changes: Mapping[str, Any]
 ) -> Trigger:
     """The trigger as it would be; None empties a field that may be empty."""
     _ensure_fields(changes)
-    trigger = replace((await get(database, tenant_id, name)).trigger, **changes)
+    trigger = replace((await get(session, tenant_id, name)).trigger, **changes)
     ensure_trigger(trigger)
     return trigger
 
 
 async def update(
-    database: Database, tenant_id: TenantId, trigger: Trigger, *, columns: Iterable[str]
+    session: ServiceSession, tenant_id: TenantId, trigger: Trigger, *, columns: Iterable[str]
 ) -> TriggerState:
-    facts = _facts(trigger, columns, database.settings.max_payload_bytes)
-    return await _write(database, tenant_id, trigger.name, facts=facts)
+    facts = _facts(trigger, columns, session.settings.max_payload_bytes)
+    return await _write(session, tenant_id, trigger.name, facts=facts)
 
 
 async def set_enabled(
-    database: Database, tenant_id: TenantId, name: str, *, is_enabled: bool
+    session: Session, tenant_id: TenantId, name: str, *, is_enabled: bool
 ) -> TriggerState:
     """Unchecked, so that a trigger gone wrong can be stopped."""
-    return await _write(database, tenant_id, name, facts={"is_enabled": is_enabled})
+    return await _write(session, tenant_id, name, facts={"is_enabled": is_enabled})
 
 
 async def _write(
-    database: Database, tenant_id: TenantId, name: str, *, facts: Mapping[str, Any]
+    session: Session, tenant_id: TenantId, name: str, *, facts: Mapping[str, Any]
 ) -> TriggerState:
-    if not await database.arun(store.update(tenant_id, name, facts)):
-        raise await missing(database, tenant_id, name)
-    return await get(database, tenant_id, name)
+    if not await store.update(session, tenant_id, name, changes=facts):
+        raise await missing(session, tenant_id, name)
+    return await get(session, tenant_id, name)
 
 
-async def delete(database: Database, tenant_id: TenantId, name: str) -> None:
-    if not await database.arun(store.delete(tenant_id, name)):
-        raise await missing(database, tenant_id, name)
+async def delete(session: Session, tenant_id: TenantId, name: str) -> None:
+    if not await store.delete(session, tenant_id, name):
+        raise await missing(session, tenant_id, name)
 
 
 def _facts(trigger: Trigger, columns: Iterable[str], limit: int) -> dict[str, Any]:
@@ -111,15 +110,15 @@ def _facts(trigger: Trigger, columns: Iterable[str], limit: int) -> dict[str, An
 # Reading
 
 
-async def get(database: Database, tenant_id: TenantId, name: str) -> TriggerState:
-    rows = await database.arun(store.get(tenant_id, name))
-    if not rows:
-        raise await missing(database, tenant_id, name)
-    return store.read_state(rows[0][0])
+async def get(session: Session, tenant_id: TenantId, name: str) -> TriggerState:
+    state = await store.get(session, tenant_id, name)
+    if state is None:
+        raise await missing(session, tenant_id, name)
+    return state
 
 
 async def list_triggers(
-    database: Database,
+    session: Session,
     tenant_id: TenantId | None,
     *,
     after: str | None = None,
@@ -130,7 +129,8 @@ async def list_triggers(
     limit: int = 100,
 ) -> list[TriggerState]:
     """By name, of all tenants if none is given; with an event, only those that match it."""
-    call = store.list_triggers(
+    return await store.list_triggers(
+        session,
         tenant_id,
         after=after,
         after_tenant=after_tenant,
@@ -139,20 +139,17 @@ async def list_triggers(
         definition=definition,
         limit=limit,
     )
-    return [store.read_state(text) for (text,) in await database.arun(call)]
 
 
-async def missing(database: Database, tenant_id: TenantId, name: str) -> TriggerNotFound:
-    known = [found for (found,) in await database.arun(store.names(tenant_id))]
-    close = difflib.get_close_matches(name, known, n=1)
-    return TriggerNotFound(name, close[0] if close else None)
+async def missing(session: Session, tenant_id: TenantId, name: str) -> TriggerNotFound:
+    return TriggerNotFound(name, closest(name, await store.names(session, tenant_id)))
 
 
 # Rendering
 
 
 async def rehearse(
-    database: Database, state: TriggerState, context: Mapping[str, Any], *, event: str | None
+    session: ServiceSession, state: TriggerState, context: Mapping[str, Any], *, event: str | None
 ) -> bytes:
     """The JSON text of the payload that such an event would make; nothing is enqueued."""
     trigger = state.trigger
@@ -160,8 +157,8 @@ async def rehearse(
     ensure_name(name)
     if not matches(trigger.event, name):
         raise InvalidEvent("name", f"{name!r} is not matched by {trigger.event!r}")
-    await definitions.ensure_known(database.arun, [trigger.definition])
-    ((document,),) = await database.arun(definition_store.schema_of(trigger.definition))
+    await definitions.ensure_known(session, [trigger.definition])
+    payload_rules = await arun(read_rules(trigger.definition), session)
     occurrence = Occurrence(
         event_id=0,
         name=name,
@@ -170,6 +167,6 @@ async def rehearse(
         context=context,
     )
     rendered = rules.render(trigger.payload, occurrence, trigger.unknown_paths)
-    text = encode_payload(rendered, database.settings.max_payload_bytes)
-    rules_of(trigger.definition, document).ensure(rendered)
+    text = encode_payload(rendered, session.settings.max_payload_bytes)
+    payload_rules.ensure(rendered)
     return text

@@ -89,7 +89,7 @@ class Work:
         """Keep the lease; what the worker is to stop."""
         async with self._connected() as connection:
             await self._queues(connection, worker_id)
-            if not await workers.arenew(connection, worker_id, lease):
+            if not await workers.renew(connection, worker_id, lease):
                 raise WorkerGone(worker_id)
             return await store.to_stop(connection, worker_id)
 

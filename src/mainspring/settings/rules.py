@@ -3,7 +3,6 @@
 flags ─▶ environment ─▶ file ─▶ defaults      the first that has a setting wins
 """
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from mainspring.domain.errors import SettingsError
+from mainspring.domain.suggestions import did_you_mean
 
 PREFIX = "MAINSPRING_"
 DEFAULT_FILE = "mainspring.toml"
@@ -87,12 +87,6 @@ def winners(layers: Mapping[Origin, Mapping[str, Any]]) -> dict[str, Found]:
 def variable(name: str) -> str:
     """The environment variable of a setting."""
     return PREFIX + name.upper()
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence; empty if nothing is close."""
-    close = difflib.get_close_matches(name, sorted(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def read_toml(text: str, file: str) -> dict[str, Any]:

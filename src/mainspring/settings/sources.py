@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mainspring.domain.errors import SettingsError
+from mainspring.domain.suggestions import did_you_mean
 from mainspring.settings import file as settings_file
 from mainspring.settings import rules
 from mainspring.settings.file import SettingsFile
@@ -120,7 +121,7 @@ def read_environment() -> dict[str, str]:
 
 
 def no_such_setting(name: str) -> str:
-    return f"there is no setting {name!r}{rules.did_you_mean(name.lower(), NAMES)}"
+    return f"there is no setting {name!r}{did_you_mean(name.lower(), NAMES)}"
 
 
 def check_value(name: str, value: Any) -> Settings:

@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
 
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.approvals import Approval, Vote
 from mainspring.domain.types import JobId, JobState, TenantId
@@ -15,33 +14,42 @@ _STATEMENTS = load("approvals")
 _BATCH = 1000
 
 
-def approve(tenant_id: TenantId, job_id: JobId, *, reason: str, actor: str | None) -> Call:
-    """The row is (state,)."""
+async def approve(
+    session: Session, tenant_id: TenantId, job_id: JobId, *, reason: str, actor: str | None
+) -> JobState:
+    """What the job has become."""
     params = {"tenant_id": tenant_id, "job_id": job_id, "reason": reason, "actor": actor}
-    return Call(_STATEMENTS["approve"].sql, params)
+    ((state,),) = await fetch_all(session, _STATEMENTS["approve"].sql, params)
+    return JobState(state)
 
 
-def reject(tenant_id: TenantId, job_id: JobId, *, reason: str, actor: str | None) -> Call:
-    """The row is (state,)."""
+async def reject(
+    session: Session, tenant_id: TenantId, job_id: JobId, *, reason: str, actor: str | None
+) -> None:
     params = {"tenant_id": tenant_id, "job_id": job_id, "reason": reason, "actor": actor}
-    return Call(_STATEMENTS["reject"].sql, params)
+    await session.execute(_STATEMENTS["reject"].sql, params)
 
 
-def open_approvals(tenant_id: TenantId | None, *, after: JobId | None, limit: int) -> Call:
-    """Each row is one for `read`; of all tenants if none is given."""
-    params = {"after": after, "limit": limit}
+async def open_approvals(
+    session: Session, tenant_id: TenantId | None, *, after: JobId | None, limit: int
+) -> list[Approval]:
+    """Of all tenants if none is given."""
+    params: dict[str, object] = {"after": after, "limit": limit}
     if tenant_id is None:
-        return Call(_STATEMENTS["open_approvals_everywhere"].sql, params)
-    return Call(_STATEMENTS["open_approvals"].sql, {**params, "tenant_id": tenant_id})
+        sql = _STATEMENTS["open_approvals_everywhere"].sql
+    else:
+        sql, params["tenant_id"] = _STATEMENTS["open_approvals"].sql, tenant_id
+    return [_approval(row) for row in await fetch_all(session, sql, params)]
 
 
-def get(tenant_id: TenantId, job_id: JobId) -> Call:
-    """The row is one for `read`; no row if the job never asked for approval."""
+async def get(session: Session, tenant_id: TenantId, job_id: JobId) -> Approval | None:
+    """None if the job never asked for approval."""
     params = {"tenant_id": tenant_id, "job_id": job_id}
-    return Call(_STATEMENTS["get_approval"].sql, params)
+    row = await fetch_one(session, _STATEMENTS["get_approval"].sql, params)
+    return None if row is None else _approval(row)
 
 
-def read(row: tuple[Any, ...]) -> Approval:
+def _approval(row: tuple[Any, ...]) -> Approval:
     job_id, tenant_id, definition, payload, state, needed, approvers, *rest = row
     requested_at, expires_at, decision, _, votes = rest
     return Approval(
@@ -64,14 +72,14 @@ def _vote(facts: dict[str, Any]) -> Vote:
     return Vote(facts["actor"], facts["is_approval"], facts["reason"], voted_at)
 
 
-async def expire(connection: AsyncConnection[Any]) -> int:
+async def expire(session: Session) -> int:
     """How many approvals were settled because nobody gave them in time."""
-    cursor = await connection.execute(_STATEMENTS["expire_approvals"].sql, {"limit": _BATCH})
+    cursor = await session.execute(_STATEMENTS["expire_approvals"].sql, {"limit": _BATCH})
     (row,) = await cursor.fetchall()
     return int(row[0])
 
 
-async def prune(connection: AsyncConnection[Any]) -> bool:
+async def prune(session: Session) -> bool:
     """Whether there may be more to prune."""
-    cursor = await connection.execute(_STATEMENTS["prune_approvals"].sql, {"limit": _BATCH})
+    cursor = await session.execute(_STATEMENTS["prune_approvals"].sql, {"limit": _BATCH})
     return cursor.rowcount == _BATCH

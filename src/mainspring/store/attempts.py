@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 import orjson
-from psycopg import AsyncConnection, Connection
 
 from mainspring.db.arrays import IntegerArray, TextArray
+from mainspring.db.sessions import Session
 from mainspring.db.statements import load
 from mainspring.domain.claiming.lanes import Lane, ReadyLane
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
@@ -130,9 +130,9 @@ class Return:
     delay: timedelta
 
 
-async def discover(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[ReadyLane]:
+async def discover(session: Session, queues: Sequence[str]) -> list[ReadyLane]:
     """The lanes with ready jobs."""
-    cursor = await connection.execute(_DISCOVER, {"queues": list(queues)})
+    cursor = await session.execute(_DISCOVER, {"queues": list(queues)})
     return [
         ReadyLane(Lane(priority, tenant_id, queue), first, weight)
         for priority, tenant_id, queue, first, weight in await cursor.fetchall()
@@ -140,7 +140,7 @@ async def discover(connection: AsyncConnection[Any], queues: Sequence[str]) -> l
 
 
 async def claim(
-    connection: AsyncConnection[Any],
+    session: Session,
     worker_id: WorkerId,
     lanes: Sequence[tuple[Lane, int]],
     *,
@@ -149,7 +149,7 @@ async def claim(
 ) -> list[tuple[Any, ...]]:
     """Rows in the shape of ClaimedRow, in no particular order; from each lane up to its share, or
     without shares up to all there is."""
-    cursor = await connection.execute(
+    cursor = await session.execute(
         _CLAIM,
         {
             "worker_id": worker_id,
@@ -190,25 +190,15 @@ def _succeeded_params(worker_id: WorkerId, reports: Successes) -> dict[str, Any]
     }
 
 
-async def finish_succeeded(
-    connection: AsyncConnection[Any], worker_id: WorkerId, reports: Successes
-) -> Finished:
-    cursor = await connection.execute(_FINISH_SUCCEEDED, _succeeded_params(worker_id, reports))
+async def finish_succeeded(session: Session, worker_id: WorkerId, reports: Successes) -> Finished:
+    cursor = await session.execute(_FINISH_SUCCEEDED, _succeeded_params(worker_id, reports))
     return _finished(await cursor.fetchall(), reports.leases())
 
 
-def finish_succeeded_sync(
-    connection: Connection[Any], worker_id: WorkerId, reports: Successes
-) -> Finished:
-    """The same on a blocking connection, inside whatever transaction it has open."""
-    cursor = connection.execute(_FINISH_SUCCEEDED, _succeeded_params(worker_id, reports))
-    return _finished(cursor.fetchall(), reports.leases())
-
-
 async def finish_ended(
-    connection: AsyncConnection[Any], worker_id: WorkerId, reports: Sequence[Ending]
+    session: Session, worker_id: WorkerId, reports: Sequence[Ending]
 ) -> Finished:
-    cursor = await connection.execute(
+    cursor = await session.execute(
         _STATEMENTS["finish_ended"].sql,
         {
             "worker_id": worker_id,
@@ -228,10 +218,10 @@ async def finish_ended(
 
 
 async def finish_requeued(
-    connection: AsyncConnection[Any], worker_id: WorkerId, reports: Sequence[Return]
+    session: Session, worker_id: WorkerId, reports: Sequence[Return]
 ) -> Finished:
     """A job that goes back to queued lets nobody go."""
-    cursor = await connection.execute(
+    cursor = await session.execute(
         _STATEMENTS["finish_requeued"].sql,
         {
             "worker_id": worker_id,
@@ -251,12 +241,12 @@ async def finish_requeued(
 
 
 async def hand_back(
-    connection: AsyncConnection[Any],
+    session: Session,
     reports: Sequence[Report],
     waits_for: WaitsFor | None = None,
 ) -> set[str]:
     """Returns the queues that have ready work again."""
-    cursor = await connection.execute(
+    cursor = await session.execute(
         _STATEMENTS["hand_back"].sql,
         {
             "job_ids": [report.job_id for report in reports],
@@ -268,13 +258,13 @@ async def hand_back(
 
 
 async def record_late_reports(
-    connection: AsyncConnection[Any], reports: Sequence[tuple[Report, AttemptStatus]]
+    session: Session, reports: Sequence[tuple[Report, AttemptStatus]]
 ) -> tuple[int, set[Report]]:
     """How many were kept, and those of attempts still open: nobody has taken the job back yet.
 
     A report that had been accepted before is neither.
     """
-    cursor = await connection.execute(
+    cursor = await session.execute(
         _STATEMENTS["record_late_reports"].sql,
         {
             "job_ids": [report.job_id for report, _ in reports],
@@ -286,33 +276,27 @@ async def record_late_reports(
     return row[0], {Report(job_id, fence) for job_id, fence in row[1]}
 
 
-async def cancel_requests(
-    connection: AsyncConnection[Any], worker_id: WorkerId
-) -> list[tuple[Report, str]]:
+async def cancel_requests(session: Session, worker_id: WorkerId) -> list[tuple[Report, str]]:
     """Running jobs of the worker that were asked to stop, with the reason."""
-    cursor = await connection.execute(_STATEMENTS["cancel_requests"].sql, {"worker_id": worker_id})
+    cursor = await session.execute(_STATEMENTS["cancel_requests"].sql, {"worker_id": worker_id})
     return [(Report(row[0], row[1]), row[2] or "") for row in await cursor.fetchall()]
 
 
-async def held_by(
-    connection: AsyncConnection[Any], worker_id: WorkerId, known: set[int]
-) -> list[Report]:
+async def held_by(session: Session, worker_id: WorkerId, known: set[int]) -> list[Report]:
     """Jobs the worker has claimed beyond those it knows of."""
     params = {"worker_id": worker_id, "known": IntegerArray(list(known))}
-    cursor = await connection.execute(_STATEMENTS["held_by"].sql, params)
+    cursor = await session.execute(_STATEMENTS["held_by"].sql, params)
     return [Report(*row) for row in await cursor.fetchall()]
 
 
-async def probe(connection: AsyncConnection[Any], report: Report) -> bool:
+async def probe(session: Session, report: Report) -> bool:
     """False when the lease was lost."""
-    cursor = await connection.execute(_STATEMENTS["probe"].sql, report._asdict())
+    cursor = await session.execute(_STATEMENTS["probe"].sql, report._asdict())
     return await cursor.fetchone() is not None
 
 
-async def report_progress(
-    connection: AsyncConnection[Any], reports: Sequence[tuple[Report, bytes]]
-) -> None:
-    await connection.execute(
+async def report_progress(session: Session, reports: Sequence[tuple[Report, bytes]]) -> None:
+    await session.execute(
         _STATEMENTS["report_progress"].sql,
         {
             "job_ids": [report.job_id for report, _ in reports],
@@ -322,31 +306,23 @@ async def report_progress(
     )
 
 
-async def save_checkpoint(
-    connection: AsyncConnection[Any], report: Report, checkpoint: str
-) -> bool:
+async def save_checkpoint(session: Session, report: Report, checkpoint: str) -> bool:
     """False when the lease was lost."""
     params = {**report._asdict(), "checkpoint": checkpoint}
-    cursor = await connection.execute(_STATEMENTS["save_checkpoint"].sql, params)
+    cursor = await session.execute(_STATEMENTS["save_checkpoint"].sql, params)
     return await cursor.fetchone() is not None
 
 
-def save_checkpoint_sync(connection: Connection[Any], report: Report, checkpoint: str) -> bool:
-    """The same on a blocking connection."""
-    params = {**report._asdict(), "checkpoint": checkpoint}
-    return connection.execute(_STATEMENTS["save_checkpoint"].sql, params).fetchone() is not None
-
-
-async def adopt_orphans(connection: AsyncConnection[Any]) -> None:
+async def adopt_orphans(session: Session) -> None:
     """Make jobs recoverable whose worker has no row at all."""
-    await connection.execute(_STATEMENTS["adopt_orphans"].sql)
+    await session.execute(_STATEMENTS["adopt_orphans"].sql)
 
 
 async def recover(
-    connection: AsyncConnection[Any], *, max_losses: int, jitter: timedelta, limit: int = 1000
+    session: Session, *, max_losses: int, jitter: timedelta, limit: int = 1000
 ) -> list[LostJob]:
     """Take back the jobs of workers whose lease ran out."""
-    cursor = await connection.execute(
+    cursor = await session.execute(
         _STATEMENTS["recover"].sql,
         {"now": None, "max_losses": max_losses, "jitter": jitter, "limit": limit},
     )

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all
 from mainspring.db.statements import load
 from mainspring.domain.audit import AuditEntry
 
 _STATEMENTS = load("audit")
 
 
-def list_audit(
+async def list_audit(
+    session: Session,
     tenant_id: str | None,
     *,
     actor: str | None,
@@ -17,8 +18,8 @@ def list_audit(
     subject: str | None,
     before: int | None,
     limit: int,
-) -> Call:
-    """Each row is for `read_entry`."""
+) -> list[AuditEntry]:
+    """The newest first."""
     params = {
         "tenant_id": tenant_id,
         "actor": actor,
@@ -27,9 +28,10 @@ def list_audit(
         "before": before,
         "limit": limit,
     }
-    return Call(_STATEMENTS["list_audit"].sql, params)
+    rows = await fetch_all(session, _STATEMENTS["list_audit"].sql, params)
+    return [_entry(row) for row in rows]
 
 
-def read_entry(row: tuple[Any, ...]) -> AuditEntry:
+def _entry(row: tuple[Any, ...]) -> AuditEntry:
     audit_id, at, tenant_id, *rest = row
     return AuditEntry(audit_id, at, tenant_id or None, *rest)

@@ -9,7 +9,7 @@ from mainspring.db.arrays import TextArray
 from mainspring.db.statements import load
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId
-from mainspring.store.jobs import common_options
+from mainspring.store.rows.jobs import common_options
 
 _STATEMENTS = load("jobs")
 _PREPARE = _STATEMENTS["prepare_bulk"].sql
@@ -67,8 +67,8 @@ async def aenqueue(
     *,
     options: EnqueueOptions,
 ) -> Sequence[JobId]:
-    """The same on an async connection."""
-    async with connection.transaction(), connection.cursor() as cursor:
+    """The same in the transaction that an async connection has open."""
+    async with connection.cursor() as cursor:
         await cursor.execute(_PREPARE, _params(definition, payloads, options))
         plan = BulkPlan(*_only(await cursor.fetchall()))
         if not plan.is_plain or not _suits_copy(options):

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
 
 from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.definitions import Definition, DefinitionState
 from mainspring.domain.jobs.backoff import Backoff
@@ -22,7 +22,7 @@ Version = tuple[str, int]
 
 def sync(definitions: Sequence[Definition]) -> Call:
     """Store what a program declares; each row is (key, kind) of one that is not ours to store."""
-    facts = [facts_of(definition) for definition in definitions]
+    facts = [_facts(definition) for definition in definitions]
     return Call(_STATEMENTS["sync"].sql, {"facts": orjson.dumps(facts).decode()})
 
 
@@ -36,31 +36,44 @@ def schema_of(key: str) -> Call:
     return Call(_STATEMENTS["schema_of"].sql, {"key": key})
 
 
-def create(facts: Mapping[str, Any]) -> Call:
-    """One row, or none if the key is taken."""
-    return Call(_STATEMENTS["create_definition"].sql, {"facts": orjson.dumps(facts).decode()})
+async def create(session: Session, definition: Definition) -> bool:
+    """False if the key is taken."""
+    params = {"facts": orjson.dumps(_facts(definition)).decode()}
+    return await fetch_one(session, _STATEMENTS["create_definition"].sql, params) is not None
 
 
-def update(key: str, changes: Mapping[str, Any]) -> Call:
-    """One row, or none if there is no such definition."""
+async def update(
+    session: Session, key: str, definition: Definition, *, columns: Collection[str]
+) -> bool:
+    """Change some columns to what the definition says; False if there is none with the key."""
+    facts = _facts(definition)
+    return await _update(session, key, {column: facts[column] for column in columns})
+
+
+async def set_active(session: Session, key: str, *, is_active: bool) -> bool:
+    """False if there is no such definition."""
+    return await _update(session, key, {"is_active": is_active})
+
+
+async def _update(session: Session, key: str, changes: Mapping[str, Any]) -> bool:
     params = {"key": key, "changes": orjson.dumps(changes).decode()}
-    return Call(_STATEMENTS["update_definition"].sql, params)
+    return await fetch_one(session, _STATEMENTS["update_definition"].sql, params) is not None
 
 
-def get(key: str) -> Call:
-    """The row is (the definition as text,), for `read_state`; no row if there is none."""
-    return Call(_STATEMENTS["get_definition"].sql, {"key": key})
+async def get(session: Session, key: str) -> DefinitionState | None:
+    row = await fetch_one(session, _STATEMENTS["get_definition"].sql, {"key": key})
+    return None if row is None else _state(row[0])
 
 
-def list_definitions(
-    *, after: str | None, kind: Kind | None, active: bool | None, limit: int
-) -> Call:
-    """Each row is (the definition as text,), for `read_state`."""
+async def list_definitions(
+    session: Session, *, after: str | None, kind: Kind | None, active: bool | None, limit: int
+) -> list[DefinitionState]:
     params = {"after": after, "kind": kind, "active": active, "limit": limit}
-    return Call(_STATEMENTS["list_definitions"].sql, params)
+    rows = await fetch_all(session, _STATEMENTS["list_definitions"].sql, params)
+    return [_state(text) for (text,) in rows]
 
 
-def read_state(text: str) -> DefinitionState:
+def _state(text: str) -> DefinitionState:
     facts = orjson.loads(text)
     retention = facts["retention"]
     definition = Definition(
@@ -108,7 +121,7 @@ def _waits(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def facts_of(definition: Definition) -> dict[str, Any]:
+def _facts(definition: Definition) -> dict[str, Any]:
     """The columns of a definition, as the database reads them from JSON."""
     backoff = definition.backoff
     rate = None if definition.rate is None else Rate.parse(definition.rate)
@@ -145,16 +158,14 @@ def _interval(duration: timedelta | None) -> str | None:
     return None if duration is None else f"{duration.total_seconds()} seconds"
 
 
-async def load_versions(
-    connection: AsyncConnection[Any], wanted: Collection[Version]
-) -> dict[Version, Definition]:
+async def load_versions(session: Session, wanted: Collection[Version]) -> dict[Version, Definition]:
     """The definitions without code among them, as they were at those versions."""
     params = {
         "keys": [key for key, _ in wanted],
         "versions": [version for _, version in wanted],
     }
-    cursor = await connection.execute(_STATEMENTS["load_versions"].sql, params)
-    return {(row[0], row[1]): _version(row) for row in await cursor.fetchall()}
+    rows = await fetch_all(session, _STATEMENTS["load_versions"].sql, params)
+    return {(row[0], row[1]): _version(row) for row in rows}
 
 
 def _version(row: tuple[Any, ...]) -> Definition:

@@ -6,17 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
-from psycopg.rows import dict_row
 
 from mainspring.db.arrays import IntegerArray
+from mainspring.db.sessions import Session, fetch_mappings
 from mainspring.db.statements import load
 from mainspring.domain.schedules import calendars
 from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import ScheduleSpec
 from mainspring.domain.schedules.slots import CatchUp, Misfires, SlotOutcome
 from mainspring.domain.schedules.timing import Timing
-from mainspring.store.schedules import read_spec
+from mainspring.store.rows.schedules import read_spec
 
 _STATEMENTS = load("due_schedules")
 _NEVER = "infinity"
@@ -69,6 +68,20 @@ class DueSchedule:
     retry_count: int
     is_forced: bool = False
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any], slot_at: datetime) -> "DueSchedule":
+        return cls(
+            schedule_id=row["schedule_id"],
+            revision=row["revision"],
+            spec=read_spec(row),
+            anchor_at=row["anchor_at"],
+            slot_at=slot_at,
+            now=row["now"],
+            gauge_is_high=row["gauge_is_high"],
+            retry_count=row["retry_count"],
+            is_forced=row.get("is_forced", False),
+        )
+
     def timing(self) -> Timing:
         """Raises InvalidSchedule where plain SQL wrote what cannot be understood."""
         return replace(self.spec.timing, anchor_at=self.anchor_at)
@@ -100,7 +113,7 @@ class Fired:
 
 
 async def due(
-    connection: AsyncConnection[Any],
+    session: Session,
     *,
     late: timedelta = timedelta(0),
     limit: int,
@@ -109,12 +122,12 @@ async def due(
 ) -> list[DueGroup]:
     """Plain schedules that are due, and all that have no slot yet."""
     params = {"late": late, "limit": limit, "skip": skip, "now": now}
-    cursor = await connection.execute(_STATEMENTS["due"].sql, params)
+    cursor = await session.execute(_STATEMENTS["due"].sql, params)
     return [_group(row) for row in await cursor.fetchall()]
 
 
 async def due_checks(
-    connection: AsyncConnection[Any],
+    session: Session,
     *,
     identity: str,
     late: timedelta = timedelta(0),
@@ -123,18 +136,17 @@ async def due_checks(
 ) -> list[DueSchedule]:
     """Schedules that are due and have a condition; they are ours for a while."""
     params = {"identity": identity, "late": late, "limit": limit, "now": now}
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["due_checks"].sql, params)
-        return [due_schedule(row, row["next_slot_at"]) for row in await cursor.fetchall()]
+    rows = await fetch_mappings(session, _STATEMENTS["due_checks"].sql, params)
+    return [DueSchedule.of(row, row["next_slot_at"]) for row in rows]
 
 
-async def next_fire(connection: AsyncConnection[Any]) -> tuple[float, datetime] | None:
+async def next_fire(session: Session) -> tuple[float, datetime] | None:
     """Seconds until a schedule is due, less than zero when one is; and the instant."""
-    cursor = await connection.execute(_STATEMENTS["next_fire"].sql)
+    cursor = await session.execute(_STATEMENTS["next_fire"].sql)
     return await cursor.fetchone()
 
 
-async def fire(connection: AsyncConnection[Any], firings: Sequence[Firing]) -> Fired:
+async def fire(session: Session, firings: Sequence[Firing]) -> Fired:
     """One slot and one job for each schedule that is still as it was read."""
     params = {
         **_sets(firings),
@@ -142,41 +154,41 @@ async def fire(connection: AsyncConnection[Any], firings: Sequence[Firing]) -> F
         "definitions": [firing.definition for firing in firings],
         "places": "{" + ",".join(firing.places.strip("{}") for firing in firings) + "}",
     }
-    cursor = await connection.execute(_STATEMENTS["fire"].sql, params)
+    cursor = await session.execute(_STATEMENTS["fire"].sql, params)
     (row,) = await cursor.fetchall()
     return Fired(row[0], row[1], row[2], set(row[3]))
 
 
-async def replace_runs(connection: AsyncConnection[Any], schedule_ids: Sequence[int]) -> None:
-    await connection.execute(
+async def replace_runs(session: Session, schedule_ids: Sequence[int]) -> None:
+    await session.execute(
         _STATEMENTS["replace_runs"].sql, {"schedule_ids": IntegerArray(schedule_ids)}
     )
 
 
-async def advance(connection: AsyncConnection[Any], firings: Sequence[Firing]) -> int:
+async def advance(session: Session, firings: Sequence[Firing]) -> int:
     """Set next slots without firing; returns how many schedules were still as read."""
-    cursor = await connection.execute(_STATEMENTS["advance"].sql, _sets(firings))
+    cursor = await session.execute(_STATEMENTS["advance"].sql, _sets(firings))
     return cursor.rowcount
 
 
 async def apply_plans(
-    connection: AsyncConnection[Any], plans: Iterable[Mapping[str, Any]]
+    session: Session, plans: Iterable[Mapping[str, Any]]
 ) -> list[SlotOutcome | None]:
     """What came of each schedule's newest slot; None if it was not as read any more."""
     params = {"plans": orjson.dumps(list(plans)).decode()}
-    cursor = await connection.execute(_STATEMENTS["apply_plans"].sql, params)
+    cursor = await session.execute(_STATEMENTS["apply_plans"].sql, params)
     return [SlotOutcome(row[0]) if row[0] else None for row in await cursor.fetchall()]
 
 
 async def refuse_timing(
-    connection: AsyncConnection[Any],
+    session: Session,
     schedule_ids: Sequence[int],
     revisions: Sequence[int],
     *,
     reason: str,
 ) -> None:
     """Disable schedules that cannot be understood."""
-    await connection.execute(
+    await session.execute(
         _STATEMENTS["refuse_timing"].sql,
         {
             "schedule_ids": IntegerArray(schedule_ids),
@@ -186,48 +198,34 @@ async def refuse_timing(
     )
 
 
-async def lead(connection: AsyncConnection[Any]) -> bool:
-    cursor = await connection.execute(_STATEMENTS["lead"].sql)
+async def lead(session: Session) -> bool:
+    cursor = await session.execute(_STATEMENTS["lead"].sql)
     row = await cursor.fetchone()
     return bool(row and row[0])
 
 
-async def checkers(connection: AsyncConnection[Any]) -> list[str]:
+async def checkers(session: Session) -> list[str]:
     """The identities of the processes that look at schedules now."""
-    cursor = await connection.execute(_STATEMENTS["checkers"].sql)
+    cursor = await session.execute(_STATEMENTS["checkers"].sql)
     return [row[0] for row in await cursor.fetchall() if row[0]]
 
 
-async def drop_checks(connection: AsyncConnection[Any], identities: Sequence[str]) -> int:
+async def drop_checks(session: Session, identities: Sequence[str]) -> int:
     """How many schedules and slots were given back."""
     params = {"identities": list(identities)}
-    cursor = await connection.execute(_STATEMENTS["drop_checks"].sql, params)
+    cursor = await session.execute(_STATEMENTS["drop_checks"].sql, params)
     row = await cursor.fetchone()
     return row[0] if row else 0
 
 
-async def overdue_runs(connection: AsyncConnection[Any], *, limit: int) -> int:
+async def overdue_runs(session: Session, *, limit: int) -> int:
     """How many runs were closed because they went on for too long."""
-    cursor = await connection.execute(_STATEMENTS["overdue_runs"].sql, {"limit": limit})
+    cursor = await session.execute(_STATEMENTS["overdue_runs"].sql, {"limit": limit})
     return sum(row[0] for row in await cursor.fetchall())
 
 
-async def release_turns(connection: AsyncConnection[Any]) -> None:
-    await connection.execute(_STATEMENTS["release_turns"].sql)
-
-
-def due_schedule(row: Mapping[str, Any], slot_at: datetime) -> DueSchedule:
-    return DueSchedule(
-        schedule_id=row["schedule_id"],
-        revision=row["revision"],
-        spec=read_spec(row),
-        anchor_at=row["anchor_at"],
-        slot_at=slot_at,
-        now=row["now"],
-        gauge_is_high=row["gauge_is_high"],
-        retry_count=row["retry_count"],
-        is_forced=row.get("is_forced", False),
-    )
+async def release_turns(session: Session) -> None:
+    await session.execute(_STATEMENTS["release_turns"].sql)
 
 
 def _sets(firings: Sequence[Firing]) -> dict[str, Any]:

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
-from psycopg.rows import class_row
 
 from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_mappings, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain import documents
 from mainspring.domain.events import Dispatch, DispatchOutcome, Event
@@ -59,19 +58,21 @@ def emit(
     return Call(_STATEMENTS["emit_event"].sql, params)
 
 
-def replay(tenant_id: TenantId, event_id: EventId, trigger: str | None) -> Call:
-    """The row is (the number of the replay,)."""
+async def replay(
+    session: Session, tenant_id: TenantId, event_id: EventId, *, trigger: str | None
+) -> None:
     params = {"tenant_id": tenant_id, "event_id": event_id, "trigger": trigger}
-    return Call(_STATEMENTS["replay_event"].sql, params)
+    await session.execute(_STATEMENTS["replay_event"].sql, params)
 
 
-def get(tenant_id: TenantId, event_id: EventId) -> Call:
-    """The row is (the event as text,), for `read_event`; no row if there is none."""
+async def get(session: Session, tenant_id: TenantId, event_id: EventId) -> Event | None:
     params = {"tenant_id": tenant_id, "event_id": event_id}
-    return Call(_STATEMENTS["get_event"].sql, params)
+    row = await fetch_one(session, _STATEMENTS["get_event"].sql, params)
+    return None if row is None else _event(row[0])
 
 
-def list_events(
+async def list_events(
+    session: Session,
     tenant_id: TenantId | None,
     *,
     pattern: str | None,
@@ -79,8 +80,8 @@ def list_events(
     failed: bool | None,
     before: EventId | None,
     limit: int,
-) -> Call:
-    """Each row is (the event as text,), for `read_event`; of all tenants if none is given."""
+) -> list[Event]:
+    """Newest first; of all tenants if none is given."""
     params: dict[str, object] = {
         "pattern": pattern,
         "handled": handled,
@@ -89,48 +90,44 @@ def list_events(
         "limit": limit,
     }
     if tenant_id is None:
-        return Call(_STATEMENTS["list_events_everywhere"].sql, params)
-    return Call(_STATEMENTS["list_events"].sql, {**params, "tenant_id": tenant_id})
+        sql = _STATEMENTS["list_events_everywhere"].sql
+    else:
+        sql, params["tenant_id"] = _STATEMENTS["list_events"].sql, tenant_id
+    return [_event(text) for (text,) in await fetch_all(session, sql, params)]
 
 
-async def next_events(
-    connection: AsyncConnection[Any], *, after: str = "", limit: int = BATCH
-) -> list[Waiting]:
+async def next_events(session: Session, *, after: str = "", limit: int = BATCH) -> list[Waiting]:
     """Events of the tenants after the given one, in the order they happened; they are ours until
     the transaction ends."""
     params = {"after": after, "limit": limit, "most_bytes": _MOST_BYTES}
-    async with connection.cursor(row_factory=class_row(Waiting)) as cursor:
-        await cursor.execute(_STATEMENTS["next_events"].sql, params)
-        return await cursor.fetchall()
+    rows = await fetch_mappings(session, _STATEMENTS["next_events"].sql, params)
+    return [Waiting(**row) for row in rows]
 
 
 async def dispatch(
-    connection: AsyncConnection[Any],
+    session: Session,
     event_ids: Sequence[int],
     plans: Sequence[Mapping[str, Any]],
 ) -> list[Dispatched]:
     """Write what was planned for events that we hold; they are handled then."""
     params = {"event_ids": list(event_ids), "plans": orjson.dumps(list(plans)).decode()}
-    async with connection.cursor(row_factory=class_row(Dispatched)) as cursor:
-        await cursor.execute(_STATEMENTS["dispatch"].sql, params)
-        return await cursor.fetchall()
+    rows = await fetch_mappings(session, _STATEMENTS["dispatch"].sql, params)
+    return [Dispatched(**row) for row in rows]
 
 
-async def has_unhandled(connection: AsyncConnection[Any]) -> bool:
-    cursor = await connection.execute(_STATEMENTS["has_unhandled"].sql)
+async def has_unhandled(session: Session) -> bool:
+    cursor = await session.execute(_STATEMENTS["has_unhandled"].sql)
     row = await cursor.fetchone()
     return bool(row and row[0])
 
 
-async def prune_events(
-    connection: AsyncConnection[Any], keep: timedelta, *, limit: int = _PRUNED_AT_ONCE
-) -> bool:
+async def prune_events(session: Session, keep: timedelta, *, limit: int = _PRUNED_AT_ONCE) -> bool:
     """Remove old events; whether there may be more."""
     params = {"keep": keep, "limit": limit}
-    return (await connection.execute(_STATEMENTS["prune_events"].sql, params)).rowcount == limit
+    return (await session.execute(_STATEMENTS["prune_events"].sql, params)).rowcount == limit
 
 
-def read_event(text: str) -> Event:
+def _event(text: str) -> Event:
     facts = documents.read(text)
     handled_at = facts["handled_at"]
     return Event(

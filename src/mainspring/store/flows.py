@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection, Connection
 
 from mainspring.db.arrays import IntegerArray
 from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.flows import FlowJob, FlowState, FlowSummary, Parent
 from mainspring.domain.types import JobId, JobState, TenantId, WaitsFor
@@ -24,49 +24,54 @@ def enqueue(tenant_id: TenantId, name: str, steps: str) -> Call:
     return Call(_STATEMENTS["enqueue_flow"].sql, params)
 
 
-async def settle(
-    connection: AsyncConnection[Any], parents: Sequence[JobId] | None
-) -> tuple[bool, int]:
+async def settle(session: Session, parents: Sequence[JobId] | None) -> tuple[bool, int]:
     """Whether the lock was ours, and how much was settled; without parents all is looked at."""
     params = {"parents": None if parents is None else IntegerArray(parents), "limit": _BATCH}
-    cursor = await connection.execute(_STATEMENTS["settle"].sql, params)
+    cursor = await session.execute(_STATEMENTS["settle"].sql, params)
     ((is_ours, settled),) = await cursor.fetchall()
     return is_ours, settled
 
 
-def cancel(tenant_id: TenantId, flow_id: int, reason: str) -> Call:
-    """The row is (how many jobs,)."""
+async def cancel(session: Session, tenant_id: TenantId, flow_id: int, *, reason: str) -> int:
+    """How many jobs were live."""
     params = {"tenant_id": tenant_id, "flow_id": flow_id, "reason": reason}
-    return Call(_STATEMENTS["cancel_flow"].sql, params)
+    ((count,),) = await fetch_all(session, _STATEMENTS["cancel_flow"].sql, params)
+    return int(count)
 
 
-def retry(tenant_id: TenantId, flow_id: int) -> Call:
-    """The row is (how many jobs,)."""
+async def retry(session: Session, tenant_id: TenantId, flow_id: int) -> int:
+    """How many jobs are back."""
     params = {"tenant_id": tenant_id, "flow_id": flow_id}
-    return Call(_STATEMENTS["retry_flow"].sql, params)
+    ((count,),) = await fetch_all(session, _STATEMENTS["retry_flow"].sql, params)
+    return int(count)
 
 
-def get(tenant_id: TenantId, flow_id: int) -> Call:
-    """The row is one for `read_summary`; no row if there is none."""
+async def get(session: Session, tenant_id: TenantId, flow_id: int) -> FlowSummary | None:
     params = {"tenant_id": tenant_id, "flow_id": flow_id}
-    return Call(_STATEMENTS["get_flow"].sql, params)
+    row = await fetch_one(session, _STATEMENTS["get_flow"].sql, params)
+    return None if row is None else _summary(row)
 
 
-def list_flows(tenant_id: TenantId | None, *, before: int | None, limit: int) -> Call:
-    """Each row is one for `read_summary`; of all tenants if none is given."""
-    params = {"before": before, "limit": limit}
+async def list_flows(
+    session: Session, tenant_id: TenantId | None, *, before: int | None, limit: int
+) -> list[FlowSummary]:
+    """Newest first; of all tenants if none is given."""
+    params: dict[str, object] = {"before": before, "limit": limit}
     if tenant_id is None:
-        return Call(_STATEMENTS["list_flows_everywhere"].sql, params)
-    return Call(_STATEMENTS["list_flows"].sql, {**params, "tenant_id": tenant_id})
+        sql = _STATEMENTS["list_flows_everywhere"].sql
+    else:
+        sql, params["tenant_id"] = _STATEMENTS["list_flows"].sql, tenant_id
+    return [_summary(row) for row in await fetch_all(session, sql, params)]
 
 
-def jobs_of(tenant_id: TenantId, flow_id: int, *, after: JobId | None, limit: int) -> Call:
-    """Each row is one for `read_job`."""
+async def jobs_of(
+    session: Session, tenant_id: TenantId, flow_id: int, *, after: JobId | None, limit: int
+) -> list[FlowJob]:
     params = {"tenant_id": tenant_id, "flow_id": flow_id, "after": after, "limit": limit}
-    return Call(_STATEMENTS["flow_jobs"].sql, params)
+    return [_job(row) for row in await fetch_all(session, _STATEMENTS["flow_jobs"].sql, params)]
 
 
-def read_summary(row: tuple[Any, ...]) -> FlowSummary:
+def _summary(row: tuple[Any, ...]) -> FlowSummary:
     flow_id, tenant_id, name, state, jobs, live, blocked, running, *ends = row
     succeeded, failed, dead_letter, canceled, created_at, finished_at = ends
     counts = {
@@ -90,7 +95,7 @@ def read_summary(row: tuple[Any, ...]) -> FlowSummary:
     )
 
 
-def read_job(row: tuple[Any, ...]) -> FlowJob:
+def _job(row: tuple[Any, ...]) -> FlowJob:
     job_id, step, definition, state, waits_for, parent_ids, last_error = row
     return FlowJob(
         id=JobId(job_id),
@@ -103,15 +108,10 @@ def read_job(row: tuple[Any, ...]) -> FlowJob:
     )
 
 
-async def parents_of(connection: AsyncConnection[Any], job_id: JobId) -> list[Parent]:
+async def parents_of(session: Session, job_id: JobId) -> list[Parent]:
     """What the parents of a running job gave."""
-    cursor = await connection.execute(_PARENTS_OF, {"job_id": job_id})
+    cursor = await session.execute(_PARENTS_OF, {"job_id": job_id})
     return [_parent(row) for row in await cursor.fetchall()]
-
-
-def parents_of_sync(connection: Connection[Any], job_id: JobId) -> list[Parent]:
-    """The same on a blocking connection."""
-    return [_parent(row) for row in connection.execute(_PARENTS_OF, {"job_id": job_id}).fetchall()]
 
 
 def _parent(row: tuple[Any, ...]) -> Parent:
@@ -120,13 +120,13 @@ def _parent(row: tuple[Any, ...]) -> Parent:
     return Parent(JobId(parent_id), step or None, JobState(state), given)
 
 
-async def prune_flows(connection: AsyncConnection[Any]) -> bool:
+async def prune_flows(session: Session) -> bool:
     """Whether there may be more to prune."""
-    cursor = await connection.execute(_STATEMENTS["prune_flows"].sql, {"limit": _BATCH})
+    cursor = await session.execute(_STATEMENTS["prune_flows"].sql, {"limit": _BATCH})
     return cursor.rowcount == _BATCH
 
 
-async def prune_dependencies(connection: AsyncConnection[Any]) -> bool:
+async def prune_dependencies(session: Session) -> bool:
     """Whether there may be more to prune."""
-    cursor = await connection.execute(_STATEMENTS["prune_dependencies"].sql, {"limit": _BATCH})
+    cursor = await session.execute(_STATEMENTS["prune_dependencies"].sql, {"limit": _BATCH})
     return cursor.rowcount == _BATCH

@@ -1,10 +1,8 @@
 """Statements that keep changes through the API from each other's way."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from psycopg import AsyncConnection
-
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.types import TenantId
 
@@ -18,16 +16,23 @@ class Reply(NamedTuple):
     body: bytes
 
 
-def lock(name: str) -> Call:
-    return Call(_STATEMENTS["lock_edit"].sql, {"name": name})
+async def lock(session: Session, name: str) -> None:
+    await session.execute(_STATEMENTS["lock_edit"].sql, {"name": name})
 
 
-def get_reply(tenant_id: TenantId, key: str) -> Call:
-    """The row is for `read_reply`; no row if the key is new."""
-    return Call(_STATEMENTS["get_reply"].sql, {"tenant_id": tenant_id, "key": key})
+async def get_reply(session: Session, tenant_id: TenantId, key: str) -> tuple[bytes, Reply] | None:
+    """The digest of the request, and what was answered; None if the key is new."""
+    params = {"tenant_id": tenant_id, "key": key}
+    row = await fetch_one(session, _STATEMENTS["get_reply"].sql, params)
+    if row is None:
+        return None
+    digest, status, body = row
+    return bytes(digest), Reply(status, bytes(body))
 
 
-def keep_reply(tenant_id: TenantId, key: str, *, digest: bytes, reply: Reply) -> Call:
+async def keep_reply(
+    session: Session, tenant_id: TenantId, key: str, *, digest: bytes, reply: Reply
+) -> None:
     params = {
         "tenant_id": tenant_id,
         "key": key,
@@ -35,15 +40,9 @@ def keep_reply(tenant_id: TenantId, key: str, *, digest: bytes, reply: Reply) ->
         "status": reply.status,
         "body": reply.body,
     }
-    return Call(_STATEMENTS["keep_reply"].sql, params)
+    await session.execute(_STATEMENTS["keep_reply"].sql, params)
 
 
-async def prune_replies(connection: AsyncConnection[Any]) -> None:
+async def prune_replies(session: Session) -> None:
     """Remove answers that are older than a day."""
-    await connection.execute(_STATEMENTS["prune_replies"].sql)
-
-
-def read_reply(row: tuple[Any, ...]) -> tuple[bytes, Reply]:
-    """The digest of the request, and what was answered."""
-    digest, status, body = row
-    return bytes(digest), Reply(status, bytes(body))
+    await session.execute(_STATEMENTS["prune_replies"].sql)

@@ -4,23 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
-from psycopg.rows import dict_row
 
 from mainspring.db.arrays import TextArray
 from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_mappings, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.jobs.filters import JobFilter, write_filter
-from mainspring.domain.jobs.model import FINAL_STATES, Attempt, Job, Progress
+from mainspring.domain.jobs.model import FINAL_STATES, Attempt, Job
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import (
     AttemptStatus,
     JobId,
-    JobSource,
     JobState,
     TenantId,
-    WaitsFor,
 )
+from mainspring.store.rows.jobs import common_options, read_job
 
 _STATEMENTS = load("jobs")
 _ENQUEUE = _STATEMENTS["enqueue"].sql
@@ -102,22 +100,6 @@ def enqueue_many(
     )
 
 
-def common_options(options: EnqueueOptions) -> dict[str, Any]:
-    return {
-        "tenant_id": options.tenant_id,
-        "queue": options.queue,
-        "priority": options.priority,
-        "max_attempts": options.max_attempts,
-        "scheduled_for": options.scheduled_for,
-        "delay": options.delay,
-        "deadline": options.deadline,
-        "correlation_id": options.correlation_id,
-        "tags": list(options.tags) or None,
-        "limit_key": options.limit_key,
-        "approvals_needed": options.approvals_needed,
-    }
-
-
 def cancel(tenant_id: TenantId, job_id: JobId, reason: str) -> Call:
     """The row is (state,): canceled, or running when it was asked to stop."""
     params = {"tenant_id": tenant_id, "job_id": job_id, "reason": reason}
@@ -134,16 +116,14 @@ def delete(tenant_id: TenantId, job_id: JobId) -> Call:
     return Call(_STATEMENTS["delete"].sql, {"tenant_id": tenant_id, "job_id": job_id})
 
 
-async def get(connection: AsyncConnection[Any], tenant_id: TenantId, job_id: JobId) -> Job | None:
+async def get(session: Session, tenant_id: TenantId, job_id: JobId) -> Job | None:
     params = {"tenant_id": tenant_id, "job_id": job_id}
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["get"].sql, params)
-        row = await cursor.fetchone()
-    return read_job(row) if row else None
+    rows = await fetch_mappings(session, _STATEMENTS["get"].sql, params)
+    return read_job(rows[0]) if rows else None
 
 
 async def list_jobs(
-    connection: AsyncConnection[Any],
+    session: Session,
     tenant_id: TenantId | None,
     asked: JobFilter,
     *,
@@ -161,12 +141,11 @@ async def list_jobs(
         "before": before,
         "most": _MOST_SEEN,
     }
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(listing, {**params, "limit": limit})
-        jobs = [read_job(row) for row in await cursor.fetchall()]
+    rows = await fetch_mappings(session, listing, {**params, "limit": limit})
+    jobs = [read_job(row) for row in rows]
     if len(jobs) == limit:
         return jobs, jobs[-1].id
-    edge = await (await connection.execute(edge_of, params)).fetchone()
+    edge = await fetch_one(session, edge_of, params)
     return jobs, JobId(edge[0]) if edge else None
 
 
@@ -178,55 +157,17 @@ def _listing(asked: JobFilter, tenant_id: TenantId | None) -> str:
     return kind if tenant_id is not None else f"{kind} everywhere"
 
 
-async def attempts(
-    connection: AsyncConnection[Any], tenant_id: TenantId, job_id: JobId
-) -> list[Attempt]:
+async def attempts(session: Session, tenant_id: TenantId, job_id: JobId) -> list[Attempt]:
     """First to last; a running attempt has no finish."""
     params = {"tenant_id": tenant_id, "job_id": job_id}
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["attempts"].sql, params)
-        return [_attempt(row) for row in await cursor.fetchall()]
+    rows = await fetch_mappings(session, _STATEMENTS["attempts"].sql, params)
+    return [_attempt(row) for row in rows]
 
 
-async def queue_counts(
-    connection: AsyncConnection[Any], tenant_id: TenantId | None
-) -> list[Mapping[str, Any]]:
+async def queue_counts(session: Session, tenant_id: TenantId | None) -> list[Mapping[str, Any]]:
     """Ready, waiting and running jobs by queue, of all tenants if none is given."""
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["queue_counts"].sql, {"tenant_id": tenant_id})
-        return list(await cursor.fetchall())
-
-
-def read_job(row: Mapping[str, Any]) -> Job:
-    progress = row["progress"]
-    return Job(
-        id=JobId(row["job_id"]),
-        tenant_id=TenantId(row["tenant_id"]),
-        definition=row["definition"],
-        queue=row["queue"],
-        state=JobState(row["state"]),
-        priority=row["priority"],
-        payload=row["payload"],
-        created_at=row["created_at"],
-        scheduled_for=row["scheduled_for"],
-        waits_for=WaitsFor(row["waits_for"]) if row["waits_for"] else None,
-        attempt=row["attempt"],
-        failures=row["failures"],
-        max_attempts=row["max_attempts"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        deadline_at=row["deadline_at"],
-        cancel_requested_at=row["cancel_requested_at"],
-        dedupe_key=row["dedupe_key"],
-        correlation_id=row["correlation_id"],
-        tags=tuple(row["tags"] or ()),
-        progress=Progress(**progress) if progress else None,
-        checkpoint=row["checkpoint"],
-        result=row["result"],
-        last_error=row["last_error"],
-        created_by=row["created_by"],
-        source=JobSource(row["source"]),
-    )
+    params = {"tenant_id": tenant_id}
+    return await fetch_mappings(session, _STATEMENTS["queue_counts"].sql, params)
 
 
 def _attempt(row: Mapping[str, Any]) -> Attempt:

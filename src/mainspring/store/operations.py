@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from psycopg import AsyncConnection
 
 from mainspring.db.arrays import IntegerArray
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all
 from mainspring.db.statements import load
 from mainspring.domain.jobs.filters import write_filter
 from mainspring.domain.operations import Change, Operation, read_operation
@@ -34,28 +33,26 @@ class Found(NamedTuple):
     edge: int | None
 
 
-def start_bulk(operation: Operation) -> Call:
-    """The row is (job_id,)."""
-    return Call(
-        _STATEMENTS["start_bulk"].sql,
-        {
-            "action": str(operation.action),
-            "asked": _filter(operation),
-            "reason": operation.reason,
-            "tenant_id": operation.tenant_id,
-            "total": operation.total,
-        },
-    )
+async def start_bulk(session: Session, operation: Operation) -> JobId:
+    params = {
+        "action": str(operation.action),
+        "asked": _filter(operation),
+        "reason": operation.reason,
+        "tenant_id": operation.tenant_id,
+        "total": operation.total,
+    }
+    ((job_id,),) = await fetch_all(session, _STATEMENTS["start_bulk"].sql, params)
+    return JobId(job_id)
 
 
-def count_jobs(operation: Operation, place: Place) -> Call:
-    """The row is that of a `Found`."""
-    return Call(_STATEMENTS["count_jobs"].sql, _sought(operation, place))
+async def count_jobs(session: Session, operation: Operation, place: Place) -> Found:
+    (row,) = await fetch_all(session, _STATEMENTS["count_jobs"].sql, _sought(operation, place))
+    return Found(*row)
 
 
-async def get_operation(connection: AsyncConnection[Any], job_id: JobId) -> Operation | None:
+async def get_operation(session: Session, job_id: JobId) -> Operation | None:
     """None if nobody asked for it in the one way that there is."""
-    cursor = await connection.execute(_STATEMENTS["get_operation"].sql, {"job_id": job_id})
+    cursor = await session.execute(_STATEMENTS["get_operation"].sql, {"job_id": job_id})
     row = await cursor.fetchone()
     if row is None:
         return None
@@ -64,16 +61,16 @@ async def get_operation(connection: AsyncConnection[Any], job_id: JobId) -> Oper
 
 
 async def seek_jobs(
-    connection: AsyncConnection[Any], operation: Operation, place: Place, *, most_found: int
+    session: Session, operation: Operation, place: Place, *, most_found: int
 ) -> Found:
     params = {**_sought(operation, place), "most_found": most_found}
-    cursor = await connection.execute(_STATEMENTS["seek_jobs"].sql, params)
+    cursor = await session.execute(_STATEMENTS["seek_jobs"].sql, params)
     (row,) = await cursor.fetchall()
     return Found(*row)
 
 
 async def change_jobs(
-    connection: AsyncConnection[Any],
+    session: Session,
     operation: Operation,
     job_ids: Sequence[int],
     *,
@@ -88,7 +85,7 @@ async def change_jobs(
         "actor": operation.actor,
         "is_patient": is_patient,
     }
-    cursor = await connection.execute(_STATEMENTS["change_jobs"].sql, params)
+    cursor = await session.execute(_STATEMENTS["change_jobs"].sql, params)
     ((facts,),) = await cursor.fetchall()
     return Change(facts["changed"], facts["skipped"], tuple(facts["busy"]))
 

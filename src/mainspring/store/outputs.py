@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from psycopg import AsyncConnection
 
 from mainspring.db.arrays import IntegerArray
+from mainspring.db.sessions import Session
 from mainspring.db.statements import load
 from mainspring.store.attempts import Report
 
@@ -24,7 +22,7 @@ class Output:
     exit_code: int | None = None
 
 
-async def store(connection: AsyncConnection[Any], outputs: Sequence[Output]) -> None:
+async def store(session: Session, outputs: Sequence[Output]) -> None:
     """Keep what has been printed so far; that of an older lease is left out."""
     params = {
         "job_ids": IntegerArray([output.report.job_id for output in outputs]),
@@ -34,4 +32,4 @@ async def store(connection: AsyncConnection[Any], outputs: Sequence[Output]) -> 
         "stdouts": [output.stdout for output in outputs],
         "stderrs": [output.stderr for output in outputs],
     }
-    await connection.execute(_STATEMENTS["store_outputs"].sql, params)
+    await session.execute(_STATEMENTS["store_outputs"].sql, params)

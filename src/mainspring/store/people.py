@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import orjson
 
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.access.roles import Role
 from mainspring.domain.access.tokens import Person
@@ -13,52 +13,61 @@ _STATEMENTS = load("people")
 _INSTANTS = ("created_at", "last_seen_at")
 
 
-def create(name: str, role: Role, tenant_id: str | None) -> Call:
-    """One row, or none if the name is taken."""
+async def create(session: Session, name: str, role: Role, *, tenant_id: str | None) -> bool:
+    """False if the name is taken."""
     params = {"name": name, "role": role.value, "tenant_id": tenant_id}
-    return Call(_STATEMENTS["create_person"].sql, params)
+    return await fetch_one(session, _STATEMENTS["create_person"].sql, params) is not None
 
 
-def get(name: str, tenant_id: str | None) -> Call:
-    """The row is (the person as text,), for `read_person`; no row if there is none."""
-    return Call(_STATEMENTS["get_person"].sql, {"name": name, "tenant_id": tenant_id})
+async def get(session: Session, name: str, tenant_id: str | None) -> Person | None:
+    params = {"name": name, "tenant_id": tenant_id}
+    row = await fetch_one(session, _STATEMENTS["get_person"].sql, params)
+    return None if row is None else _person(row[0])
 
 
-def list_people(tenant_id: str | None, *, after: str | None, limit: int) -> Call:
-    """Each row is (the person as text,), for `read_person`."""
+async def list_people(
+    session: Session, tenant_id: str | None, *, after: str | None, limit: int
+) -> list[Person]:
     params = {"tenant_id": tenant_id, "after": after, "limit": limit}
-    return Call(_STATEMENTS["list_people"].sql, params)
+    rows = await fetch_all(session, _STATEMENTS["list_people"].sql, params)
+    return [_person(text) for (text,) in rows]
 
 
-def names(tenant_id: str | None) -> Call:
-    """Each row is (name,)."""
-    return Call(_STATEMENTS["person_names"].sql, {"tenant_id": tenant_id})
+async def names(session: Session, tenant_id: str | None) -> list[str]:
+    rows = await fetch_all(session, _STATEMENTS["person_names"].sql, {"tenant_id": tenant_id})
+    return [name for (name,) in rows]
 
 
-def change(
-    name: str, tenant_id: str | None, *, role: Role | None, is_disabled: bool | None
-) -> Call:
-    """One row, or none if there is no such person."""
+async def change(
+    session: Session,
+    name: str,
+    tenant_id: str | None,
+    *,
+    role: Role | None,
+    is_disabled: bool | None,
+) -> bool:
+    """False if there is no such person."""
     params = {
         "name": name,
         "tenant_id": tenant_id,
         "role": None if role is None else role.value,
         "disabled": is_disabled,
     }
-    return Call(_STATEMENTS["change_person"].sql, params)
+    return await fetch_one(session, _STATEMENTS["change_person"].sql, params) is not None
 
 
-def delete(name: str, tenant_id: str | None) -> Call:
-    """One row, or none if there is no such person."""
-    return Call(_STATEMENTS["delete_person"].sql, {"name": name, "tenant_id": tenant_id})
+async def delete(session: Session, name: str, tenant_id: str | None) -> bool:
+    """False if there is no such person."""
+    params = {"name": name, "tenant_id": tenant_id}
+    return await fetch_one(session, _STATEMENTS["delete_person"].sql, params) is not None
 
 
-def has_any() -> Call:
-    """The row is (whether there is anyone,)."""
-    return Call(_STATEMENTS["has_people"].sql, {})
+async def has_any(session: Session) -> bool:
+    ((is_inhabited,),) = await fetch_all(session, _STATEMENTS["has_people"].sql, {})
+    return bool(is_inhabited)
 
 
-def read_person(text: str) -> Person:
+def _person(text: str) -> Person:
     facts = orjson.loads(text)
     for name in _INSTANTS:
         if facts[name] is not None:

@@ -1,19 +1,18 @@
 """Statements on schedules: what people do with them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
-from psycopg.rows import dict_row
 
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_mappings, fetch_one
 from mainspring.db.statements import load
-from mainspring.domain.schedules.cron import DstFold, DstGap
-from mainspring.domain.schedules.model import FIELD_NAMES, ScheduleSpec, ScheduleState
-from mainspring.domain.schedules.slots import CatchUp, Overlap
-from mainspring.domain.types import TenantId
+from mainspring.domain.schedules.model import ScheduleState
+from mainspring.domain.schedules.slots import SlotOutcome
+from mainspring.domain.types import JobId, TenantId
+from mainspring.store.rows.schedules import read_spec
 
 _STATEMENTS = load("schedules")
 _NEVER = "infinity"
@@ -41,42 +40,63 @@ _DURATIONS = (
 )
 
 
-def create(tenant_id: TenantId, spec: Mapping[str, Any]) -> Call:
-    """The row is (schedule_id,)."""
+@dataclass(frozen=True, slots=True)
+class Triggered:
+    """What came of a trigger by hand; a pending slot waits for a scheduler to check it."""
+
+    outcome: SlotOutcome
+    slot_at: datetime
+    job_id: JobId | None
+    message: str
+
+
+async def create(session: Session, tenant_id: TenantId, spec: Mapping[str, Any]) -> None:
     params = {"tenant_id": tenant_id, "spec": orjson.dumps(spec).decode()}
-    return Call(_STATEMENTS["create_schedule"].sql, params)
+    await session.execute(_STATEMENTS["create_schedule"].sql, params)
 
 
-def update(tenant_id: TenantId, name: str, changes: Mapping[str, Any]) -> Call:
-    """The row is (schedule_id,)."""
+async def update(
+    session: Session, tenant_id: TenantId, name: str, *, changes: Mapping[str, Any]
+) -> None:
+    """Raises ScheduleNotFound."""
     params = {"tenant_id": tenant_id, "name": name, "changes": orjson.dumps(changes).decode()}
-    return Call(_STATEMENTS["update_schedule"].sql, params)
+    await session.execute(_STATEMENTS["update_schedule"].sql, params)
 
 
-def declare(specs: Sequence[Mapping[str, Any]]) -> Call:
-    """Each row is (name, what came of it)."""
-    return Call(_STATEMENTS["declare_schedules"].sql, {"specs": orjson.dumps(list(specs)).decode()})
+async def declare(session: Session, specs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What came of each."""
+    params = {"specs": orjson.dumps(list(specs)).decode()}
+    rows = await fetch_all(session, _STATEMENTS["declare_schedules"].sql, params)
+    return [outcome for _, outcome in rows]
 
 
-def delete(tenant_id: TenantId, name: str) -> Call:
-    """One row if there was such a schedule."""
+async def delete(session: Session, tenant_id: TenantId, name: str) -> bool:
+    """False if there is no such schedule."""
     params = {"tenant_id": tenant_id, "name": name}
-    return Call(_STATEMENTS["delete_schedule"].sql, params)
+    return await fetch_one(session, _STATEMENTS["delete_schedule"].sql, params) is not None
 
 
-def trigger(tenant_id: TenantId, name: str, *, force: bool) -> Call:
-    """The row is (what came of it, as a dict)."""
+async def trigger(session: Session, tenant_id: TenantId, name: str, *, force: bool) -> Triggered:
+    """Raises ScheduleNotFound."""
     params = {"tenant_id": tenant_id, "name": name, "force": force}
-    return Call(_STATEMENTS["trigger_schedule"].sql, params)
+    ((answer,),) = await fetch_all(session, _STATEMENTS["trigger_schedule"].sql, params)
+    # Drivers differ in whether they parse JSON.
+    facts = orjson.loads(answer) if isinstance(answer, str) else answer
+    return Triggered(
+        SlotOutcome(facts["outcome"]),
+        datetime.fromisoformat(facts["slot_at"]).astimezone(UTC),
+        facts["job_id"],
+        facts["message"],
+    )
 
 
-def get(tenant_id: TenantId, name: str) -> Call:
-    """The row is (the schedule as text,), for `read_state`; no row if there is none."""
+async def get(session: Session, tenant_id: TenantId, name: str) -> ScheduleState | None:
     params = {"tenant_id": tenant_id, "name": name}
-    return Call(_STATEMENTS["get_schedule"].sql, params)
+    row = await fetch_one(session, _STATEMENTS["get_schedule"].sql, params)
+    return None if row is None else _read_state(row[0])
 
 
-def read_state(text: str) -> ScheduleState:
+def _read_state(text: str) -> ScheduleState:
     facts = orjson.loads(text)
     for name in _INSTANTS:
         if facts[name] is not None:
@@ -88,7 +108,7 @@ def read_state(text: str) -> ScheduleState:
 
 
 async def list_schedules(
-    connection: AsyncConnection[Any],
+    session: Session,
     tenant_id: TenantId | None,
     *,
     after: str | None = None,
@@ -107,21 +127,13 @@ async def list_schedules(
         "definition": definition,
         "limit": limit,
     }
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["list_schedules"].sql, params)
-        return [_state(row) for row in await cursor.fetchall()]
+    rows = await fetch_mappings(session, _STATEMENTS["list_schedules"].sql, params)
+    return [_state(row) for row in rows]
 
 
-def names(tenant_id: TenantId) -> Call:
-    """Each row is (name,)."""
-    return Call(_STATEMENTS["schedule_names"].sql, {"tenant_id": tenant_id})
-
-
-def read_spec(row: Mapping[str, Any]) -> ScheduleSpec:
-    facts = {name: row[name] for name in FIELD_NAMES}
-    facts["dst_gap"], facts["dst_fold"] = DstGap(row["dst_gap"]), DstFold(row["dst_fold"])
-    facts["catch_up"], facts["overlap"] = CatchUp(row["catch_up"]), Overlap(row["overlap"])
-    return ScheduleSpec(**facts)
+async def names(session: Session, tenant_id: TenantId) -> list[str]:
+    rows = await fetch_all(session, _STATEMENTS["schedule_names"].sql, {"tenant_id": tenant_id})
+    return [name for (name,) in rows]
 
 
 def _state(row: Mapping[str, Any]) -> ScheduleState:

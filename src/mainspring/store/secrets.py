@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all
 from mainspring.db.statements import load
 from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import JobId, TenantId
+from mainspring.store.rows.secrets import read_paths
 
 _STATEMENTS = load("secrets")
 
@@ -33,63 +35,78 @@ class EncryptedSchedule(NamedTuple):
     declared_definition: str | None
 
 
-def paths_of_definitions(keys: Collection[str]) -> Call:
-    """Each row is (key, paths as text), for `read_paths`."""
-    return Call(_STATEMENTS["paths_of_definitions"].sql, {"keys": list(keys)})
-
-
 def paths_of_job(tenant_id: TenantId, job_id: JobId) -> Call:
     """The row is (definition, paths as text), for `read_paths`; no row if there is no job."""
     params = {"tenant_id": tenant_id, "job_id": job_id}
     return Call(_STATEMENTS["paths_of_job"].sql, params)
 
 
-def real_payload(tenant_id: TenantId, name: str) -> Call:
-    """The row is (definition, payload as text); no row if there is no schedule."""
+async def paths_of_definitions(
+    session: Session, keys: Collection[str]
+) -> dict[str, tuple[Path, ...]]:
+    """Of those of the definitions that there are."""
+    rows = await fetch_all(session, _STATEMENTS["paths_of_definitions"].sql, {"keys": list(keys)})
+    return {key: read_paths(text) for key, text in rows}
+
+
+async def real_payload(session: Session, tenant_id: TenantId, name: str) -> Any:
+    """The payload of a schedule that there is, as it is stored."""
     params = {"tenant_id": tenant_id, "name": name}
-    return Call(_STATEMENTS["real_payload"].sql, params)
+    ((_, text),) = await fetch_all(session, _STATEMENTS["real_payload"].sql, params)
+    return orjson.loads(text)
 
 
-def encrypted_jobs(after: int, limit: int) -> Call:
-    """Each row is an EncryptedJob."""
-    return Call(_STATEMENTS["encrypted_jobs"].sql, {"after": after, "limit": limit})
+async def encrypted_jobs(session: Session, after: int, limit: int) -> list[EncryptedJob]:
+    params = {"after": after, "limit": limit}
+    rows = await fetch_all(session, _STATEMENTS["encrypted_jobs"].sql, params)
+    return [EncryptedJob(*row) for row in rows]
 
 
-def encrypted_history(after: int, limit: int) -> Call:
-    """Each row is an EncryptedJob."""
-    return Call(_STATEMENTS["encrypted_history"].sql, {"after": after, "limit": limit})
+async def encrypted_history(session: Session, after: int, limit: int) -> list[EncryptedJob]:
+    params = {"after": after, "limit": limit}
+    rows = await fetch_all(session, _STATEMENTS["encrypted_history"].sql, params)
+    return [EncryptedJob(*row) for row in rows]
 
 
-def encrypted_schedules(after: int, limit: int) -> Call:
-    """Each row is an EncryptedSchedule."""
-    return Call(_STATEMENTS["encrypted_schedules"].sql, {"after": after, "limit": limit})
+async def encrypted_schedules(session: Session, after: int, limit: int) -> list[EncryptedSchedule]:
+    params = {"after": after, "limit": limit}
+    rows = await fetch_all(session, _STATEMENTS["encrypted_schedules"].sql, params)
+    return [EncryptedSchedule(*row) for row in rows]
 
 
-def reencrypt_jobs(jobs: Sequence[EncryptedJob], payloads: Sequence[str]) -> Call:
-    """The row is (how many were changed,)."""
-    return Call(_STATEMENTS["reencrypt_jobs"].sql, _reencrypted(jobs, payloads))
+async def reencrypt_jobs(
+    session: Session, jobs: Sequence[EncryptedJob], payloads: Sequence[str]
+) -> int:
+    """How many were changed."""
+    params = _reencrypted(jobs, payloads)
+    ((count,),) = await fetch_all(session, _STATEMENTS["reencrypt_jobs"].sql, params)
+    return int(count)
 
 
-def reencrypt_history(jobs: Sequence[EncryptedJob], payloads: Sequence[str]) -> Call:
-    """The row is (how many were changed,)."""
-    return Call(_STATEMENTS["reencrypt_history"].sql, _reencrypted(jobs, payloads))
+async def reencrypt_history(
+    session: Session, jobs: Sequence[EncryptedJob], payloads: Sequence[str]
+) -> int:
+    """How many were changed."""
+    params = _reencrypted(jobs, payloads)
+    ((count,),) = await fetch_all(session, _STATEMENTS["reencrypt_history"].sql, params)
+    return int(count)
 
 
-def reencrypt_schedules(
-    schedules: Sequence[EncryptedSchedule], payloads: Sequence[str], declared: Sequence[str | None]
-) -> Call:
-    """A row for each that was changed."""
+async def reencrypt_schedules(
+    session: Session,
+    schedules: Sequence[EncryptedSchedule],
+    payloads: Sequence[str],
+    *,
+    declared: Sequence[str | None],
+) -> int:
+    """How many were changed."""
     params = {
         "schedule_ids": [schedule.id for schedule in schedules],
         "before": [schedule.payload for schedule in schedules],
         "after": list(payloads),
         "declared": list(declared),
     }
-    return Call(_STATEMENTS["reencrypt_schedules"].sql, params)
-
-
-def read_paths(text: str) -> tuple[Path, ...]:
-    return tuple(tuple(path) for path in orjson.loads(text))
+    return len(await fetch_all(session, _STATEMENTS["reencrypt_schedules"].sql, params))
 
 
 def _reencrypted(jobs: Sequence[EncryptedJob], payloads: Sequence[str]) -> dict[str, Any]:

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
-from psycopg.rows import dict_row
 
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_mappings
 from mainspring.db.statements import load
 from mainspring.domain.schedules.slots import SlotOutcome, SlotTrigger
 from mainspring.domain.types import JobId, TenantId
-from mainspring.store.due_schedules import DueSchedule, due_schedule
+from mainspring.store.due_schedules import DueSchedule
 
 _STATEMENTS = load("slots")
 _BATCH = 5000
@@ -35,40 +33,35 @@ class Slot:
     seconds: float | None
 
 
-async def pending(
-    connection: AsyncConnection[Any], *, identity: str, limit: int
-) -> list[DueSchedule]:
+async def pending(session: Session, *, identity: str, limit: int) -> list[DueSchedule]:
     """Slots that people asked for, with the schedules; they are ours for a while."""
     params = {"identity": identity, "limit": limit}
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["pending_slots"].sql, params)
-        return [due_schedule(row, row["scheduled_for"]) for row in await cursor.fetchall()]
+    rows = await fetch_mappings(session, _STATEMENTS["pending_slots"].sql, params)
+    return [DueSchedule.of(row, row["scheduled_for"]) for row in rows]
 
 
-async def apply_trigger(
-    connection: AsyncConnection[Any], plan: Mapping[str, Any]
-) -> SlotOutcome | None:
+async def apply_trigger(session: Session, plan: Mapping[str, Any]) -> SlotOutcome | None:
     """What came of the slot; None if someone decided it before."""
     params = {"plan": orjson.dumps(plan).decode()}
-    cursor = await connection.execute(_STATEMENTS["apply_trigger"].sql, params)
+    cursor = await session.execute(_STATEMENTS["apply_trigger"].sql, params)
     row = await cursor.fetchone()
     return SlotOutcome(row[0]) if row and row[0] else None
 
 
-async def count_runs(connection: AsyncConnection[Any]) -> bool:
+async def count_runs(session: Session) -> bool:
     """Add ended runs to the figures; whether there may be more."""
-    cursor = await connection.execute(_STATEMENTS["count_runs"].sql, {"limit": _BATCH})
+    cursor = await session.execute(_STATEMENTS["count_runs"].sql, {"limit": _BATCH})
     return cursor.rowcount > 0
 
 
-async def prune_slots(connection: AsyncConnection[Any], keep: timedelta) -> bool:
+async def prune_slots(session: Session, keep: timedelta) -> bool:
     """Remove old slots; whether there may be more."""
     params = {"keep": keep, "limit": _BATCH}
-    return (await connection.execute(_STATEMENTS["prune_slots"].sql, params)).rowcount == _BATCH
+    return (await session.execute(_STATEMENTS["prune_slots"].sql, params)).rowcount == _BATCH
 
 
 async def list_slots(
-    connection: AsyncConnection[Any],
+    session: Session,
     tenant_id: TenantId,
     name: str,
     *,
@@ -84,35 +77,37 @@ async def list_slots(
         "outcome": outcome,
         "limit": limit,
     }
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["list_slots"].sql, params)
-        return [_slot(row) for row in await cursor.fetchall()]
+    rows = await fetch_mappings(session, _STATEMENTS["list_slots"].sql, params)
+    return [_slot(row) for row in rows]
 
 
 async def get(
-    connection: AsyncConnection[Any], tenant_id: TenantId, name: str, *, scheduled_for: datetime
+    session: Session, tenant_id: TenantId, name: str, *, scheduled_for: datetime
 ) -> Slot | None:
     params = {"tenant_id": tenant_id, "name": name, "scheduled_for": scheduled_for}
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["get_slot"].sql, params)
-        row = await cursor.fetchone()
-    return _slot(row) if row else None
+    rows = await fetch_mappings(session, _STATEMENTS["get_slot"].sql, params)
+    return _slot(rows[0]) if rows else None
 
 
-def claimed(tenant_id: TenantId, name: str, slots: Sequence[datetime]) -> Call:
-    """Each row is (scheduled_for,) of a slot that has its job."""
+async def claimed(
+    session: Session, tenant_id: TenantId, name: str, *, slots: Sequence[datetime]
+) -> set[datetime]:
+    """Those of the slots that have their job."""
     params = {"tenant_id": tenant_id, "name": name, "slots": list(slots)}
-    return Call(_STATEMENTS["claimed_slots"].sql, params)
+    rows = await fetch_all(session, _STATEMENTS["claimed_slots"].sql, params)
+    return {slot for (slot,) in rows}
 
 
-def backfill(
+async def backfill(
+    session: Session,
     tenant_id: TenantId,
     name: str,
-    slots: Sequence[datetime],
     *,
+    slots: Sequence[datetime],
     payloads: Sequence[Mapping[str, Any]] | None = None,
-) -> Call:
-    """Each row is (slot_at, job_id); payloads are the schedule's own unless given a slot each."""
+) -> list[tuple[datetime, JobId]]:
+    """The slots that were filled, each with its job; payloads are the schedule's own unless given a
+    slot each."""
     params = {
         "tenant_id": tenant_id,
         "name": name,
@@ -121,7 +116,8 @@ def backfill(
         if payloads is None
         else [orjson.dumps(each).decode() for each in payloads],
     }
-    return Call(_STATEMENTS["backfill"].sql, params)
+    rows = await fetch_all(session, _STATEMENTS["backfill"].sql, params)
+    return [(slot.astimezone(UTC), JobId(job_id)) for slot, job_id in rows]
 
 
 def _slot(row: Mapping[str, Any]) -> Slot:

@@ -1,36 +1,52 @@
 """Statements on the figures of jobs."""
 
-from datetime import date
-from typing import Any
+from datetime import date, datetime
+from typing import NamedTuple
 
-from psycopg import AsyncConnection
-
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all
 from mainspring.db.statements import load
-from mainspring.domain.types import TenantId
+from mainspring.domain.types import JobState, TenantId
 
 _STATEMENTS = load("tallies")
 _BATCH = 10_000
 
 
-async def fold(connection: AsyncConnection[Any]) -> int:
+class LiveCount(NamedTuple):
+    """The live jobs of a state: how many, how many of them wait, and since when one is ready."""
+
+    state: JobState
+    jobs: int
+    waiting: int
+    ready_since: datetime | None
+
+
+async def fold(session: Session) -> int:
     """Add up some of what has changed; how many changes that were."""
-    cursor = await connection.execute(_STATEMENTS["fold_tallies"].sql, {"limit": _BATCH})
+    cursor = await session.execute(_STATEMENTS["fold_tallies"].sql, {"limit": _BATCH})
     row = await cursor.fetchone()
     return row[0] if row else 0
 
 
-def ended_counts(tenant_id: TenantId | None, since: date | None = None) -> Call:
-    """Each row is (state, count); of all tenants if none is given."""
+async def ended_counts(
+    session: Session, tenant_id: TenantId | None, since: date | None = None
+) -> dict[JobState, int]:
+    """Of all tenants if none is given."""
+    params: dict[str, object] = {"since": since}
     if tenant_id is None:
-        return Call(_STATEMENTS["ended_counts_everywhere"].sql, {"since": since})
-    return Call(_STATEMENTS["ended_counts"].sql, {"tenant_id": tenant_id, "since": since})
+        sql = _STATEMENTS["ended_counts_everywhere"].sql
+    else:
+        sql, params["tenant_id"] = _STATEMENTS["ended_counts"].sql, tenant_id
+    rows = await fetch_all(session, sql, params)
+    return {JobState(state): int(count) for state, count in rows}
 
 
-def live_counts(tenant_id: TenantId | None, created_by: str | None = None) -> Call:
-    """Each row is (state, count, how many wait, since when one is ready); of all tenants, and of
-    whoever created them, if none is given."""
+async def live_counts(
+    session: Session, tenant_id: TenantId | None, created_by: str | None = None
+) -> list[LiveCount]:
+    """Of all tenants, and of whoever created them, if none is given."""
     if tenant_id is None:
-        return Call(_STATEMENTS["live_counts_everywhere"].sql, {})
-    params = {"tenant_id": tenant_id, "created_by": created_by}
-    return Call(_STATEMENTS["live_counts"].sql, params)
+        rows = await fetch_all(session, _STATEMENTS["live_counts_everywhere"].sql, {})
+    else:
+        params = {"tenant_id": tenant_id, "created_by": created_by}
+        rows = await fetch_all(session, _STATEMENTS["live_counts"].sql, params)
+    return [LiveCount(JobState(row[0]), *row[1:]) for row in rows]

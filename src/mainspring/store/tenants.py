@@ -6,46 +6,46 @@ from typing import Any
 
 import orjson
 
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.tenants import TenantState
 
 _STATEMENTS = load("tenants")
 
 
-def create(tenant_id: str, *, weight: int, max_running: int | None) -> Call:
-    """One row, or none if the name is taken."""
+async def create(session: Session, tenant_id: str, *, weight: int, max_running: int | None) -> bool:
+    """False if the name is taken."""
     params = {"tenant_id": tenant_id, "weight": weight, "max_running": max_running}
-    return Call(_STATEMENTS["create_tenant"].sql, params)
+    return await fetch_one(session, _STATEMENTS["create_tenant"].sql, params) is not None
 
 
-def update(tenant_id: str, changes: Mapping[str, Any]) -> Call:
-    """One row, or none if there is no such tenant."""
+async def update(session: Session, tenant_id: str, changes: Mapping[str, Any]) -> bool:
+    """False if there is no such tenant."""
     params = {"tenant_id": tenant_id, "changes": orjson.dumps(changes).decode()}
-    return Call(_STATEMENTS["update_tenant"].sql, params)
+    return await fetch_one(session, _STATEMENTS["update_tenant"].sql, params) is not None
 
 
-def get(tenant_id: str) -> Call:
-    """The row is (the tenant as text,), for `read_state`; no row if there is none."""
-    return Call(_STATEMENTS["get_tenant"].sql, {"tenant_id": tenant_id})
+async def get(session: Session, tenant_id: str) -> TenantState | None:
+    row = await fetch_one(session, _STATEMENTS["get_tenant"].sql, {"tenant_id": tenant_id})
+    return None if row is None else _state(row[0])
 
 
-def find(tenant_id: str) -> Call:
-    """One row, or none if there is no such tenant."""
-    return Call(_STATEMENTS["find_tenant"].sql, {"tenant_id": tenant_id})
+async def is_known(session: Session, tenant_id: str) -> bool:
+    params = {"tenant_id": tenant_id}
+    return await fetch_one(session, _STATEMENTS["find_tenant"].sql, params) is not None
 
 
-def list_tenants(*, after: str | None, limit: int) -> Call:
-    """Each row is (the tenant as text,), for `read_state`."""
-    return Call(_STATEMENTS["list_tenants"].sql, {"after": after, "limit": limit})
+async def list_tenants(session: Session, *, after: str | None, limit: int) -> list[TenantState]:
+    params = {"after": after, "limit": limit}
+    rows = await fetch_all(session, _STATEMENTS["list_tenants"].sql, params)
+    return [_state(text) for (text,) in rows]
 
 
-def names() -> Call:
-    """Each row is (name,)."""
-    return Call(_STATEMENTS["tenant_names"].sql, {})
+async def names(session: Session) -> list[str]:
+    return [name for (name,) in await fetch_all(session, _STATEMENTS["tenant_names"].sql, {})]
 
 
-def read_state(text: str) -> TenantState:
+def _state(text: str) -> TenantState:
     facts = orjson.loads(text)
     created_at = datetime.fromisoformat(facts.pop("created_at")).astimezone(UTC)
     return TenantState(**facts, created_at=created_at)

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
 
 from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.access.roles import Caller, Role
 from mainspring.domain.access.tokens import Token, TokenState
@@ -17,18 +17,19 @@ _STATEMENTS = load("tokens")
 _INSTANTS = ("created_at", "expires_at", "last_used_at", "revoked_at")
 
 
-def create(
+async def create(
+    session: Session,
     name: str,
     prefix: str,
-    digest: bytes,
     *,
+    digest: bytes,
     role: Role,
     tenant_id: str | None,
     scopes: Sequence[str] | None,
     life: timedelta | None,
     person: str | None,
-) -> Call:
-    """One row, or none if the name is taken."""
+) -> bool:
+    """False if the name is taken."""
     params = {
         "name": name,
         "prefix": prefix,
@@ -39,33 +40,38 @@ def create(
         "life": life,
         "person": person,
     }
-    return Call(_STATEMENTS["create_token"].sql, params)
+    return await fetch_one(session, _STATEMENTS["create_token"].sql, params) is not None
 
 
-def get(name: str, tenant_id: str | None) -> Call:
-    """The row is (the token as text,), for `read_token`; no row if there is none."""
-    return Call(_STATEMENTS["get_token"].sql, {"name": name, "tenant_id": tenant_id})
+async def get(session: Session, name: str, tenant_id: str | None) -> Token | None:
+    params = {"name": name, "tenant_id": tenant_id}
+    row = await fetch_one(session, _STATEMENTS["get_token"].sql, params)
+    return None if row is None else _token(row[0])
 
 
-def list_tokens(tenant_id: str | None, *, after: str | None, limit: int, with_ended: bool) -> Call:
-    """Each row is (the token as text,), for `read_token`."""
+async def list_tokens(
+    session: Session, tenant_id: str | None, *, after: str | None, limit: int, with_ended: bool
+) -> list[Token]:
     params = {"tenant_id": tenant_id, "after": after, "limit": limit, "all": with_ended}
-    return Call(_STATEMENTS["list_tokens"].sql, params)
+    rows = await fetch_all(session, _STATEMENTS["list_tokens"].sql, params)
+    return [_token(text) for (text,) in rows]
 
 
-def names(tenant_id: str | None) -> Call:
-    """Each row is (name,)."""
-    return Call(_STATEMENTS["token_names"].sql, {"tenant_id": tenant_id})
+async def names(session: Session, tenant_id: str | None) -> list[str]:
+    rows = await fetch_all(session, _STATEMENTS["token_names"].sql, {"tenant_id": tenant_id})
+    return [name for (name,) in rows]
 
 
-def revoke(name: str, tenant_id: str | None) -> Call:
-    """One row, or none if there was nothing to revoke."""
-    return Call(_STATEMENTS["revoke_token"].sql, {"name": name, "tenant_id": tenant_id})
+async def revoke(session: Session, name: str, tenant_id: str | None) -> bool:
+    """False if there was nothing to revoke."""
+    params = {"name": name, "tenant_id": tenant_id}
+    return await fetch_one(session, _STATEMENTS["revoke_token"].sql, params) is not None
 
 
-def find(digest: bytes) -> Call:
-    """The row is for `read_caller`; no row if it lets nobody in."""
-    return Call(_STATEMENTS["find_token"].sql, {"digest": digest})
+async def find(session: Session, digest: bytes) -> Caller | None:
+    """Whose it is; None if it lets nobody in."""
+    row = await fetch_one(session, _STATEMENTS["find_token"].sql, {"digest": digest})
+    return None if row is None else _caller(row)
 
 
 def enter(digest: bytes) -> Call:
@@ -73,55 +79,61 @@ def enter(digest: bytes) -> Call:
     return Call(_STATEMENTS["enter"].sql, {"digest": digest})
 
 
-def open_to_app() -> Call:
-    return Call(_STATEMENTS["open_to_app"].sql, {})
+async def open_to_app(session: Session) -> None:
+    await session.execute(_STATEMENTS["open_to_app"].sql, {})
 
 
-def create_login(name: str, prefix: str, digest: bytes, *, life: timedelta) -> Call:
-    """One row, or none if there is no such person."""
+async def create_login(
+    session: Session, name: str, prefix: str, *, digest: bytes, life: timedelta
+) -> bool:
+    """False if there is no such person."""
     params = {"name": name, "prefix": prefix, "digest": digest, "life": life}
-    return Call(_STATEMENTS["create_login"].sql, params)
+    return await fetch_one(session, _STATEMENTS["create_login"].sql, params) is not None
 
 
-def use_login(login: bytes, prefix: str, digest: bytes, *, life: timedelta) -> Call:
-    """The row is (whose session it is,); no row if the login lets nobody in."""
+async def use_login(
+    session: Session, login: bytes, prefix: str, *, digest: bytes, life: timedelta
+) -> str | None:
+    """Whose session it is; None if the login lets nobody in."""
     params = {"login": login, "prefix": prefix, "digest": digest, "life": life}
-    return Call(_STATEMENTS["use_login"].sql, params)
+    row = await fetch_one(session, _STATEMENTS["use_login"].sql, params)
+    return None if row is None else row[0]
 
 
-def open_console(prefix: str, digest: bytes, *, life: timedelta) -> Call:
-    """One row."""
+async def open_console(session: Session, prefix: str, digest: bytes, *, life: timedelta) -> None:
     params = {"prefix": prefix, "digest": digest, "life": life}
-    return Call(_STATEMENTS["open_console"].sql, params)
+    await session.execute(_STATEMENTS["open_console"].sql, params)
 
 
-def keep_key(digest: bytes, *, life: timedelta) -> Call:
+async def keep_key(session: Session, digest: bytes, *, life: timedelta) -> None:
     """Of a login through a provider."""
-    return Call(_STATEMENTS["keep_login_key"].sql, {"digest": digest, "life": life})
+    params = {"digest": digest, "life": life}
+    await session.execute(_STATEMENTS["keep_login_key"].sql, params)
 
 
-def use_key(digest: bytes) -> Call:
-    """One row, or none if it is unknown, used or too old."""
-    return Call(_STATEMENTS["use_login_key"].sql, {"digest": digest})
+async def use_key(session: Session, digest: bytes) -> bool:
+    """False if it is unknown, used or too old."""
+    params = {"digest": digest}
+    return await fetch_one(session, _STATEMENTS["use_login_key"].sql, params) is not None
 
 
-def end_session(digest: bytes) -> Call:
-    return Call(_STATEMENTS["end_session"].sql, {"digest": digest})
+async def end_session(session: Session, digest: bytes) -> None:
+    await session.execute(_STATEMENTS["end_session"].sql, {"digest": digest})
 
 
-async def prune(connection: AsyncConnection[Any]) -> None:
+async def prune(session: Session) -> None:
     """Remove sessions and logins that have ended."""
-    await connection.execute(_STATEMENTS["prune_tokens"].sql)
-    await connection.execute(_STATEMENTS["prune_login_keys"].sql)
+    await session.execute(_STATEMENTS["prune_tokens"].sql)
+    await session.execute(_STATEMENTS["prune_login_keys"].sql)
 
 
-def read_caller(row: tuple[Any, ...]) -> Caller:
+def _caller(row: tuple[Any, ...]) -> Caller:
     actor, role, tenant_id, scopes, _ = row
     tenant = None if tenant_id is None else TenantId(tenant_id)
     return Caller(actor, Role(role), tenant, None if scopes is None else tuple(scopes))
 
 
-def read_token(text: str) -> Token:
+def _token(text: str) -> Token:
     facts = orjson.loads(text)
     for name in _INSTANTS:
         if facts[name] is not None:

@@ -6,10 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
-from psycopg import AsyncConnection
-from psycopg.rows import class_row
 
-from mainspring.db.calls import Call
+from mainspring.db.sessions import Session, fetch_all, fetch_mappings, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain import documents
 from mainspring.domain.events import DispatchOutcome
@@ -39,29 +37,34 @@ class Match:
     arg_schema: str | None
 
 
-def create(tenant_id: TenantId, facts: Mapping[str, Any]) -> Call:
-    """One row, or none if the name is taken."""
+async def create(session: Session, tenant_id: TenantId, facts: Mapping[str, Any]) -> bool:
+    """False if the name is taken."""
     params = {"tenant_id": tenant_id, "facts": orjson.dumps(facts).decode()}
-    return Call(_STATEMENTS["create_trigger"].sql, params)
+    return await fetch_one(session, _STATEMENTS["create_trigger"].sql, params) is not None
 
 
-def update(tenant_id: TenantId, name: str, changes: Mapping[str, Any]) -> Call:
-    """One row, or none if there is no such trigger."""
+async def update(
+    session: Session, tenant_id: TenantId, name: str, *, changes: Mapping[str, Any]
+) -> bool:
+    """False if there is no such trigger."""
     params = {"tenant_id": tenant_id, "name": name, "changes": orjson.dumps(changes).decode()}
-    return Call(_STATEMENTS["update_trigger"].sql, params)
+    return await fetch_one(session, _STATEMENTS["update_trigger"].sql, params) is not None
 
 
-def delete(tenant_id: TenantId, name: str) -> Call:
-    """One row if there was such a trigger."""
-    return Call(_STATEMENTS["delete_trigger"].sql, {"tenant_id": tenant_id, "name": name})
+async def delete(session: Session, tenant_id: TenantId, name: str) -> bool:
+    """False if there is no such trigger."""
+    params = {"tenant_id": tenant_id, "name": name}
+    return await fetch_one(session, _STATEMENTS["delete_trigger"].sql, params) is not None
 
 
-def get(tenant_id: TenantId, name: str) -> Call:
-    """The row is (the trigger as text,), for `read_state`; no row if there is none."""
-    return Call(_STATEMENTS["get_trigger"].sql, {"tenant_id": tenant_id, "name": name})
+async def get(session: Session, tenant_id: TenantId, name: str) -> TriggerState | None:
+    params = {"tenant_id": tenant_id, "name": name}
+    row = await fetch_one(session, _STATEMENTS["get_trigger"].sql, params)
+    return None if row is None else _state(row[0])
 
 
-def list_triggers(
+async def list_triggers(
+    session: Session,
     tenant_id: TenantId | None,
     *,
     after: str | None,
@@ -70,9 +73,9 @@ def list_triggers(
     event: str | None,
     definition: str | None,
     limit: int,
-) -> Call:
-    """Each row is (the trigger as text,), for `read_state`; of all tenants if none is given, and
-    then `after_tenant` says after whose trigger of the name."""
+) -> list[TriggerState]:
+    """Of all tenants if none is given, and then `after_tenant` says after whose trigger of the
+    name."""
     params = {
         "tenant_id": tenant_id,
         "after": after,
@@ -82,29 +85,27 @@ def list_triggers(
         "definition": definition,
         "limit": limit,
     }
-    return Call(_STATEMENTS["list_triggers"].sql, params)
+    rows = await fetch_all(session, _STATEMENTS["list_triggers"].sql, params)
+    return [_state(text) for (text,) in rows]
 
 
-def names(tenant_id: TenantId) -> Call:
-    """Each row is (name,)."""
-    return Call(_STATEMENTS["trigger_names"].sql, {"tenant_id": tenant_id})
+async def names(session: Session, tenant_id: TenantId) -> list[str]:
+    rows = await fetch_all(session, _STATEMENTS["trigger_names"].sql, {"tenant_id": tenant_id})
+    return [name for (name,) in rows]
 
 
-async def matching(
-    connection: AsyncConnection[Any], wanted: Iterable[tuple[str, str]]
-) -> list[Match]:
+async def matching(session: Session, wanted: Iterable[tuple[str, str]]) -> list[Match]:
     """The enabled triggers for pairs of a tenant and a pattern, in the order they were made."""
     pairs = list(wanted)
     params = {
         "tenants": [tenant_id for tenant_id, _ in pairs],
         "patterns": [pattern for _, pattern in pairs],
     }
-    async with connection.cursor(row_factory=class_row(Match)) as cursor:
-        await cursor.execute(_STATEMENTS["matching_triggers"].sql, params)
-        return await cursor.fetchall()
+    rows = await fetch_mappings(session, _STATEMENTS["matching_triggers"].sql, params)
+    return [Match(**row) for row in rows]
 
 
-def read_state(text: str) -> TriggerState:
+def _state(text: str) -> TriggerState:
     facts = documents.read(text)
     window, outcome = facts["dedupe_window"], facts["last_outcome"]
     trigger = Trigger(

@@ -1,10 +1,9 @@
 """Statements on the waiting rooms: what ends a wait."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from psycopg import AsyncConnection
-
+from mainspring.db.sessions import Session
 from mainspring.db.statements import load
 
 _STATEMENTS = load("waits")
@@ -18,47 +17,47 @@ class Released(NamedTuple):
     is_limited: bool
 
 
-async def promote(connection: AsyncConnection[Any]) -> list[Released]:
+async def promote(session: Session) -> list[Released]:
     """The jobs whose instant had come."""
-    cursor = await connection.execute(_STATEMENTS["promote"].sql, {"now": None, "limit": _BATCH})
+    cursor = await session.execute(_STATEMENTS["promote"].sql, {"now": None, "limit": _BATCH})
     return [Released(*row) for row in await cursor.fetchall()]
 
 
-async def next_due(connection: AsyncConnection[Any]) -> float | None:
+async def next_due(session: Session) -> float | None:
     """Seconds until the earliest waiting job is due."""
-    cursor = await connection.execute(_STATEMENTS["next_due"].sql)
+    cursor = await session.execute(_STATEMENTS["next_due"].sql)
     row = await cursor.fetchone()
     return row[0] if row else None
 
 
 async def release_known(
-    connection: AsyncConnection[Any], definitions: Sequence[str], kinds: Sequence[str]
+    session: Session, definitions: Sequence[str], kinds: Sequence[str]
 ) -> list[Released]:
     """The jobs that waited for a worker who knows their definition, or its kind."""
     params = {"definitions": list(definitions), "kinds": list(kinds), "limit": _BATCH}
-    cursor = await connection.execute(_STATEMENTS["release_known"].sql, params)
+    cursor = await session.execute(_STATEMENTS["release_known"].sql, params)
     return [Released(*row) for row in await cursor.fetchall()]
 
 
-async def expire(connection: AsyncConnection[Any]) -> int:
+async def expire(session: Session) -> int:
     """How many jobs were canceled because their deadline passed."""
-    cursor = await connection.execute(_STATEMENTS["expire"].sql, {"now": None, "limit": _BATCH})
+    cursor = await session.execute(_STATEMENTS["expire"].sql, {"now": None, "limit": _BATCH})
     return cursor.rowcount
 
 
-async def settle_cancels(connection: AsyncConnection[Any]) -> int:
+async def settle_cancels(session: Session) -> int:
     """How many jobs that had been asked to cancel were ended."""
-    cursor = await connection.execute(_STATEMENTS["settle_cancels"].sql, {"limit": _BATCH})
+    cursor = await session.execute(_STATEMENTS["settle_cancels"].sql, {"limit": _BATCH})
     return cursor.rowcount
 
 
-async def promote_next(connection: AsyncConnection[Any], queue: str | None = None) -> bool:
+async def promote_next(session: Session, queue: str | None = None) -> bool:
     """Whether a job waited for its time; the first of them no longer does."""
-    cursor = await connection.execute(_STATEMENTS["promote_next"].sql, {"queue": queue})
+    cursor = await session.execute(_STATEMENTS["promote_next"].sql, {"queue": queue})
     return await cursor.fetchone() is not None
 
 
-async def ready_queues(connection: AsyncConnection[Any]) -> list[str]:
+async def ready_queues(session: Session) -> list[str]:
     """The queues that hold ready jobs."""
-    cursor = await connection.execute(_STATEMENTS["ready_queues"].sql)
+    cursor = await session.execute(_STATEMENTS["ready_queues"].sql)
     return [row[0] for row in await cursor.fetchall()]

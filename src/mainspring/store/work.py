@@ -3,17 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from psycopg import AsyncConnection
-
+from mainspring.db.sessions import Session
 from mainspring.db.statements import load
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
-from mainspring.store.secrets import read_paths
+from mainspring.store.rows.secrets import read_paths
 
 _STATEMENTS = load("work")
 
@@ -55,18 +54,16 @@ class Stop(NamedTuple):
     reason: str
 
 
-async def queues_of(
-    connection: AsyncConnection[Any], worker_id: WorkerId, identity: str
-) -> list[str] | None:
+async def queues_of(session: Session, worker_id: WorkerId, identity: str) -> list[str] | None:
     """None if the worker has lost its lease, or is someone else's."""
     params = {"worker_id": worker_id, "identity": identity}
-    row = await (await connection.execute(_STATEMENTS["own_worker"].sql, params)).fetchone()
+    row = await (await session.execute(_STATEMENTS["own_worker"].sql, params)).fetchone()
     return None if row is None else list(row[0])
 
 
-async def leased_job(connection: AsyncConnection[Any], lease: Lease) -> LeasedJob | None:
+async def leased_job(session: Session, lease: Lease) -> LeasedJob | None:
     params = {"worker_id": lease.worker_id, "job_id": lease.job_id, "fence": lease.fence}
-    row = await (await connection.execute(_STATEMENTS["leased_job"].sql, params)).fetchone()
+    row = await (await session.execute(_STATEMENTS["leased_job"].sql, params)).fetchone()
     if row is None:
         return None
     tenant_id, definition, payload, failures, max_attempts, limit_name, limit_key, ran = row[:8]
@@ -85,35 +82,33 @@ async def leased_job(connection: AsyncConnection[Any], lease: Lease) -> LeasedJo
     )
 
 
-async def to_stop(connection: AsyncConnection[Any], worker_id: WorkerId) -> list[Stop]:
-    cursor = await connection.execute(_STATEMENTS["to_stop"].sql, {"worker_id": worker_id})
+async def to_stop(session: Session, worker_id: WorkerId) -> list[Stop]:
+    cursor = await session.execute(_STATEMENTS["to_stop"].sql, {"worker_id": worker_id})
     return [Stop(JobId(row[0]), Fence(row[1]), row[2]) for row in await cursor.fetchall()]
 
 
 async def timeouts(
-    connection: AsyncConnection[Any], versions: Iterable[tuple[str, int]]
+    session: Session, versions: Iterable[tuple[str, int]]
 ) -> dict[tuple[str, int], timedelta]:
     """How long jobs of versions of definitions may run."""
     asked = sorted(set(versions))
     params = {"keys": [key for key, _ in asked], "versions": [number for _, number in asked]}
-    cursor = await connection.execute(_STATEMENTS["timeouts"].sql, params)
+    cursor = await session.execute(_STATEMENTS["timeouts"].sql, params)
     return {(row[0], row[1]): timedelta(seconds=row[2]) for row in await cursor.fetchall()}
 
 
-async def announce_free_place(connection: AsyncConnection[Any], key: LimitKey) -> None:
+async def announce_free_place(session: Session, key: LimitKey) -> None:
     params = {"limit_name": key.limit, "limit_key": key.key, "tenant_id": key.tenant_id}
-    await connection.execute(_STATEMENTS["announce_free_place"].sql, params)
+    await session.execute(_STATEMENTS["announce_free_place"].sql, params)
 
 
-async def lock_worker(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:
+async def lock_worker(session: Session, worker_id: WorkerId) -> None:
     """Until the transaction ends, no other takes a lock on this worker."""
-    await connection.execute(_STATEMENTS["lock_worker"].sql, {"worker_id": worker_id})
+    await session.execute(_STATEMENTS["lock_worker"].sql, {"worker_id": worker_id})
 
 
-async def runs_suspect(
-    connection: AsyncConnection[Any], worker_id: WorkerId, *, losses: int
-) -> bool:
+async def runs_suspect(session: Session, worker_id: WorkerId, *, losses: int) -> bool:
     """Whether the worker runs a job that has begun and has so many losses or more."""
     params = {"worker_id": worker_id, "losses": losses}
-    cursor = await connection.execute(_STATEMENTS["runs_suspect"].sql, params)
+    cursor = await session.execute(_STATEMENTS["runs_suspect"].sql, params)
     return await cursor.fetchone() is not None

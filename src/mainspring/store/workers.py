@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from psycopg import AsyncConnection, Connection
-from psycopg.rows import dict_row
-
+from mainspring.db.sessions import Session, fetch_mappings
 from mainspring.db.statements import load
 from mainspring.domain.types import WorkerId
 
@@ -27,10 +25,8 @@ class WorkerFacts:
     version: str
 
 
-async def register(
-    connection: AsyncConnection[Any], facts: WorkerFacts, lease: timedelta
-) -> WorkerId:
-    cursor = await connection.execute(
+async def register(session: Session, facts: WorkerFacts, lease: timedelta) -> WorkerId:
+    cursor = await session.execute(
         _STATEMENTS["register"].sql,
         {
             "lease": lease,
@@ -47,31 +43,23 @@ async def register(
     return WorkerId(worker_id)
 
 
-def renew(connection: Connection[Any], worker_id: WorkerId, lease: timedelta) -> bool:
+async def renew(session: Session, worker_id: WorkerId, lease: timedelta) -> bool:
     """False when the lease has run out; then it stays lost."""
     params = {"worker_id": worker_id, "lease": lease}
-    return connection.execute(_STATEMENTS["renew"].sql, params).fetchone() is not None
+    return await (await session.execute(_STATEMENTS["renew"].sql, params)).fetchone() is not None
 
 
-async def arenew(connection: AsyncConnection[Any], worker_id: WorkerId, lease: timedelta) -> bool:
-    """The same from async code."""
-    params = {"worker_id": worker_id, "lease": lease}
-    return await (await connection.execute(_STATEMENTS["renew"].sql, params)).fetchone() is not None
-
-
-async def set_wants_wake(
-    connection: AsyncConnection[Any], worker_id: WorkerId, *, wants_wake: bool
-) -> None:
+async def set_wants_wake(session: Session, worker_id: WorkerId, *, wants_wake: bool) -> None:
     params = {"worker_id": worker_id, "wants_wake": wants_wake}
-    await connection.execute(_STATEMENTS["set_wants_wake"].sql, params)
+    await session.execute(_STATEMENTS["set_wants_wake"].sql, params)
 
 
-async def stop(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:
-    await connection.execute(_STATEMENTS["stop"].sql, {"worker_id": worker_id})
+async def stop(session: Session, worker_id: WorkerId) -> None:
+    await session.execute(_STATEMENTS["stop"].sql, {"worker_id": worker_id})
 
 
-async def remove(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:
-    await connection.execute(_STATEMENTS["remove"].sql, {"worker_id": worker_id})
+async def remove(session: Session, worker_id: WorkerId) -> None:
+    await session.execute(_STATEMENTS["remove"].sql, {"worker_id": worker_id})
 
 
 class Watched(NamedTuple):
@@ -82,30 +70,28 @@ class Watched(NamedTuple):
     is_expired: bool
 
 
-async def watch(connection: AsyncConnection[Any], host: str) -> list[Watched]:
+async def watch(session: Session, host: str) -> list[Watched]:
     """The workers of the host, and those anywhere whose lease ran out."""
-    cursor = await connection.execute(_STATEMENTS["watch"].sql, {"host": host})
+    cursor = await session.execute(_STATEMENTS["watch"].sql, {"host": host})
     return [Watched(*row) for row in await cursor.fetchall()]
 
 
-async def expire_workers(connection: AsyncConnection[Any], worker_ids: Sequence[WorkerId]) -> None:
-    await connection.execute(_STATEMENTS["expire_workers"].sql, {"worker_ids": list(worker_ids)})
+async def expire_workers(session: Session, worker_ids: Sequence[WorkerId]) -> None:
+    await session.execute(_STATEMENTS["expire_workers"].sql, {"worker_ids": list(worker_ids)})
 
 
-async def note_recovered(connection: AsyncConnection[Any]) -> None:
-    await connection.execute(_STATEMENTS["note_recovered"].sql)
+async def note_recovered(session: Session) -> None:
+    await session.execute(_STATEMENTS["note_recovered"].sql)
 
 
-async def prune_workers(connection: AsyncConnection[Any]) -> None:
-    await connection.execute(_STATEMENTS["prune_workers"].sql)
+async def prune_workers(session: Session) -> None:
+    await session.execute(_STATEMENTS["prune_workers"].sql)
 
 
-async def wake(connection: AsyncConnection[Any], queues: Collection[str]) -> None:
+async def wake(session: Session, queues: Collection[str]) -> None:
     """Notify idle workers of the queues."""
-    await connection.execute(_STATEMENTS["wake"].sql, {"queues": sorted(queues)})
+    await session.execute(_STATEMENTS["wake"].sql, {"queues": sorted(queues)})
 
 
-async def list_workers(connection: AsyncConnection[Any]) -> list[Mapping[str, Any]]:
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_STATEMENTS["list_workers"].sql)
-        return list(await cursor.fetchall())
+async def list_workers(session: Session) -> list[Mapping[str, Any]]:
+    return await fetch_mappings(session, _STATEMENTS["list_workers"].sql)

@@ -23,7 +23,8 @@ from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
 from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
 from mainspring.domain.schedules.timing import Fire
-from mainspring.services.schedules import Triggered, following
+from mainspring.services.schedules import following
+from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
 

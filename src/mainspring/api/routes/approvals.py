@@ -25,7 +25,7 @@ async def list_approvals(
     """Jobs that await approval, the longest waiting first."""
     newer = read_cursor(cursor, int) or after
     found = await approvals.list_open(
-        context.database,
+        context.session,
         context.listed_tenant,
         after=None if newer is None else JobId(newer),
         limit=limit,
@@ -37,5 +37,5 @@ async def list_approvals(
 @router.get("/{job_id:int}", response_model=ApprovalModel)
 async def get_approval(context: Reader, job_id: Number) -> Response:
     """What one job asks for, and who has said what."""
-    found = await approvals.get(context.database, context.tenant_id, JobId(job_id))
+    found = await approvals.get(context.session, context.tenant_id, JobId(job_id))
     return reply(ApprovalModel.of(found))

@@ -25,7 +25,7 @@ async def list_audit(
 ) -> Response:
     """What was changed, the newest first; an operator who names no tenant sees all."""
     found = await audit.list_audit(
-        context.database,
+        context.session,
         context.own_tenant,
         actor=actor,
         noun=noun,

@@ -12,7 +12,7 @@ from mainspring.api.models.definitions import DefinitionFields, DefinitionModel,
 from mainspring.api.responses import page, read_cursor, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.api.routing import Body, Depends, Response, Router
-from mainspring.db.database import Database
+from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.definitions import DefinitionState
 from mainspring.domain.errors import UnknownDefinition
 from mainspring.domain.types import Kind
@@ -51,7 +51,7 @@ async def list_definitions(
 ) -> Response:
     """Definitions by key."""
     found = await definitions.list_definitions(
-        context.database,
+        context.session,
         after=read_cursor(cursor, str) or after,
         kind=kind,
         active=active,
@@ -71,8 +71,8 @@ async def create(
     made = definitions.make(definition.key, definition.kind, definition.read())
     pinned = definitions.pinned(made, context.settings.command_paths)
 
-    async def make(database: Database) -> Response:
-        return _shown(await definitions.create(database, pinned), 201)
+    async def make(session: TransactionSession) -> Response:
+        return _shown(await definitions.create(session, pinned), 201)
 
     return await once(context, idempotency_key, make)
 
@@ -81,7 +81,7 @@ async def create(
 async def get_definition(context: Reader, name: Named) -> Response:
     """One definition by its key."""
     async with _known():
-        return _shown(await definitions.get(context.database, name))
+        return _shown(await definitions.get(context.session, name))
 
 
 @router.patch("/{name}", response_model=DefinitionModel)
@@ -90,21 +90,23 @@ async def update(
 ) -> Response:
     """Change some fields, if the definition is as If-Match says. Jobs that are enqueued already
     run as they were meant to."""
-    async with _known(), context.editing("definition", name) as held:
-        context.ensure_unchanged(_facts(await definitions.get(held, name)))
+    async with _known(), context.editing("definition", name) as session:
+        context.ensure_unchanged(_facts(await definitions.get(session, name)))
         directories = context.settings.command_paths
-        return _shown(await definitions.update(held, name, changes.read(), directories=directories))
+        return _shown(
+            await definitions.update(session, name, changes.read(), directories=directories)
+        )
 
 
 @router.post("/{name}/activate", response_model=DefinitionModel)
 async def activate(context: Writer, name: Named) -> Response:
     """Let jobs be enqueued again."""
     async with _known():
-        return _shown(await definitions.set_active(context.database, name, is_active=True))
+        return _shown(await definitions.set_active(context.session, name, is_active=True))
 
 
 @router.post("/{name}/deactivate", response_model=DefinitionModel)
 async def deactivate(context: Writer, name: Named) -> Response:
     """Refuse new jobs; those that are enqueued already still run."""
     async with _known():
-        return _shown(await definitions.set_active(context.database, name, is_active=False))
+        return _shown(await definitions.set_active(context.session, name, is_active=False))

@@ -15,8 +15,8 @@ from mainspring.api.routes.parameters import (
     once,
 )
 from mainspring.api.routing import Body, Depends, Query, Response, Router
-from mainspring.db.database import Database
 from mainspring.db.plans import arun
+from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.types import EventId
 from mainspring.services import events
 
@@ -39,7 +39,7 @@ async def list_events(
     """Events, the newest first; the name may be a pattern."""
     older = read_cursor(cursor, int) or before
     found = await events.list_events(
-        context.database,
+        context.session,
         context.listed_tenant,
         name=name,
         handled=handled,
@@ -64,8 +64,8 @@ async def emit(
         limit=context.settings.max_payload_bytes,
     )
 
-    async def make(database: Database) -> Response:
-        return reply(EmittedModel.model_construct(id=await arun(plan, database)), 201)
+    async def make(session: TransactionSession) -> Response:
+        return reply(EmittedModel.model_construct(id=await arun(plan, session)), 201)
 
     return await once(context, idempotency_key, make)
 
@@ -73,7 +73,7 @@ async def emit(
 @router.get("/{event_id:int}", response_model=EventModel)
 async def get_event(context: Reader, event_id: Number) -> Response:
     """One event with what each trigger made of it."""
-    event = await events.get(context.database, context.tenant_id, EventId(event_id))
+    event = await events.get(context.session, context.tenant_id, EventId(event_id))
     return reply(EventModel.of(event))
 
 
@@ -83,7 +83,7 @@ async def replay(
 ) -> Response:
     """Give a handled event to its triggers once more, or to one of them."""
     event = await events.replay(
-        context.database,
+        context.session,
         context.tenant_id,
         EventId(event_id),
         trigger=asked.trigger if asked else None,

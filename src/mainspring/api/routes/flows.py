@@ -20,8 +20,8 @@ from mainspring.api.models.jobs import Reason
 from mainspring.api.responses import page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number, once
 from mainspring.api.routing import Body, Depends, Query, Response, Router
-from mainspring.db.database import Database
 from mainspring.db.plans import arun
+from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import FlowNotFound, InvalidFlow
 from mainspring.domain.flows import Step
@@ -61,7 +61,7 @@ async def list_flows(
     """Flows, the newest first."""
     older = read_cursor(cursor, int) or before
     found = await flows.list_flows(
-        context.database, context.listed_tenant, before=older, limit=limit
+        context.session, context.listed_tenant, before=older, limit=limit
     )
     following = found[-1].id if len(found) == limit else None
     return page(found, FlowModel.of, following=following, model=Page[FlowModel])
@@ -74,9 +74,9 @@ async def start(
     """Enqueue jobs that wait for each other."""
     steps = _steps(context, flow.steps)
 
-    async def make(database: Database) -> Response:
+    async def make(session: TransactionSession) -> Response:
         plan = context.server.enqueuer.enqueue_flow(flow.name, steps, context.tenant_id)
-        flow_id, by_step = await arun(plan, database)
+        flow_id, by_step = await arun(plan, session)
         job_ids = {step.name: job_id for step, job_id in by_step.items()}
         return reply(StartedModel.model_construct(id=flow_id, job_ids=job_ids), 201)
 
@@ -112,7 +112,7 @@ def _steps(context: RequestContext, given: list[NewStep]) -> list[Step]:
 async def get_flow(context: Reader, flow_id: Number) -> Response:
     """One flow with what its jobs came to."""
     async with _own(context):
-        return reply(FlowModel.of(await flows.get(context.database, context.tenant_id, flow_id)))
+        return reply(FlowModel.of(await flows.get(context.session, context.tenant_id, flow_id)))
 
 
 @router.get("/{flow_id:int}/jobs", response_model=Page[FlowJobModel])
@@ -122,9 +122,9 @@ async def list_flow_jobs(
     """The jobs of a flow, in the order they were enqueued."""
     after = read_cursor(cursor, int)
     async with _own(context):
-        await flows.get(context.database, context.tenant_id, flow_id)
+        await flows.get(context.session, context.tenant_id, flow_id)
     found = await flows.jobs_of(
-        context.database,
+        context.session,
         context.tenant_id,
         flow_id,
         after=None if after is None else JobId(after),
@@ -141,7 +141,7 @@ async def cancel(
     """Cancel what is live of a flow."""
     reason = (why and why.reason) or f"its flow was canceled by {context.caller.actor}"
     async with _own(context):
-        count = await flows.cancel(context.database, context.tenant_id, flow_id, reason=reason)
+        count = await flows.cancel(context.session, context.tenant_id, flow_id, reason=reason)
     return reply(CountModel.model_construct(jobs=count))
 
 
@@ -149,5 +149,5 @@ async def cancel(
 async def retry(context: Writer, flow_id: Number) -> Response:
     """Put what failed or was canceled in a flow back."""
     async with _own(context):
-        count = await flows.retry(context.database, context.tenant_id, flow_id)
+        count = await flows.retry(context.session, context.tenant_id, flow_id)
     return reply(CountModel.model_construct(jobs=count))

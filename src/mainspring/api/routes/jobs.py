@@ -96,7 +96,7 @@ async def list_jobs(
     """Jobs, the newest first."""
     before = read_cursor(cursor, int)
     found, following = await jobs.list_jobs(
-        context.database,
+        context.session,
         context.listed_tenant,
         filters.of(context),
         before=None if before is None else JobId(before),
@@ -117,9 +117,9 @@ async def enqueue(
     )
     from mainspring.services.enqueueing import Bearer  # noqa: PLC0415 - slow to import
 
-    bearer = Bearer(context.database, context.digest)
+    bearer = Bearer(context.server.database, context.digest)
     plan = context.server.enqueuer.enqueue(definition, payload, options, bearer=bearer)
-    job_id, is_new = await arun(plan, context.database)
+    job_id, is_new = await arun(plan, context.session)
     made = EnqueuedModel.model_construct(id=job_id, is_new=is_new)
     return reply(made, 201 if is_new else 200, {"Location": f"{context.request.url.path}/{job_id}"})
 
@@ -134,7 +134,7 @@ async def enqueue_many(context: Writer, jobs: Annotated[NewJobs, Body()]) -> Res
     plan = context.server.enqueuer.enqueue_many(
         definition, payloads, options, dedupe_keys=dedupe_keys
     )
-    ids = await arun(plan, context.database)
+    ids = await arun(plan, context.session)
     return reply(EnqueuedManyModel.model_construct(ids=ids), 201)
 
 
@@ -142,7 +142,7 @@ async def enqueue_many(context: Writer, jobs: Annotated[NewJobs, Body()]) -> Res
 async def get_summary(context: Reader) -> Response:
     """How many jobs are in which state."""
     summary = await context.server.summaries.get(
-        context.database, context.listed_tenant, created_by=context.creator
+        context.session, context.listed_tenant, created_by=context.creator
     )
     return reply(SummaryModel.of(summary))
 
@@ -151,7 +151,7 @@ async def get_summary(context: Reader) -> Response:
 async def get_job(context: Reader, job_id: Number) -> Response:
     """One job, live or finished."""
     async with own(context):
-        job = await jobs.get(context.database, JobId(job_id), context.tenant_id)
+        job = await jobs.get(context.session, JobId(job_id), context.tenant_id)
     return reply(JobModel.of(job))
 
 
@@ -159,8 +159,8 @@ async def get_job(context: Reader, job_id: Number) -> Response:
 async def get_attempts(context: Reader, job_id: Number) -> Response:
     """The attempts of a job, first to last."""
     async with own(context):
-        await jobs.get(context.database, JobId(job_id), context.tenant_id)
-    found = await jobs.attempts(context.database, JobId(job_id), context.tenant_id)
+        await jobs.get(context.session, JobId(job_id), context.tenant_id)
+    found = await jobs.attempts(context.session, JobId(job_id), context.tenant_id)
     return reply(Attempts.model_construct(items=[AttemptModel.of(each) for each in found]))
 
 
@@ -171,7 +171,7 @@ async def cancel(
     """Cancel a job that waits at once; ask a running one to stop."""
     reason = (why and why.reason) or f"canceled by {context.caller.actor}"
     async with own(context):
-        state = await arun(jobs.cancel(JobId(job_id), reason, context.tenant_id), context.database)
+        state = await arun(jobs.cancel(JobId(job_id), reason, context.tenant_id), context.session)
     return reply(StateModel.model_construct(id=job_id, state=state))
 
 
@@ -183,8 +183,8 @@ async def retry(
     number, payload = JobId(job_id), None if edit is None else edit.payload
     async with own(context):
         plan = jobs.retry(number, payload, context.tenant_id, settings=context.settings)
-        await arun(plan, context.database)
-        job = await jobs.get(context.database, number, context.tenant_id)
+        await arun(plan, context.session)
+        job = await jobs.get(context.session, number, context.tenant_id)
     return reply(StateModel.model_construct(id=job_id, state=job.state))
 
 
@@ -192,7 +192,7 @@ async def retry(
 async def delete(context: Writer, job_id: Number) -> Response:
     """Remove a job that is not running, with its attempts."""
     async with own(context):
-        await arun(jobs.delete(JobId(job_id), context.tenant_id), context.database)
+        await arun(jobs.delete(JobId(job_id), context.tenant_id), context.session)
     return nothing()
 
 
@@ -206,7 +206,7 @@ async def approve(
     reason, actor = _vote(context, why or Decision())
     async with own(context):
         state = await approvals.approve(
-            context.database, context.tenant_id, JobId(job_id), reason=reason, actor=actor
+            context.session, context.tenant_id, JobId(job_id), reason=reason, actor=actor
         )
     return reply(StateModel.model_construct(id=job_id, state=state))
 
@@ -219,7 +219,7 @@ async def reject(context: Decider, job_id: Number, why: Annotated[Rejection, Bod
     reason, actor = _vote(context, why)
     async with own(context):
         await approvals.reject(
-            context.database, context.tenant_id, JobId(job_id), reason=reason, actor=actor
+            context.session, context.tenant_id, JobId(job_id), reason=reason, actor=actor
         )
     return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))
 

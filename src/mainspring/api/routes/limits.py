@@ -20,7 +20,7 @@ Writer = Annotated[RequestContext, Depends(writing("limits"))]
 async def list_limits(context: Reader) -> Response:
     """All limits by name, those that a definition has of its own included."""
     return page(
-        await limits.list_limits(context.database),
+        await limits.list_limits(context.session),
         LimitModel.of,
         following=None,
         model=Page[LimitModel],
@@ -30,7 +30,7 @@ async def list_limits(context: Reader) -> Response:
 @router.get("/{name}", response_model=LimitModel)
 async def get_limit(context: Reader, name: Named) -> Response:
     """One limit, and how many of its jobs run and wait."""
-    return reply(LimitModel.of(await limits.get(context.database, name)))
+    return reply(LimitModel.of(await limits.get(context.session, name)))
 
 
 @router.put("/{name}", response_model=LimitModel)
@@ -44,11 +44,11 @@ async def set_limit(context: Writer, name: Named, given: Annotated[LimitIn, Body
         rate=rate,
         burst=given.burst,
     )
-    return reply(LimitModel.of(await limits.set_limit(context.database, limit, actor=None)))
+    return reply(LimitModel.of(await limits.set_limit(context.session, limit, actor=None)))
 
 
 @router.delete("/{name}", status_code=204, response_class=Response)
 async def remove_limit(context: Writer, name: Named) -> Response:
     """Limit no more; what waits may go."""
-    await limits.remove(context.database, name, actor=None)
+    await limits.remove(context.session, name, actor=None)
     return nothing()

@@ -8,7 +8,7 @@ from mainspring.api.responses import JSON
 from mainspring.api.routes.jobs import own_jobs
 from mainspring.api.routes.parameters import IdempotencyKey, once
 from mainspring.api.routing import Body, Depends, Response, Router
-from mainspring.db.database import Database
+from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.operations import Operation, ensure_sensible
 from mainspring.domain.types import BulkAction
@@ -31,12 +31,12 @@ async def bulk(
     """Cancel, retry or delete all jobs that pass, by a job of its own, or count them."""
     operation = _operation(context, asked)
     if asked.dry_run:
-        counted = await operations.count(context.database, operation)
+        counted = await operations.count(context.session, operation)
         return _reply(BulkModel(count=counted.count, is_exact=counted.is_exact), 200)
     await context.server.install()
 
-    async def start(database: Database) -> Response:
-        job_id, counted = await operations.start(database, operation)
+    async def start(session: TransactionSession) -> Response:
+        job_id, counted = await operations.start(session, operation)
         made = BulkModel(job_id=job_id, count=counted.count, is_exact=counted.is_exact)
         return _reply(made, 202)
 

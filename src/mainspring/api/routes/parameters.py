@@ -10,7 +10,7 @@ from mainspring.api.auth import RequestContext
 from mainspring.api.models.base import IdIn, Name
 from mainspring.api.responses import JSON
 from mainspring.api.routing import Header, Path, Query, Response, read_name
-from mainspring.db.database import Database
+from mainspring.db.tenant_sessions import TransactionSession
 
 Number = Annotated[IdIn, Path(description="Its id.")]
 Named = Annotated[Name, AfterValidator(read_name), Path(description="Its name.")]
@@ -32,26 +32,28 @@ IdempotencyKey = Annotated[
 
 
 async def once(
-    context: RequestContext, key: str | None, create: Callable[[Database], Awaitable[Response]]
+    context: RequestContext,
+    key: str | None,
+    create: Callable[[TransactionSession], Awaitable[Response]],
 ) -> Response:
     """Create something, or answer as before where the same key came with the same request.
 
-    All of it is one transaction, so that a key is kept if and only if the thing is there.
+    All of it is one session, so that a key is kept if and only if the thing is there.
     """
     from mainspring.services import idempotency  # noqa: PLC0415 - for creates only
     from mainspring.store.idempotency import Reply  # noqa: PLC0415
 
-    async with context.database.held() as held:
+    async with context.session.begin() as session:
         if key is None:
-            return await create(held)
+            return await create(session)
         digest = await _digest(context)
-        earlier = await idempotency.earlier_reply(held, context.tenant_id, key, digest=digest)
+        earlier = await idempotency.earlier_reply(session, context.tenant_id, key, digest=digest)
         if earlier is not None:
             headers = {"Idempotency-Replayed": "true"}
             return Response(earlier.body, earlier.status, headers, JSON)
-        made = await create(held)
+        made = await create(session)
         reply = Reply(made.status_code, bytes(made.body))
-        await idempotency.keep_reply(held, context.tenant_id, key, digest=digest, reply=reply)
+        await idempotency.keep_reply(session, context.tenant_id, key, digest=digest, reply=reply)
         return made
 
 

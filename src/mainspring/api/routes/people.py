@@ -8,7 +8,7 @@ from mainspring.api.models.people import LoginModel, NewPerson, PersonChanges, P
 from mainspring.api.responses import nothing, page, read_cursor, reply
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.api.routing import Body, Depends, Request, Response, Router
-from mainspring.db.database import Database
+from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.access.roles import Role, ensure_may_grant
 from mainspring.services import people, tokens
 
@@ -23,7 +23,7 @@ async def list_people(
 ) -> Response:
     """People by name."""
     found = await people.list_people(
-        context.database, context.own_tenant, after=read_cursor(cursor, str) or after, limit=limit
+        context.session, context.own_tenant, after=read_cursor(cursor, str) or after, limit=limit
     )
     following = found[-1].name if len(found) == limit else None
     return page(found, PersonModel.of, following=following, model=Page[PersonModel])
@@ -38,9 +38,9 @@ async def create_person(
     """Add someone who may log in."""
     tenant_id = context.tenant_for(Role(person.role))
 
-    async def make(database: Database) -> Response:
+    async def make(session: TransactionSession) -> Response:
         made = await people.create(
-            database, person.name, person.role, tenant_id=tenant_id, by=context.caller
+            session, person.name, person.role, tenant_id=tenant_id, by=context.caller
         )
         return reply(PersonModel.of(made), 201)
 
@@ -50,7 +50,7 @@ async def create_person(
 @router.get("/people/{name}", tags=["people"], response_model=PersonModel)
 async def get_person(context: Reader, name: Named) -> Response:
     """One person."""
-    return reply(PersonModel.of(await people.get(context.database, name, context.own_tenant)))
+    return reply(PersonModel.of(await people.get(context.session, name, context.own_tenant)))
 
 
 @router.patch("/people/{name}", tags=["people"], response_model=PersonModel)
@@ -60,9 +60,9 @@ async def change_person(
     """Give a person another role, or keep it out, from the next request on."""
     if changes.role is not None:
         ensure_may_grant(context.caller, Role(changes.role))
-    async with context.editing("person", name) as held:
+    async with context.editing("person", name) as session:
         changed = await people.change(
-            held, name, context.own_tenant, role=changes.role, is_disabled=changes.is_disabled
+            session, name, context.own_tenant, role=changes.role, is_disabled=changes.is_disabled
         )
     return reply(PersonModel.of(changed))
 
@@ -70,15 +70,15 @@ async def change_person(
 @router.delete("/people/{name}", tags=["people"], status_code=204, response_class=Response)
 async def delete_person(context: Writer, name: Named) -> Response:
     """Remove a person with its tokens and sessions."""
-    await people.delete(context.database, name, context.own_tenant)
+    await people.delete(context.session, name, context.own_tenant)
     return nothing()
 
 
 @router.post("/people/{name}/login", tags=["people"], response_model=LoginModel, status_code=201)
 async def open_login(context: Writer, name: Named, request: Request) -> Response:
     """A link with which the person logs in, once and within a quarter of an hour."""
-    person = await people.get(context.database, name, context.own_tenant)
+    person = await people.get(context.session, name, context.own_tenant)
     ensure_may_grant(context.caller, person.role)
-    text = await tokens.open_login(context.database, name)
+    text = await tokens.open_login(context.session, name)
     base = address_of(request, context.settings)
     return reply(LoginModel.model_construct(url=f"{base}/login?code={text}"), 201)

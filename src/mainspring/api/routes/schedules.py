@@ -24,7 +24,7 @@ from mainspring.api.models.schedules import (
 from mainspring.api.responses import nothing, page, place, read_cursor, read_place, reply, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.api.routing import Body, Depends, Query, Response, Router
-from mainspring.db.database import Database
+from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors.access import Forbidden
 from mainspring.domain.schedules.model import ScheduleState
@@ -41,8 +41,8 @@ Writer = Annotated[RequestContext, Depends(writing("schedules"))]
 _OF_OPERATORS = ("condition_sql", "gauge_sql", "condition_role")
 
 
-def _scope(context: RequestContext, database: Database | None = None) -> Scope:
-    return Scope(database or context.database, context.tenant_id)
+def _scope(context: RequestContext, session: TransactionSession | None = None) -> Scope:
+    return Scope.of(session or context.session, context.tenant_id)
 
 
 def _shown(state: ScheduleState, status: int = 200) -> Response:
@@ -75,9 +75,7 @@ async def list_schedules(
         "limit": limit,
     }
     if context.listed_tenant is None:
-        found = await schedules.list_everywhere(
-            context.database, **asked, after_tenant=after_tenant
-        )
+        found = await schedules.list_everywhere(context.session, **asked, after_tenant=after_tenant)
     else:
         found = await schedules.list_schedules(_scope(context), **asked)
     last = found[-1].spec if len(found) == limit else None
@@ -96,9 +94,9 @@ async def create(
     _ensure_may_say(context, facts)
     spec = schedules.make_spec(facts)
 
-    async def make(database: Database) -> Response:
-        scope = _scope(context, database)
-        await definitions.ensure_known(scope.read, [spec.definition])
+    async def make(session: TransactionSession) -> Response:
+        scope = _scope(context, session)
+        await definitions.ensure_known(scope.committed, [spec.definition])
         return _shown(await schedules.create(scope, spec), 201)
 
     return await once(context, idempotency_key, make)
@@ -117,19 +115,19 @@ async def update(
     """Change some parts, if the schedule is as If-Match says."""
     facts = changes.given()
     _ensure_may_say(context, facts)
-    async with context.editing("schedule", name) as held:
-        scope = _scope(context, held)
+    async with context.editing("schedule", name) as session:
+        scope = _scope(context, session)
         context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
         if facts.get("definition") is not None:
-            await definitions.ensure_known(scope.read, [facts["definition"]])
+            await definitions.ensure_known(scope.committed, [facts["definition"]])
         return _shown(await schedules.update(scope, name, facts))
 
 
 @router.delete("/{name}", status_code=204, response_class=Response)
 async def delete(context: Writer, name: Named) -> Response:
     """Remove a schedule with its history; the jobs it made stay."""
-    async with context.editing("schedule", name) as held:
-        scope = _scope(context, held)
+    async with context.editing("schedule", name) as session:
+        scope = _scope(context, session)
         context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
         await schedules.delete(scope, name)
     return nothing()

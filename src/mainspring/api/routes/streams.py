@@ -77,7 +77,7 @@ async def watch_job(context: Reader, job_id: Number, last_event_id: LastEventId 
     """A job with what it prints, whenever it changes: events `job`, and `end` after the last."""
     number = JobId(job_id)
     async with own(context):
-        await jobs.get(context.database, number, context.tenant_id)
+        await jobs.get(context.session, number, context.tenant_id)
 
     async def frames() -> AsyncIterator[bytes]:
         with context.server.hub.job(number) as topic:

@@ -8,7 +8,7 @@ from mainspring.api.models.tenants import NewTenant, TenantFields, TenantModel
 from mainspring.api.responses import page, read_cursor, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.api.routing import Body, Depends, Response, Router
-from mainspring.db.database import Database
+from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.tenants import TenantState
 from mainspring.services import tenants
@@ -32,7 +32,7 @@ async def list_tenants(
 ) -> Response:
     """Tenants by name: an operator sees all, everyone else its own."""
     found = await tenants.list_tenants(
-        context.database, after=read_cursor(cursor, str) or after, limit=limit
+        context.session, after=read_cursor(cursor, str) or after, limit=limit
     )
     following = found[-1].tenant_id if len(found) == limit else None
     return page(found, TenantModel.of, following=following, model=Page[TenantModel])
@@ -48,8 +48,8 @@ async def create_tenant(
     facts = {name: value for name, value in tenant.given().items() if value is not None}
     name = facts.pop("name")
 
-    async def make(database: Database) -> Response:
-        return _shown(await tenants.create(database, name, **facts), 201)
+    async def make(session: TransactionSession) -> Response:
+        return _shown(await tenants.create(session, name, **facts), 201)
 
     return await once(context, idempotency_key, make)
 
@@ -59,7 +59,7 @@ async def get_tenant(context: Reader, name: Named) -> Response:
     """One tenant."""
     if context.caller.tenant_id not in (None, name):
         raise TenantNotFound(name)
-    return _shown(await tenants.get(context.database, name))
+    return _shown(await tenants.get(context.session, name))
 
 
 @router.patch("/tenants/{name}", tags=["tenants"], response_model=TenantModel)
@@ -70,6 +70,6 @@ async def update_tenant(
     facts = changes.given()
     if "weight" in facts and facts["weight"] is None:
         raise InvalidOption("weight", "must have a value")
-    async with context.editing("tenant", name) as held:
-        context.ensure_unchanged(_facts(await tenants.get(held, name)))
-        return _shown(await tenants.update(held, name, facts))
+    async with context.editing("tenant", name) as session:
+        context.ensure_unchanged(_facts(await tenants.get(session, name)))
+        return _shown(await tenants.update(session, name, facts))

@@ -26,7 +26,7 @@ async def list_tokens(
 ) -> Response:
     """Tokens by name."""
     found = await tokens.list_tokens(
-        context.database,
+        context.session,
         context.own_tenant,
         after=read_cursor(cursor, str) or after,
         limit=limit,
@@ -39,9 +39,9 @@ async def list_tokens(
 @router.post("/tokens", tags=["tokens"], response_model=CreatedTokenModel, status_code=201)
 async def create_token(context: Writer, token: Annotated[NewToken, Body()]) -> Response:
     """Make a token; its text is in this answer and nowhere else."""
-    async with context.database.held() as held:
+    async with context.session.begin() as session:
         made = await tokens.create(
-            held,
+            session,
             token.name,
             token.role,
             tenant_id=context.tenant_for(Role(token.role)),
@@ -56,10 +56,10 @@ async def create_token(context: Writer, token: Annotated[NewToken, Body()]) -> R
 @router.get("/tokens/{name}", tags=["tokens"], response_model=TokenModel)
 async def get_token(context: Reader, name: Named) -> Response:
     """One token, without its text."""
-    return reply(TokenModel.of(await tokens.get(context.database, name, context.own_tenant)))
+    return reply(TokenModel.of(await tokens.get(context.session, name, context.own_tenant)))
 
 
 @router.post("/tokens/{name}/revoke", tags=["tokens"], response_model=TokenModel)
 async def revoke_token(context: Writer, name: Named) -> Response:
     """Let nobody in by it, from the next request on."""
-    return reply(TokenModel.of(await tokens.revoke(context.database, name, context.own_tenant)))
+    return reply(TokenModel.of(await tokens.revoke(context.session, name, context.own_tenant)))

@@ -24,7 +24,7 @@ from mainspring.api.routes.parameters import (
     once,
 )
 from mainspring.api.routing import Body, Depends, Response, Router
-from mainspring.db.database import Database
+from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.errors import InvalidTrigger
 from mainspring.domain.triggers import TriggerState
 from mainspring.services import definitions, events, triggers
@@ -55,7 +55,7 @@ async def list_triggers(
     """Triggers by name; with an event, those that match it."""
     last_seen, after_tenant = read_place(cursor)
     found = await triggers.list_triggers(
-        context.database,
+        context.session,
         context.listed_tenant,
         after=last_seen or after,
         after_tenant=after_tenant,
@@ -80,9 +80,9 @@ async def create(
     name, enabled = facts.pop("name"), facts.pop("enabled", True)
     rule = triggers.make(name, facts)
 
-    async def make(database: Database) -> Response:
-        await definitions.ensure_known(database.arun, [rule.definition])
-        made = await triggers.create(database, context.tenant_id, rule, is_enabled=enabled)
+    async def make(session: TransactionSession) -> Response:
+        await definitions.ensure_known(session, [rule.definition])
+        made = await triggers.create(session, context.tenant_id, rule, is_enabled=enabled)
         return _shown(made, 201)
 
     return await once(context, idempotency_key, make)
@@ -91,7 +91,7 @@ async def create(
 @router.get("/{name}", response_model=TriggerModel)
 async def get_trigger(context: Reader, name: Named) -> Response:
     """One trigger by its name."""
-    return _shown(await triggers.get(context.database, context.tenant_id, name))
+    return _shown(await triggers.get(context.session, context.tenant_id, name))
 
 
 @router.patch("/{name}", response_model=TriggerModel)
@@ -103,20 +103,20 @@ async def update(
     for field, value in facts.items():
         if value is None and field not in triggers.NULLABLE:
             raise InvalidTrigger(field, "must have a value")
-    async with context.editing("trigger", name) as held:
-        context.ensure_unchanged(_facts(await triggers.get(held, context.tenant_id, name)))
-        rule = await triggers.changed(held, context.tenant_id, name, changes=facts)
+    async with context.editing("trigger", name) as session:
+        context.ensure_unchanged(_facts(await triggers.get(session, context.tenant_id, name)))
+        rule = await triggers.changed(session, context.tenant_id, name, changes=facts)
         if "definition" in facts:
-            await definitions.ensure_known(held.arun, [rule.definition])
-        return _shown(await triggers.update(held, context.tenant_id, rule, columns=facts))
+            await definitions.ensure_known(session, [rule.definition])
+        return _shown(await triggers.update(session, context.tenant_id, rule, columns=facts))
 
 
 @router.delete("/{name}", status_code=204, response_class=Response)
 async def delete(context: Writer, name: Named) -> Response:
     """Remove a trigger; its jobs stay."""
-    async with context.editing("trigger", name) as held:
-        context.ensure_unchanged(_facts(await triggers.get(held, context.tenant_id, name)))
-        await triggers.delete(held, context.tenant_id, name)
+    async with context.editing("trigger", name) as session:
+        context.ensure_unchanged(_facts(await triggers.get(session, context.tenant_id, name)))
+        await triggers.delete(session, context.tenant_id, name)
     return nothing()
 
 
@@ -124,7 +124,7 @@ async def delete(context: Writer, name: Named) -> Response:
 async def enable(context: Writer, name: Named) -> Response:
     """Let it see events again."""
     return _shown(
-        await triggers.set_enabled(context.database, context.tenant_id, name, is_enabled=True)
+        await triggers.set_enabled(context.session, context.tenant_id, name, is_enabled=True)
     )
 
 
@@ -132,7 +132,7 @@ async def enable(context: Writer, name: Named) -> Response:
 async def disable(context: Writer, name: Named) -> Response:
     """Let it see no events."""
     return _shown(
-        await triggers.set_enabled(context.database, context.tenant_id, name, is_enabled=False)
+        await triggers.set_enabled(context.session, context.tenant_id, name, is_enabled=False)
     )
 
 
@@ -143,6 +143,6 @@ async def rehearse(
     """The payload that such an event would make; nothing is enqueued."""
     given = asked or Rehearsal()
     events.encode_context(given.context, context.settings.max_payload_bytes)
-    state = await triggers.get(context.database, context.tenant_id, name)
-    text = await triggers.rehearse(context.database, state, given.context, event=given.event)
+    state = await triggers.get(context.session, context.tenant_id, name)
+    text = await triggers.rehearse(context.session, state, given.context, event=given.event)
     return reply(RehearsedModel.model_construct(payload=orjson.loads(text)))

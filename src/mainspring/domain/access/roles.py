@@ -7,7 +7,6 @@ viewer    sees what is in one tenant
 worker    claims the jobs of one tenant, and reports what came of them
 """
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +14,7 @@ from typing import Final
 
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.errors.access import Forbidden
+from mainspring.domain.suggestions import did_you_mean
 from mainspring.domain.types import TenantId
 
 
@@ -94,8 +94,7 @@ def ensure_role(role: object) -> Role:
     try:
         return Role(str(role))
     except ValueError:
-        close = difflib.get_close_matches(str(role), list(Role), n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = did_you_mean(str(role), Role)
         raise InvalidOption(
             "role", f"must be one of {', '.join(Role)}, not {role!r}{hint}"
         ) from None
@@ -124,8 +123,7 @@ def _ensure_scope(scope: object) -> None:
     noun, colon, verb = scope.partition(":") if isinstance(scope, str) else ("", "", "")
     if noun not in (*NOUNS, "*") or not colon or verb not in VERBS:
         known = [f"{noun}:{verb}" for noun in ("*", *NOUNS) for verb in VERBS]
-        close = difflib.get_close_matches(str(scope), known, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = did_you_mean(str(scope), known)
         raise InvalidOption(
             "scope",
             f"must be a noun or *, a colon, and read or write, such as jobs:read, not {scope!r}"

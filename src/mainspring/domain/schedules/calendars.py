@@ -11,13 +11,13 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 from mainspring.domain.errors import InvalidSchedule
+from mainspring.domain.suggestions import closest
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _SHORT_WEEKDAYS = tuple(name[:3].lower() for name in _WEEKDAYS)
@@ -329,8 +329,8 @@ def _ensure_at_most(most: int, key: str, values: frozenset[Any] | tuple[Any, ...
 
 def _hint(word: str, known: Mapping[str, str]) -> str:
     """A guess at what was meant; `known` leads from each spelling to what should be written."""
-    near = get_close_matches(word, known, n=1)
-    return f"did you mean {known[near[0]]!r}? " if near else ""
+    near = closest(word, known)
+    return f"did you mean {known[near]!r}? " if near else ""
 
 
 def _wrong(problem: str) -> InvalidSchedule:

@@ -2,10 +2,10 @@
 
 import re
 from datetime import timedelta
-from difflib import get_close_matches
 
 from mainspring.domain.errors import InvalidSchedule
 from mainspring.domain.schedules.cron_fields import FIELDS, Items, read_field
+from mainspring.domain.suggestions import did_you_mean
 
 LONGEST_TEXT = 200
 SHORTEST_INTERVAL = timedelta(seconds=1)
@@ -69,9 +69,9 @@ def _read_name(words: list[str]) -> Expression:
     if name == "@every":
         return _read_every(words[1:])
     if name not in NAMED:
-        close = get_close_matches(name, [*NAMED, "@every"], n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(NAMED)} and @every"
-        raise InvalidSchedule("cron", f"there is no {words[0]}; {hint}")
+        known = [*NAMED, "@every"]
+        hint = did_you_mean(name, known) or f"; there are {', '.join(NAMED)} and @every"
+        raise InvalidSchedule("cron", f"there is no {words[0]}{hint}")
     if len(words) > 1:
         raise InvalidSchedule("cron", f"nothing may follow {words[0]}")
     return read(NAMED[name])

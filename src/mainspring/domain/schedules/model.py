@@ -3,7 +3,6 @@
 Field names are those of the table, so that every door and plain SQL speak the same words.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
@@ -17,6 +16,7 @@ from mainspring.domain.schedules import calendars, timing
 from mainspring.domain.schedules.cron import DstFold, DstGap, find_zone
 from mainspring.domain.schedules.slots import CatchUp, Misfires, Overlap, SlotTrigger
 from mainspring.domain.schedules.timing import Timing
+from mainspring.domain.suggestions import did_you_mean
 from mainspring.domain.types import DEFAULT_QUEUE, DEFAULT_TENANT, LONGEST_DELAY, TenantId
 
 # What a payload template may refer to.
@@ -126,8 +126,7 @@ def ensure_fields(names: Mapping[str, object]) -> None:
     """Raise InvalidSchedule for a field that there is not."""
     for name in names:
         if name not in FIELD_NAMES:
-            close = difflib.get_close_matches(name, FIELD_NAMES, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = did_you_mean(name, FIELD_NAMES)
             raise InvalidSchedule(name, f"is not a part of a schedule{hint}")
 
 

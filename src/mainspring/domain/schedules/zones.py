@@ -10,11 +10,11 @@ when it is put back):
 """
 
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from mainspring.domain.errors import InvalidSchedule
+from mainspring.domain.suggestions import closest
 
 # Names of files beside the zones: whatever this machine is set to, nothing, or leap seconds.
 _NOT_ZONES = ("localtime", "posixrules", "Factory", "posix/", "right/")
@@ -48,10 +48,12 @@ def _hint(name: str) -> str:
     known = sorted(zone for zone in available_timezones() if zone not in _NOT_ZONES)
     cities = {zone.rpartition("/")[2].lower(): zone for zone in known}
     spellings = cities | {zone.lower(): zone for zone in known}
-    close = get_close_matches(name.lower().replace(" ", "_"), spellings, n=1)
-    if not close:
-        return "use a name such as 'Europe/Berlin'"
-    return f"did you mean {spellings[close[0]]!r}?"
+    near = closest(name.lower().replace(" ", "_"), spellings)
+    return (
+        "use a name such as 'Europe/Berlin'"
+        if near is None
+        else f"did you mean {spellings[near]!r}?"
+    )
 
 
 def local_time_of(zone: ZoneInfo, instant: datetime) -> datetime:

@@ -14,7 +14,7 @@ from mainspring.domain.operations import BULK, Operation, Sweep
 from mainspring.runtime.worker.context import Context
 from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.store import operations as store
-from mainspring.store.operations import Found, Place
+from mainspring.store.operations import Place
 
 _BATCH = 500
 _COUNTED_AT_ONCE = 20_000
@@ -47,10 +47,8 @@ class Operator:
             after: int | None = 0
             while after is not None:
                 place = Place(stage, after, ctx.job_id - 1, _COUNTED_AT_ONCE)
-                call = store.count_jobs(operation, place)
                 async with self._source.connection() as connection:
-                    (row,) = await (await connection.execute(call.sql, call.params)).fetchall()
-                found = Found(*row)
+                    found = await store.count_jobs(connection, operation, place)
                 total, after = total + found.jobs, found.edge
                 ctx.progress(0, message=f"counting: {total:,} so far")
         return total

@@ -4,7 +4,6 @@ Every check runs outside any lock and with a timeout of its own, so a slow one d
 """
 
 import asyncio
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -24,6 +23,7 @@ from mainspring.domain.schedules import conditions, slots
 from mainspring.domain.schedules.conditions import Failed, Run, Skip, Verdict
 from mainspring.domain.schedules.model import ScheduleSpec, template_values
 from mainspring.domain.schedules.slots import Plan, PlannedSlot, SlotOutcome, SlotTrigger
+from mainspring.domain.suggestions import closest
 from mainspring.runtime.scheduler.launchers import Launch, Launcher, Launchers
 from mainspring.runtime.secrets import ScheduleSecrets
 from mainspring.services.payloads import prepare
@@ -259,8 +259,8 @@ def _values(launch: Launch) -> dict[str, Any]:
 
 
 def _unknown(name: str, registered: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, registered, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else "register it with app.register_launcher"
+    near = closest(name, registered)
+    hint = f"did you mean {near!r}?" if near else "register it with app.register_launcher"
     return f"no launcher is registered as {name!r}; {hint}"
 
 

@@ -10,6 +10,7 @@ import orjson
 from psycopg import AsyncConnection, Connection
 
 from mainspring import telemetry
+from mainspring.db.blocking_sessions import ConnectionSession, at_once
 from mainspring.domain.errors import InputError, InvalidPayload, LeaseLost
 from mainspring.domain.flows import Parent
 from mainspring.domain.jobs.model import Progress
@@ -166,7 +167,8 @@ class Context:
         encoded = _encode("checkpoint", data).decode()
         source = self._environment.sync_source
         with source.connection() if connection is None else nullcontext(connection) as chosen:
-            has_lease = attempts.save_checkpoint_sync(chosen, self._job.report, encoded)
+            session = ConnectionSession(chosen)
+            has_lease = at_once(attempts.save_checkpoint(session, self._job.report, encoded))
         if not has_lease:
             raise LeaseLost(self._job.id)
 
@@ -180,7 +182,7 @@ class Context:
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.aparents()`")
         with self._environment.sync_source.connection() as connection:
-            return flows.parents_of_sync(connection, self._job.id)
+            return at_once(flows.parents_of(ConnectionSession(connection), self._job.id))
 
     def transaction(self) -> JobTransaction:
         """A connection whose writes commit together with the job's success, or not at all."""

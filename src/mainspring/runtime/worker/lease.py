@@ -20,6 +20,7 @@ import psycopg
 from psycopg import Connection
 
 from mainspring.db import connect
+from mainspring.db.blocking_sessions import ConnectionSession, at_once
 from mainspring.domain.errors.database import DatabaseError
 from mainspring.domain.types import WorkerId
 from mainspring.store import workers
@@ -57,7 +58,8 @@ class LeaseKeeper:
             try:
                 if connection is None or connection.closed:
                     connection = connect.connect_sync(self._url, use_pooler=self._use_pooler)
-                if not workers.renew(connection, self._worker_id, self._lease):
+                session = ConnectionSession(connection)
+                if not at_once(workers.renew(session, self._worker_id, self._lease)):
                     self._on_lost(self._worker_id)
                     break
                 pause = self._lease.total_seconds() / 3

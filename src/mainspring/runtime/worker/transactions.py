@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from psycopg import AsyncConnection, Connection
 
+from mainspring.db.blocking_sessions import ConnectionSession, at_once
 from mainspring.domain.errors import InputError, LeaseLost
 from mainspring.domain.types import WorkerId
 from mainspring.store import attempts
@@ -120,8 +121,8 @@ class JobTransaction:
         """The same as `acommit` on a blocking connection."""
         success = _success(self._report, timings, result)
         try:
-            done = attempts.finish_succeeded_sync(self.connection, self._worker_id, success)
-            self._accept(done)
+            session = ConnectionSession(self.connection)
+            self._accept(at_once(attempts.finish_succeeded(session, self._worker_id, success)))
         except BaseException as error:
             self.roll_back(error)
             raise
