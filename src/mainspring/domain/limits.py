@@ -104,8 +104,8 @@ def ensure_limit_name(name: str) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidOption(
             "limit",
-            f"must start with a letter or _ and hold only letters, digits and _ . : - "
-            f"(200 at most), not {name!r}",
+            "must start with a letter or _ and contain only letters, digits and _ . : - (at most "
+            f"200 characters), not {name!r}",
         )
 
 

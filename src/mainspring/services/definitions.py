@@ -116,8 +116,8 @@ def find_program(key: str, name: str, directories: Sequence[Path]) -> Path:
     """The real path of a program in one of the directories."""
     if not directories:
         raise InvalidDefinition(
-            f"{key}: no programs are allowed to run; set MAINSPRING_COMMAND_DIRECTORIES, of the "
-            "server too if there is one, to the directories of those that are"
+            f"{key}: no programs are allowed to run; set MAINSPRING_COMMAND_DIRECTORIES to the "
+            "directories of allowed programs, on the server too if there is one"
         )
     allowed = [directory.resolve() for directory in directories]
     wanted = [Path(name)] if name.startswith("/") else [each / name for each in allowed]
@@ -136,7 +136,7 @@ def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
         name = min(unknown)
         close = difflib.get_close_matches(name, [*_FIELDS, *spec_fields], n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise InvalidOption(name, f"is no field of a {known.kind} definition{hint}")
+        raise InvalidOption(name, f"is not a field of a {known.kind} definition{hint}")
     spec = {**known.spec, **{name: changes[name] for name in spec_fields if name in changes}}
     own = {name: value for name, value in changes.items() if name in _FIELDS}
     if isinstance(document := own.get("arg_schema"), Mapping):
@@ -157,7 +157,7 @@ def _kind(kind: str) -> Kind:
 
 def _texts(key: str, name: str, values: Sequence[str]) -> tuple[str, ...]:
     if isinstance(values, str):
-        raise InvalidDefinition(f"{key}: {name} must be a list of texts")
+        raise InvalidDefinition(f"{key}: {name} must be a list of strings")
     return tuple(values or ())
 
 

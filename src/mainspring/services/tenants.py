@@ -34,7 +34,7 @@ async def update(database: Database, tenant_id: str, changes: Mapping[str, Any])
         if name not in _CHECKS:
             close = difflib.get_close_matches(name, _CHECKS, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise InvalidOption(name, f"is no field of a tenant{hint}")
+            raise InvalidOption(name, f"is not a field of a tenant{hint}")
         _CHECKS[name](value)
     if not await database.arun(store.update(tenant_id, changes)):
         raise await _not_found(database, tenant_id)

@@ -127,8 +127,8 @@ async def log_in(database: Database, login: str) -> Session:
         rows = await database.arun(call)
     if not rows:
         raise Unauthenticated(
-            "the login link is unknown, was used before, or is too old; ask for another, for "
-            "example with `mainspring login-link`"
+            "the login link is invalid, expired or already used; get a new one, for example with "
+            "`mainspring login-link`"
         )
     return Session(text, rows[0][0])
 

@@ -44,7 +44,7 @@ def _ensure_fields(given: Iterable[str]) -> None:
         if name not in FIELDS:
             close = difflib.get_close_matches(name, FIELDS, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise InvalidOption(name, f"is no field of a trigger{hint}")
+            raise InvalidOption(name, f"is not a field of a trigger{hint}")
 
 
 # Writing
@@ -159,7 +159,7 @@ async def rehearse(
     name = example_name(trigger.event) if event is None else event
     ensure_name(name)
     if not matches(trigger.event, name):
-        raise InvalidEvent("name", f"{name!r} is not matched by {trigger.event!r}")
+        raise InvalidEvent("name", f"{name!r} does not match {trigger.event!r}")
     await definitions.ensure_known(database.arun, [trigger.definition])
     ((document,),) = await database.arun(definition_store.schema_of(trigger.definition))
     occurrence = Occurrence(

@@ -140,4 +140,4 @@ def clean(text: str, *, limit: int | None = MAX_ERROR_LENGTH) -> str:
         return storable
     half = limit // 2
     left_out = len(storable) - limit
-    return f"{storable[:half]}\n... {left_out} characters left out ...\n{storable[-half:]}"
+    return f"{storable[:half]}\n... {left_out} characters omitted ...\n{storable[-half:]}"

@@ -128,7 +128,7 @@ def ensure_fields(names: Mapping[str, object]) -> None:
         if name not in FIELD_NAMES:
             close = difflib.get_close_matches(name, FIELD_NAMES, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise InvalidSchedule(name, f"is not a part of a schedule{hint}")
+            raise InvalidSchedule(name, f"is not a field of a schedule{hint}")
 
 
 def ensure_spec(spec: ScheduleSpec) -> None:
@@ -149,7 +149,7 @@ def _ensure_texts(spec: ScheduleSpec) -> None:
         if value is not None and not value.strip():
             raise InvalidSchedule(name, "must not be empty")
     if len(spec.name) > _LONGEST_NAME:
-        raise InvalidSchedule("name", f"must have {_LONGEST_NAME} characters at most")
+        raise InvalidSchedule("name", f"must have at most {_LONGEST_NAME} characters")
     try:
         ensure_queue(spec.queue or DEFAULT_QUEUE)
     except InvalidOption as error:
@@ -200,7 +200,7 @@ def _ensure_condition(spec: ScheduleSpec) -> None:
     bounds = (spec.gauge_lower, spec.gauge_upper)
     if spec.gauge_sql is None:
         if any(bound is not None for bound in bounds):
-            raise InvalidSchedule("gauge_sql", "is missing beside gauge_lower and gauge_upper")
+            raise InvalidSchedule("gauge_sql", "is required with gauge_lower and gauge_upper")
     elif spec.gauge_lower is None or spec.gauge_upper is None:
         raise InvalidSchedule("gauge", "needs gauge_lower and gauge_upper")
     elif not (isfinite(spec.gauge_lower) and isfinite(spec.gauge_upper)):

@@ -78,7 +78,7 @@ class Launchers:
         limit = launch.schedule.condition_timeout.total_seconds()
         name = launch.schedule.launcher
         if len(self.threads) >= _MOST_THREADS:
-            return Failed("too many launchers hang; restart the scheduler")
+            return Failed("too many launchers are hanging; restart the scheduler")
         thread = _Thread(on_end=self.threads.discard)
         self.threads.add(thread)
         try:
@@ -101,7 +101,7 @@ async def _ask(thread: "_Thread", make: Callable[[], Launcher], launch: Launch) 
         return Skip(str(launcher.reason or "the condition is not met"))
     payload = await _answer(thread, launcher.prepare_job_data)
     if not isinstance(payload, dict):
-        raise InvalidPayload(f"prepare_job_data gave {type(payload).__name__}, not a dict")
+        raise InvalidPayload(f"prepare_job_data returned {type(payload).__name__}, not a dict")
     return Run(payload, launcher.get_job_type())
 
 

@@ -220,5 +220,5 @@ def _encode(what: str, value: object) -> bytes:
     except TypeError as error:
         raise InvalidPayload(f"the {what} is not JSON: {error}") from error
     if b"\\u0000" in encoded and holds_nul(value):
-        raise InvalidPayload(f"the {what} holds a NUL byte, which PostgreSQL refuses")
+        raise InvalidPayload(f"the {what} contains a NUL byte, which PostgreSQL cannot store")
     return encoded
