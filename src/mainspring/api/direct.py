@@ -146,7 +146,7 @@ def ensure_known(given: Mapping[str, str], known: list[str]) -> None:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            problem = f"is no parameter of this request{hint}"
+            problem = f"is not a parameter of this request{hint}"
             raise Refused(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", f"query.{name}: {problem}"
             )
