@@ -15,7 +15,7 @@ _MOST_STEPS = 100_000
 
 
 class FlowState(StrEnum):
-    """What a flow has come to; it runs as long as one of its jobs is live."""
+    """The state of a flow; it is running as long as one of its jobs is live."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -25,7 +25,7 @@ class FlowState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlowSummary:
-    """A flow with how many of its jobs are in which state."""
+    """A flow with the number of its jobs in each state."""
 
     id: int
     tenant_id: TenantId
@@ -52,7 +52,7 @@ class FlowJob:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A job that another waited for, with what it gave."""
+    """A job that another waited for, with its result."""
 
     job_id: JobId
     step: str | None
@@ -62,7 +62,7 @@ class Parent:
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """One job of a flow that is being built; `parents` are steps and jobs that exist already."""
+    """One job of a flow that is being built; `parents` are steps and existing jobs."""
 
     definition: str
     payload: Payload
@@ -77,7 +77,7 @@ class Step:
             ensure_text("step", self.name)
 
     def after(self, *parents: "Step | JobId") -> "Step":
-        """Wait for more; returns the step itself."""
+        """Wait for more steps or jobs; returns the step itself."""
         self.parents.extend(parents)
         return self
 

@@ -72,7 +72,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a limit allows; None stands for as many as there are."""
+    """What a limit allows; None means unlimited."""
 
     name: str
     concurrency: int | None = None
@@ -89,7 +89,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """A limit, and how many of its jobs run and wait for it."""
+    """A limit with the number of its running and waiting jobs."""
 
     limit: Limit
     running: int

@@ -22,7 +22,7 @@ OnParentFailure = Literal["cancel", "continue", "wait"]
 
 @dataclass(frozen=True, slots=True)
 class EnqueueOptions:
-    """What an enqueue may say beyond definition and payload; None means the definition's own."""
+    """Options of an enqueue besides definition and payload; None means the definition's own."""
 
     tenant_id: TenantId = DEFAULT_TENANT
     queue: str | None = None

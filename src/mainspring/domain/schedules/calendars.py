@@ -1,9 +1,9 @@
 """Which days are free, and where a slot goes that falls on one.
 
-A calendar works in local time time of the schedule's zone. A day is free for its weekday, as a
+A calendar works in local time of the schedule's zone. A day is free for its weekday, as a
 public holiday or as one of the schedule's own dates, unless it is listed as a workday; a
 blackout closes a stretch of time whatever day it is. A slot in closed time is skipped, or
-moved at the same local time time to the nearest open day after or before it.
+moved at the same local time to the nearest open day after or before it.
 """
 
 import re
@@ -41,7 +41,7 @@ class WhenClosed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Blackout:
-    """A half-open stretch of naive local time time in which nothing is due."""
+    """A half-open stretch of naive local time in which nothing is due."""
 
     start: datetime
     end: datetime
@@ -82,14 +82,14 @@ class Calendar:
 
 
 def why_closed(calendar: Calendar, moment: datetime) -> str | None:
-    """What closes the naive local time time, in words; None when it is open."""
+    """What closes the naive local time, in words; None when it is open."""
     return _why_free(calendar, moment.date()) or next(
         (each.label for each in calendar.blackouts if each.start <= moment < each.end), None
     )
 
 
 def place(calendar: Calendar, moment: datetime) -> datetime | None:
-    """The naive local time time itself or where it is moved; None when it is skipped, also when no
+    """The naive local time itself or where it is moved; None when it is skipped, also when no
     day within 366 days is open at that time."""
     if why_closed(calendar, moment) is None:
         return moment

@@ -1,6 +1,6 @@
 """A schedule as a person decides it, and as it stands.
 
-Field names are those of the table, so that every door and plain SQL speak the same words.
+Field names are those of the table, so that every interface and plain SQL use the same words.
 """
 
 import difflib
@@ -219,7 +219,7 @@ def _said(duration: timedelta) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleState:
-    """A schedule with what came of it so far."""
+    """A schedule with its results so far."""
 
     id: int
     spec: ScheduleSpec

@@ -9,8 +9,8 @@
         def prepare_job_data(self) -> dict[str, Any]:
             return {"operation": "refresh"}
 
-A launcher is made anew for every slot. Its methods may be plain, then they run in a thread that
-is the launcher's own, or async. True enqueues, False skips, an exception is a failure.
+A new launcher is created for every slot. Its methods may be blocking, in which case they run in a
+thread of their own, or async. True enqueues, False skips, an exception is a failure.
 """
 
 import asyncio
