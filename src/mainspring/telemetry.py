@@ -53,7 +53,7 @@ _recent: deque[Redactor] = deque(maxlen=50)
 
 
 def event(name: str, **facts: Any) -> None:
-    """Say that something happened; the facts become fields of the log line."""
+    """Log an event; the facts become fields of the log line."""
     global _logger  # noqa: PLW0603 - made on first use
     if _logger is None:
         import structlog  # noqa: PLC0415 - slow to import, and a short command logs nothing
@@ -63,7 +63,7 @@ def event(name: str, **facts: Any) -> None:
 
 
 def logger_for(*, redactor: Redactor = NO_SECRETS, **facts: Any) -> Any:
-    """A logger for handlers whose every line carries the facts, and none of the secrets."""
+    """A logger for handlers that adds the facts to every line and redacts secrets."""
     import structlog  # noqa: PLC0415 - slow to import
 
     if not redactor:

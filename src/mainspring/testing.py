@@ -79,7 +79,7 @@ def mainspring_app(mainspring_database_url: str) -> "Iterator[Mainspring]":
 
 @contextmanager
 def bind(app: "Mainspring", database_url: str) -> "Iterator[Mainspring]":
-    """Point your own app at another database while the block lasts."""
+    """Point your own app at another database within the block."""
     before = app.settings
     app.use(before.model_copy(update={"database_url": database_url}))
     try:
@@ -118,7 +118,7 @@ async def adrain(
     with_errors: OnError = "raise",
     at_most: int = 10_000,
 ) -> DrainSummary:
-    """Run what is ready, and what that enqueues, until nothing is.
+    """Run ready jobs, and those they enqueue, until none is left.
 
     One job at a time in the order a worker would claim them. `with_scheduled` goes on with jobs
     that wait for a time, the earliest first, as if it had come. "raise" stops at the first
@@ -148,7 +148,7 @@ def drain(
     with_errors: OnError = "raise",
     at_most: int = 10_000,
 ) -> DrainSummary:
-    """The same from blocking code."""
+    """Blocking version of `adrain`."""
 
     async def work() -> DrainSummary:
         return await adrain(
@@ -164,7 +164,7 @@ def drain(
 
 @contextmanager
 def inline(app: "Mainspring") -> Iterator[None]:
-    """While the block lasts an enqueue runs its job before it returns, and raises what it raises.
+    """Within the block, an enqueue runs its job before it returns, and raises what it raises.
 
     A job with a delay stays queued. One enqueued with `connection=` runs at the next enqueue,
     or at the end of the block, after its transaction was committed.
@@ -246,7 +246,7 @@ def assert_enqueued(
     delta: timedelta = timedelta(seconds=1),
     **payload: Any,
 ) -> "Job":
-    """The newest job like this, waiting, running or finished; its payload may hold more."""
+    """The newest matching job, waiting, running or finished; its payload may contain more."""
     wanted = _Wanted(_key(job), queue, priority, state, scheduled_for, delta, payload)
     found = _jobs_of(app, tenant_id)
     for each in found:
@@ -268,7 +268,7 @@ def refute_enqueued(
     delta: timedelta = timedelta(seconds=1),
     **payload: Any,
 ) -> None:
-    """Fail if there is a job like this, waiting, running or finished."""
+    """Fail if there is a matching job, waiting, running or finished."""
     wanted = _Wanted(_key(job), queue, priority, state, scheduled_for, delta, payload)
     found = [each for each in _jobs_of(app, tenant_id) if wanted.fits(each)]
     if found:
@@ -343,8 +343,8 @@ def _listed(jobs: "list[Job]") -> str:
 
 def _endless(ran: "Ran", at_most: int) -> str:
     return (
-        f"{at_most} executions and there is still more; the last was job {ran.job.id} "
-        f"({ran.job.definition}, {ran.outcome}). If that is right, give at_most="
+        f"{at_most} executions and jobs are still ready; the last was job {ran.job.id} "
+        f"({ran.job.definition}, {ran.outcome}). If that is expected, raise at_most="
     )
 
 

@@ -38,7 +38,7 @@ async def test_a_filter_that_is_misspelt_is_not_taken_for_none(api: Api):
 
     assert answer.status_code == 422
     assert answer.json()["detail"] == (
-        "query.stauts: is no parameter of this request; did you mean status?"
+        "query.stauts: is not a parameter of this request; did you mean status?"
     )
 
 
@@ -88,7 +88,7 @@ async def test_who_mistypes_a_definition_is_told_what_was_probably_meant(
     answer = await api.post(path, body, role=role)
 
     assert answer.status_code == 422
-    assert answer.json()["detail"] == "no definition has the key 'wrok'; did you mean 'work'?"
+    assert answer.json()["detail"] == "unknown definition 'wrok'; did you mean 'work'?"
 
 
 async def test_pages_follow_each_other_newest_first(api: Api):
@@ -206,7 +206,7 @@ async def test_an_operator_alone_decides_for_someone_else_and_is_named(api: Api)
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
     votes = (await api.get(f"/approvals/{job_id}")).json()["votes"]
     assert [(vote["actor"], vote["reason"]) for vote in votes] == [
-        ("ann", "fine (told by operator)")
+        ("ann", "fine (recorded by operator)")
     ]
     own = {"by": "admin-default"}
     decided = await api.post(f"/jobs/{job_id}/approve", own, role=Role.ADMIN)

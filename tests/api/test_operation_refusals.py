@@ -18,10 +18,13 @@ BUILT_IN = "mainspring.prune_keys"
 SENSELESS: list[tuple[dict[str, Any], str]] = [
     ({}, "body.action"),
     ({"action": "stop", "filter": {"queue": "a"}}, "body.action"),
-    ({"action": "cancel"}, 'filter is empty; say "all": true if every job is to be canceled'),
+    ({"action": "cancel"}, 'filter is empty; set "all" to true if every job should be canceled'),
     ({"action": "cancel", "filter": {}}, "filter is empty"),
     ({"action": "cancel", "filter": {"queue": None}}, "filter is empty"),
-    ({"action": "cancel", "filter": {"queue": "a"}, "all": True}, "all and a filter exclude"),
+    (
+        {"action": "cancel", "filter": {"queue": "a"}, "all": True},
+        "all and a filter cannot be used together",
+    ),
     ({"action": "cancel", "filter": {"quue": "a"}}, "body.filter.quue"),
     ({"action": "cancel", "filter": {"queue": ""}}, "body.filter.queue"),
     ({"action": "cancel", "filter": {"tag": "\x00"}}, "body.filter.tag"),
@@ -30,7 +33,7 @@ SENSELESS: list[tuple[dict[str, Any], str]] = [
     (
         {"action": "cancel", "filter": {"status": "succeeded"}},
         (
-            "status succeeded does not go with cancel: such jobs cannot be canceled; choose "
+            "status succeeded cannot be combined with cancel: such jobs cannot be canceled; choose "
             "awaiting_approval, blocked, queued or running"
         ),
     ),
@@ -46,7 +49,7 @@ SENSELESS: list[tuple[dict[str, Any], str]] = [
                 "created_before": "2026-01-02T00:00:00Z",
             },
         },
-        "no job can pass",
+        "no job can match",
     ),
 ]
 
@@ -108,7 +111,7 @@ async def test_what_is_built_in_is_for_operators(
 
     for answer in answers:
         assert answer.status_code == 422
-        assert "is built in, and for operators only" in answer.json()["detail"]
+        assert "is built in and for operators only" in answer.json()["detail"]
     assert states(connection, BUILT_IN) == {}
     allowed = await api.post("/jobs", {"definition": BUILT_IN}, role=Role.OPERATOR)
     assert allowed.status_code == 201
@@ -149,5 +152,5 @@ async def test_a_job_that_comes_by_a_back_door_does_nothing(
         await await_until(is_over)
 
     error = (await api.get(f"/jobs/{job_id}")).json()["last_error"]
-    assert "is started by POST /api/v1/jobs/bulk, and in no other way" in error
+    assert "can be started only by POST /api/v1/jobs/bulk" in error
     assert states(connection) == {"queued": 1}

@@ -17,5 +17,5 @@ def test_small_answers_are_not_held_back_by_the_network():
 
 @pytest.mark.parametrize("host", ["", "256.0.0.1", "a" * 70])
 def test_a_host_that_is_no_address_is_named(host):
-    with pytest.raises(SettingsError, match="is no address of this machine"):
+    with pytest.raises(SettingsError, match="is not an address of this machine"):
         listen(host, 0)

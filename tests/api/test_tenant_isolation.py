@@ -244,7 +244,7 @@ async def test_an_operator_is_made_in_no_tenant(api: Api, path: str):
     made = await api.post(path, asked)
 
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_option")
-    assert refused.json()["detail"].startswith("tenant cannot be given for an operator")
+    assert refused.json()["detail"].startswith("tenant cannot be set for an operator")
     assert (by_admin.status_code, by_admin.json()["code"]) == (403, "forbidden")
     assert made.status_code == 201
     assert made.json().get("details", made.json())["tenant"] is None

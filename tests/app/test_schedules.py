@@ -93,9 +93,9 @@ async def test_one_job_can_have_several_schedules(app):
         ("@daily", {"overlap": "maybe"}, InvalidSchedule, "overlap: must be one of skip"),
         ("@daily", {"jitter": 5}, InvalidSchedule, "jitter: must be a timedelta"),
         ("@daily", {"zome": "UTC"}, InvalidSchedule, "zome: .* did you mean zone"),
-        ("@daily", {"launcher": int}, InvalidSchedule, "launcher: .* no subclass of Launcher"),
-        ("@daily", {"payload": {"n": "{{x}}"}}, InvalidTemplate, "a template knows no name 'x'"),
-        ("@daily", {"payload": {"m": 1}}, InvalidPayload, "the arguments do not fit"),
+        ("@daily", {"launcher": int}, InvalidSchedule, "launcher: .* not a subclass of Launcher"),
+        ("@daily", {"payload": {"n": "{{x}}"}}, InvalidTemplate, "unknown name 'x'"),
+        ("@daily", {"payload": {"m": 1}}, InvalidPayload, "the arguments do not match"),
         ("@daily", {"payload": {}}, InvalidPayload, "the arguments .* required argument: 'n'"),
     ],
 )
@@ -230,13 +230,13 @@ async def test_a_launcher_is_known_by_its_own_name_or_the_one_it_is_given(app):
 async def test_two_launchers_cannot_share_a_name(app):
     app.register_launcher("same", type("One", (Launcher,), {}))
 
-    with pytest.raises(InvalidSchedule, match=r"launcher: 'same' is taken by .*\.One"):
+    with pytest.raises(InvalidSchedule, match=r"launcher: 'same' is already used by .*\.One"):
         app.register_launcher("same", type("Two", (Launcher,), {}))
 
 
 @pytest.mark.parametrize("thing", [int, Launcher(), "Launcher", None])
 async def test_only_a_launcher_is_a_launcher(app, thing):
-    with pytest.raises(InvalidSchedule, match="is no subclass of Launcher"):
+    with pytest.raises(InvalidSchedule, match="is not a subclass of Launcher"):
         app.register_launcher("x", thing)
 
 

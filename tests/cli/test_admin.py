@@ -79,7 +79,7 @@ def test_a_member_has_its_own_jobs_and_is_told_who_has_the_others(server_command
 
     assert [job["id"] for job in json.loads(listed.stdout)] == [own]
     assert (other.returncode, other.stdout) == (1, "")
-    assert f"you have no job {system_job}; members see and steer only" in sentence(other)
+    assert f"you have no job {system_job}; members can see and change only" in sentence(other)
     assert "`mainspring admin jobs`" in sentence(other)
     assert sentence(admin) == (
         "error: your role is member; this takes an admin. Your own jobs are under `mainspring jobs`"

@@ -53,7 +53,7 @@ def test_get_prints_json_and_yaml(config, tmp_path):
         "key": "port",
         "value": 9000,
         "range": "0 to 65,535",
-        "meaning": "port the server listens on; 0 is any free one",
+        "meaning": "port the server listens on; 0 picks a free one",
         "from": "file",
     }
 
@@ -144,7 +144,7 @@ def test_set_warns_of_what_makes_it_vain_or_unsafe(config, tmp_path):
     assert done.returncode == 0
     assert [line.partition(";")[0] for line in done.stderr.splitlines()] == [
         "warning: MAINSPRING_DATABASE_URL is set in the environment and has precedence here",
-        "warning: mainspring.toml holds database_url, and others may read it",
+        "warning: mainspring.toml contains database_url and is readable by others",
     ]
     assert "hunter2" not in done.stdout + done.stderr
 
@@ -172,7 +172,10 @@ def test_check_says_everything_and_exits_2(config, tmp_path):
         "error: mainspring.toml: there is no setting 'leese_seconds'; did you mean lease_seconds?",
         f"error: setting port: 99999 is not a whole number from 0 to 65,535; it is set in {FILE}",
         "error: command_directories: /nope cannot be used: No such file or directory",
-        "warning: MAINSPRING_PROT is no setting and changes nothing; did you mean MAINSPRING_PORT?",
+        (
+            "warning: MAINSPRING_PROT is not a setting and has no effect; "
+            "did you mean MAINSPRING_PORT?"
+        ),
         "3 errors; 1 warning",
     ]
 
@@ -210,10 +213,10 @@ def test_every_command_reads_the_file_that_is_named(tmp_path):
 
 
 BROKEN = {
-    "error: x.toml, line 2: this is not TOML: Invalid value": b"port = 1\nhost = = 2\n",
+    "error: x.toml, line 2: this is not valid TOML: Invalid value": b"port = 1\nhost = = 2\n",
     "error: x.toml, line 1: this is not UTF-8 text": b"\x80",
     "error: x.toml: there is no setting 'prot'; did you mean port?": b"prot = 1",
-    "error: x.toml: 'jobs' is a table, and settings are in none": b"[jobs]\nport = 1",
+    "error: x.toml: 'jobs' is a table, but settings are not in tables": b"[jobs]\nport = 1",
 }
 
 
@@ -224,7 +227,7 @@ def test_a_broken_file_is_one_sentence(tmp_path):
 
         assert (done.returncode, sentence(done).startswith(said)) == (2, True), done.stderr
     missing = mainspring("migrate", cwd=tmp_path, MAINSPRING_CONFIG="y.toml")
-    assert sentence(missing).startswith("error: there is no settings file y.toml")
+    assert sentence(missing).startswith("error: the settings file y.toml, named by --config or")
 
 
 def test_a_role_that_goes_on_says_which_variables_it_does_not_know(start, database_url, tmp_path):

@@ -95,7 +95,7 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     ([*BARE, "--priority", "1001"], 2, "--priority must be 1000 or less"),
     ([*BARE, "--approvals", "-1"], 2, "--approvals must be 0 or more"),
     (["update", "x"], 2, "update needs an option that changes something"),
-    (["show", "helo"], 1, "no definition has the key 'helo'; did you mean 'hello'?"),
+    (["show", "helo"], 1, "unknown definition 'helo'; did you mean 'hello'?"),
     (["update", "hello", "--queue", "q"], 2, "hello: is declared in code; change it there"),
     (["create", "hello", "--function", "civic.bare"], 1, "there is a definition 'hello' already"),
 ]
@@ -117,7 +117,7 @@ def test_a_program_is_looked_for_where_the_server_is(server_command, programs, d
     missing = mainspring(*create, "--argv", '["rsync"]', **here)
     made = mainspring(*create, *argv, **here)
 
-    assert "set MAINSPRING_COMMAND_DIRECTORIES, of the server too" in sentence(refused)
+    assert "set MAINSPRING_COMMAND_DIRECTORIES to the directories" in sentence(refused)
     assert sentence(missing).endswith(f"'rsync' in {programs} on {socket.gethostname()}")
     spec = json.loads(made.stdout)["spec"]
     assert spec["executable"] == str(programs / "sync")

@@ -53,7 +53,7 @@ def test_what_came_of_an_event_is_shown(failed, each_command):
     assert "1 failed" in listed.stdout
     assert "there is no 'event.size'" in listed.stdout
     assert "trigger resync: enqueued, job 1" in shown.stdout
-    assert "trigger broken: failed: there is no 'event.size'; give it a" in shown.stdout
+    assert "trigger broken: failed: there is no 'event.size'; add |default" in shown.stdout
     told = json.loads(facts.stdout)
     assert (told["id"], told["jobs"], told["failures"]) == (str(failed), 1, 1)
     assert [each["job_id"] for each in told["dispatches"]] == [None, "1"]
@@ -73,7 +73,7 @@ def test_an_event_is_replayed(failed, each_command, database_url):
     assert every.stdout == told
     assert (again.returncode, sentence(again)) == (
         1,
-        f"error: event {failed} is not handled yet; it will be as soon as a scheduler runs",
+        f"error: event {failed} has not been handled yet; it will be as soon as a scheduler runs",
     )
     assert "trigger resync (replay 1): enqueued, job 2" in shown.stdout
 
@@ -101,7 +101,7 @@ def test_a_context_that_no_program_can_hold_is_shown(each_command, connection):
 
 def test_a_mistake_is_answered_with_one_sentence(failed, each_command):
     wrong = {
-        "name: 'a b' must be parts of letters": ["emit", "a b"],
+        "name: 'a b' must consist of letters": ["emit", "a b"],
         "context: is not JSON": ["emit", "a", "--context", "{folder: 1}"],
         "context: must be a JSON object": ["emit", "a", "--context", "[1]"],
         "name: 'a b' must be": ["list", "--name", "a b"],

@@ -112,7 +112,7 @@ def test_a_dedupe_key_that_is_taken_is_no_mistake_but_not_done_either(each_comma
     enqueue = ["enqueue", "hello", ADA, "--dedupe-key", "k"]
     _, done = each_command(enqueue, enqueue)
 
-    assert (done.returncode, done.stderr) == (1, "error: job 1 already holds the dedupe key 'k'\n")
+    assert (done.returncode, done.stderr) == (1, "error: job 1 already has the dedupe key 'k'\n")
 
 
 def test_jobs_are_counted_and_then_canceled_by_filter(each_command, command, start, database_url):

@@ -38,7 +38,7 @@ WRONG = {
     "the payload is not JSON": ["enqueue", "hello", "{bad"],
     "payload must be a JSON object": ["enqueue", "hello", "[]"],
     "--priority must be 1000 or less": ["enqueue", "hello", "{}", "--priority", "1001"],
-    "--delay must be seconds from 0": ["enqueue", "hello", "{}", "--delay", "-1"],
+    "--delay must be from 0 seconds": ["enqueue", "hello", "{}", "--delay", "-1"],
     "--app must be module:name, e.g. jobs:app, not 'hello'": ["worker", "--app", "hello"],
     "did you mean examples.hello:app?": ["worker", "--app", "examples.hello:ap"],
     "is a JobFunction, not a Mainspring": ["worker", "--app", "examples.hello:hello"],
@@ -82,7 +82,7 @@ def test_a_mistake_ends_the_process_with_its_exit_code():
     ("key", "hint"),
     [
         ("helo", "did you mean 'hello'?"),
-        ("archive", "a worker that has it makes it known when it starts"),
+        ("archive", "it is registered when a worker that declares it starts"),
     ],
 )
 def test_an_unknown_definition_is_a_mistake(command, key: str, hint: str):
@@ -90,7 +90,7 @@ def test_an_unknown_definition_is_a_mistake(command, key: str, hint: str):
 
     assert (done.returncode, sentence(done)) == (
         2,
-        f"error: no definition has the key {key!r}; {hint}",
+        f"error: unknown definition {key!r}; {hint}",
     )
 
 

@@ -79,7 +79,7 @@ def test_create_says_when_it_runs_next(each_server_command):
     assert made.stdout.startswith("schedule soon is created; next run in ")
     assert once.stdout == "schedule past is created; next run now\n"
     assert ended.returncode == 2
-    assert "timing: leaves no slot from now on" in ended.stderr
+    assert "timing: leaves no slot in the future" in ended.stderr
     assert off.stdout == "schedule off is created\n"
 
 
@@ -92,7 +92,7 @@ def test_a_launcher_that_nobody_may_know_gets_a_note(command):
 
 EVERY = ["--every", "5m"]
 WRONG = {
-    "no definition has the key 'helo'; did you mean 'hello'?": [*EVERY, "--definition", "helo"],
+    "unknown definition 'helo'; did you mean 'hello'?": [*EVERY, "--definition", "helo"],
     "timing: give exactly one of cron, every and at": [*EVERY, "--cron", "@daily"],
     "cron hour: 25 is not from 0 to 23": ["--cron", "0 25 * * *"],
     "zone: there is no time zone 'Europe/Berln'; did you mean": [*EVERY, "--zone", "Europe/Berln"],
@@ -102,9 +102,9 @@ WRONG = {
     "ends_at: must be after": [*EVERY, "--starts-at", "2026-02-01", "--ends-at", "2026-01-01"],
     "the payload is not JSON": [*EVERY, "--payload", "{name: 1}"],
     "the payload must be a JSON object": [*EVERY, "--payload", "[]"],
-    "a template knows no name 'slot'": [*EVERY, "--payload", '{"a": "{{slot}}"}'],
+    "unknown name 'slot'": [*EVERY, "--payload", '{"a": "{{slot}}"}'],
     "--calendar is not JSON": [*EVERY, "--calendar", "weekends"],
-    "calendar: there is no key 'weekend'": [*EVERY, "--calendar", '{"weekend": true}'],
+    "calendar: unknown key 'weekend'": [*EVERY, "--calendar", '{"weekend": true}'],
     "--max-running must be 1 or more": [*EVERY, "--max-running", "0"],
 }
 
@@ -134,7 +134,7 @@ def test_a_name_that_is_taken_is_no_mistake_but_not_done_either(each_server_comm
     _, again = each_server_command(NOON, NOON)
 
     assert again.returncode == 1
-    assert sentence(again).startswith("error: there is a schedule 'noon' already")
+    assert sentence(again).startswith("error: schedule 'noon' already exists")
 
 
 # Looking
@@ -260,7 +260,7 @@ def test_a_schedule_is_disabled_enabled_paused_and_resumed(each_server_command):
 def test_a_pause_that_is_over_is_a_mistake(each_server_command):
     _, done = each_server_command(NOON, ["schedules", "pause", "noon", "--until", "2020-01-01"])
 
-    assert (done.returncode, sentence(done)) == (2, "error: paused_until: has passed already")
+    assert (done.returncode, sentence(done)) == (2, "error: paused_until: has already passed")
 
 
 def test_delete_asks_first_and_no_is_no(command, each_server_command):
@@ -284,7 +284,9 @@ def test_a_schedule_is_an_admins_through_a_server(server_command):
     fired = server_command("schedules", "trigger", "noon", role="admin")
 
     assert yaml.safe_load(made.stdout)["zone"] == "Europe/Berlin"
-    assert "the role member may not write schedules; it takes the role admin" in sentence(refused)
+    assert "the role member may not write schedules; it requires the role admin" in sentence(
+        refused
+    )
     assert "only an operator may set condition_sql" in sentence(operators)
     assert "0 12 * * * (at 12:00 every day)" in listed.stdout
     assert fired.stdout == "job 1\n"

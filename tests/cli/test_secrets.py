@@ -106,7 +106,7 @@ def test_what_was_copied_from_a_screen_is_refused(command, login):
     done = command("enqueue", login, '{"word": "[redacted]"}')
 
     assert done.returncode == 2
-    assert "give the real value" in done.stderr
+    assert "pass the real value" in done.stderr
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])

@@ -101,7 +101,7 @@ def test_a_range_that_cannot_be_filled_is_one_sentence(each_server_command):
     refused = {
         "range: ends in the future": [*backfill, "2026-01-01", "--to", "2998-01-01"],
         "range: ends before it starts": [*backfill, "2026-01-02", "--to", "2026-01-01"],
-        "range: holds more than 3 slots": [*backfill, "2020-01-01", "--limit", "3"],
+        "range: contains more than 3 slots": [*backfill, "2020-01-01", "--limit", "3"],
         "--from must be": [*backfill, "yesterday"],
         "--to must be": [*backfill, "2026-01-01", "--to", "today"],
     }

@@ -47,7 +47,7 @@ def test_mistakes_are_answered_with_a_sentence(each_command):
             ("tenant must start with a letter", 2),
             ("max_running must be a whole number, or none, not 'many'", 2),
             ("update needs an option that changes something", 2),
-            ("there is a tenant 'default' already", 1),
+            ("tenant 'default' already exists", 1),
             ("there is no tenant 'defualt'; did you mean 'default'?", 1),
         ],
         strict=True,

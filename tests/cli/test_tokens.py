@@ -99,5 +99,5 @@ def test_an_admin_of_a_server_makes_people_of_its_tenant_alone(server_command):
     assert made.stdout == "ann may log in: viewer in default.\n"
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/login\?code=msk_[\w-]+\n", link.stdout)
     assert ":8080" not in link.stdout
-    assert sentence(refused) == "error: only an operator can make another operator"
-    assert "the role member may not read tokens; it takes the role admin" in sentence(member)
+    assert sentence(refused) == "error: only an operator can create another operator"
+    assert "the role member may not read tokens; it requires the role admin" in sentence(member)

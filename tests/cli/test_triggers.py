@@ -74,14 +74,21 @@ def test_a_mistake_is_answered_with_one_sentence(call):
     call(RESYNC)
     wrong = {
         "did you mean 'hello'?": ["create", "x", "--event", "a", "--definition", "helo"],
-        "event: 'a*' must be the name": ["create", "x", "--event", "a*", "--definition", "hello"],
+        "event: 'a*' must be an event name": [
+            "create",
+            "x",
+            "--event",
+            "a*",
+            "--definition",
+            "hello",
+        ],
         "the payload is not JSON": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "{a}"],
         "payload must be a JSON object": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "[1]"],
         "knows no name 'evnt'": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", '{"a": "{{evnt}}"}'],
         "--dedupe-window must be a dur": [*RESYNC[:1], "x", *RESYNC[2:], "--dedupe-window", "x"],
         "update needs an option that changes something": ["update", "resync"],
         "did you mean dedupe_window?": ["update", "resync", "--clear", "dedup-window"],
-        "'list.x' is not matched by": ["test", "resync", "--event", "list.x"],
+        "'list.x' does not match": ["test", "resync", "--event", "list.x"],
         "context: is not JSON": ["test", "resync", "--context", "{"],
         "--priority must be 1000 or less": ["update", "resync", "--priority", "1001"],
     }
@@ -98,7 +105,7 @@ def test_what_is_not_there_or_taken_is_no_mistake_in_the_command(call):
     assert (misspelt.returncode, sentence(misspelt)) == (1, said)
     assert (gone.returncode, sentence(gone)) == (1, "error: there is no trigger 'x'")
     assert taken.returncode == 1
-    assert "there is a trigger 'resync' already" in sentence(taken)
+    assert "trigger 'resync' already exists" in sentence(taken)
 
 
 def test_removing_asks_first(command):
@@ -116,6 +123,6 @@ def test_a_member_sees_triggers_of_a_server_and_changes_none(server_command):
 
     assert "provider.*" in shown.stdout
     assert sentence(refused) == (
-        "error: the role member may not write triggers; it takes the role admin or operator"
+        "error: the role member may not write triggers; it requires the role admin or operator"
     )
     assert (refused.returncode, emitted.stdout) == (2, "event 1\n")

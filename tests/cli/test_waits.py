@@ -43,7 +43,7 @@ def test_mistakes_are_answered_with_a_sentence(server_command):
         ("limits show openai", 1, "there is no limit 'openai'"),
         ("limits remove openai", 1, "there is no limit 'openai'"),
         ("approvals approve 999999", 1, "there is no job 999999"),
-        ("approvals show 999999", 1, "job 999999 has not asked for approval"),
+        ("approvals show 999999", 1, "job 999999 did not require approval"),
         ("flows show 999999", 1, "there is no flow 999999"),
         ("flows cancel 999999", 1, "there is no flow 999999"),
         ("flows retry 999999", 1, "there is no flow 999999"),
@@ -105,8 +105,8 @@ def test_a_flow_is_listed_shown_canceled_and_retried(each_command, flow_id):
 
 def test_a_member_sees_its_own_flows_and_is_told_who_sees_all(server_command, flow_id):
     refused = {
-        "show": f"you have no flow {flow_id}; members see and steer only what they have enqueued",
-        "cancel": "An admin can do it for any with `mainspring admin flows`",
+        "show": f"you have no flow {flow_id}; members can see and change only what they enqueued",
+        "cancel": "An admin can change any flow with `mainspring admin flows`",
     }
     for verb, said in refused.items():
         done = server_command("flows", verb, str(flow_id), role="member")
@@ -126,7 +126,7 @@ def test_a_flow_is_started_from_its_steps(server_command):
     mistakes = {
         "steps are not JSON": "[",
         "steps (0.step) is missing": '[{"definition": "hello"}]',
-        "'a' comes after 'b', which is no step here": (
+        "'a' comes after 'b', which is not a step of this flow": (
             '[{"step": "a", "definition": "hello", "after": ["b"]}]'
         ),
     }
@@ -146,7 +146,9 @@ def test_limits_are_an_operators(server_command):
 
     assert made.stdout == "Limit openai is set: 60/minute per key in bursts of 3.\n"
     assert "60/minute per key in bursts of 3" in shown.stdout
-    assert "the role member may not write limits; it takes the role operator" in sentence(refused)
+    assert "the role member may not write limits; it requires the role operator" in sentence(
+        refused
+    )
     assert "Remove the limit openai (60/minute per key in bursts of 3)?" in kept.stderr
     assert kept.returncode == 1
 

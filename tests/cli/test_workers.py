@@ -91,5 +91,5 @@ def test_a_member_is_told_who_sees_workers_and_the_audit(server_command):
     for noun in ("workers", "audit"):
         refused = server_command(noun, "list", role="member")
         assert sentence(refused) == (
-            f"error: the role member may not read {noun}; it takes the role admin or operator"
+            f"error: the role member may not read {noun}; it requires the role admin or operator"
         )

@@ -135,7 +135,7 @@ def test_the_sql_of_the_documents_runs_from_top_to_bottom(page, database_url, co
 def test_examples_that_fail_are_noticed(database_url, tmp_path, connection):
     text = "```sh\nmainspring up\nmainspring jobs \\\n    list  # all\n```\n"
     assert commands(text) == [["jobs", "list"]]
-    with pytest.raises(AssertionError, match="no definition has the key"):
+    with pytest.raises(AssertionError, match="unknown definition"):
         run(["enqueue", "nothing"], tmp_path, database_url)
     with pytest.raises(NameError):
         exec(runnable("undefined()", "page.md"), {})

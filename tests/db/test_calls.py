@@ -332,7 +332,7 @@ def test_an_object_that_is_no_connection_is_refused_with_what_is_accepted():
     with pytest.raises(UnsupportedConnection) as caught:
         calls.is_async_connection("postgresql://")
 
-    assert str(caught.value).startswith("cannot use builtins.str as a connection; give a psycopg")
+    assert str(caught.value).startswith("cannot use builtins.str as a connection; pass a psycopg")
     for name in ("asyncpg", "SQLAlchemy", "AsyncSession", "Django"):
         assert name in str(caught.value)
 

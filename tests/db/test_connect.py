@@ -55,9 +55,9 @@ def test_the_reason_is_one_line_of_what_the_driver_says(problem, reason):
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("mysql://ada:secret@db", "it is neither a postgresql:// URL nor key=value text"),
-        ("secret", "it is neither a postgresql:// URL nor key=value text"),
-        ("host=db password=secret x", "it is neither a postgresql:// URL nor key=value text"),
+        ("mysql://ada:secret@db", "it is neither a postgresql:// URL nor a key=value string"),
+        ("secret", "it is neither a postgresql:// URL nor a key=value string"),
+        ("host=db password=secret x", "it is neither a postgresql:// URL nor a key=value string"),
         ("host=db colour=red", 'invalid connection option "colour"'),
         ("postgresql://ada:secret%zz@db", "invalid percent-encoded token"),
         (

@@ -42,7 +42,7 @@ async def test_a_migration_gives_up_and_names_who_blocks_it(database_url, report
         await migrate.upgrade(database_url, tries=1)
 
     said = str(caught.value)
-    assert said.startswith(f"migration {NEXT:04} later could not get its locks in 1 try of 2 s")
+    assert said.startswith(f"migration {NEXT:04} later could not acquire its locks in 1 try of 2 s")
     assert f"pid {report.info.backend_pid} (application 'nightly report', user " in said
     assert "in a transaction for " in said
     assert not has_column(database_url)
@@ -62,7 +62,7 @@ async def test_a_migration_is_tried_again_until_the_lock_is_free(database_url, r
     assert has_column(database_url)
     assert len(said) == 1
     assert "'nightly report'" in said[0]
-    assert said[0].endswith("try 1 of 3, the next in 1 s")
+    assert said[0].endswith("attempt 1 of 3, retrying in 1 s")
 
 
 async def test_others_wait_for_a_blocked_migration_only_as_long_as_one_try(
@@ -134,7 +134,9 @@ async def test_an_upgrade_beside_another_says_who_runs_that(database_url, monkey
     with psycopg.connect(database_url, application_name="mainspring migrate") as other:
         other.execute("select pg_advisory_lock(hashtext('mainspring.migrate'))")
 
-        with pytest.raises(SchemaLocked, match=f"beside another .* pid {other.info.backend_pid} "):
+        with pytest.raises(
+            SchemaLocked, match=f"another one is running.* pid {other.info.backend_pid} "
+        ):
             await migrate.upgrade(database_url, tries=1)
 
 
@@ -149,5 +151,5 @@ def test_the_command_says_in_one_line_who_is_in_the_way(database_url):
     assert done.returncode == 2
     waited, gave_up = done.stderr.strip().splitlines()
     assert "waits for a lock held by pid" in waited
-    assert "could not get its locks in 2 tries" in gave_up
+    assert "could not acquire its locks in 2 tries" in gave_up
     assert "'nightly report'" in gave_up

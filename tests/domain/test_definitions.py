@@ -35,7 +35,7 @@ def test_attempts_have_their_range(least, most):
 def test_a_timeout_is_more_than_zero():
     assert Definition("a", timeout=TICK).timeout == TICK
     for wrong in (timedelta(0), 30):
-        with pytest.raises(InvalidDefinition, match="must be a timedelta of more than zero"):
+        with pytest.raises(InvalidDefinition, match="must be a timedelta greater than zero"):
             Definition("a", timeout=wrong)  # type: ignore[arg-type]
 
 

@@ -46,7 +46,7 @@ def test_a_circle_is_refused_and_named():
     two.after(one)
     three.after(two)
 
-    with pytest.raises(InvalidFlow, match=r"the steps wait for each other: .*one.*two"):
+    with pytest.raises(InvalidFlow, match=r"the steps form a cycle: .*one.*two"):
         in_order([one, two, three])
 
 
@@ -59,7 +59,7 @@ def test_a_step_that_waits_for_itself_is_refused():
 
 
 def test_a_step_of_another_flow_is_refused():
-    with pytest.raises(InvalidFlow, match="<step here> comes after <step there>, which is of"):
+    with pytest.raises(InvalidFlow, match="<step here> comes after <step there>, which belongs to"):
         in_order([step("here", step("there"))])
 
 
@@ -84,5 +84,5 @@ def test_what_to_do_on_failure_is_one_of_three():
 
 
 def test_options_that_make_no_sense_for_a_step_are_refused():
-    with pytest.raises(InvalidOption, match="dedupe_key is not for a step"):
+    with pytest.raises(InvalidOption, match="dedupe_key is not a step option"):
         ensure_step_options(["queue", "dedupe_key"])

@@ -64,7 +64,7 @@ def test_extra_keywords_are_taken_where_the_handler_takes_them():
     ],
 )
 def test_arguments_the_handler_would_refuse_are_refused(args, kwargs, problem):
-    with pytest.raises(InvalidPayload, match=f"do not fit the handler: .*{problem}"):
+    with pytest.raises(InvalidPayload, match=f"do not match the handler: .*{problem}"):
         read_signature("send", send).payload_of(args, kwargs)
 
 
@@ -102,7 +102,7 @@ def test_async_functions_run_in_the_loop_and_plain_ones_in_a_thread():
     [
         (send, "thread", "an async function cannot run with mode='thread'"),
         (send, "process", "an async function cannot run with mode='process'"),
-        (count, "async", "a plain function cannot run with mode='async'"),
+        (count, "async", "a regular function cannot run with mode='async'"),
         (count, "fibre", "mode must be 'async', 'thread' or 'process', not 'fibre'"),
     ],
 )

@@ -78,7 +78,7 @@ def test_dead_rows_of_a_busy_queue_are_no_problem(changes):
 def test_many_dead_rows_that_nobody_removes_are(changes):
     (sentence,) = problems([replace(WORST, **changes)], SERVER)
 
-    assert sentence.startswith("mainspring.jobs has 100,000 dead rows beside 99,999 live ones")
+    assert sentence.startswith("mainspring.jobs has 100,000 dead rows and 99,999 live ones")
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(3600.0, 0), (3601.0, 1)])

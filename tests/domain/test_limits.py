@@ -75,7 +75,7 @@ def test_a_key_is_a_path_into_the_payload(path):
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"limit": "openai", "concurrency": 1}, "limit names a limit that is shared"),
+        ({"limit": "openai", "concurrency": 1}, "limit names a shared limit"),
         ({"limit_by": "user_id"}, "limit_by needs concurrency"),
         ({"burst": 3, "concurrency": 1}, "burst needs a rate"),
         ({"rate": "often"}, "rate must be written like"),

@@ -69,7 +69,7 @@ def test_the_value_itself_is_not_told():
     ],
 )
 def test_what_is_no_schema_is_refused(document):
-    with pytest.raises(InvalidDefinition, match="resize: arg_schema is no JSON Schema: "):
+    with pytest.raises(InvalidDefinition, match="resize: arg_schema is not a valid JSON Schema: "):
         Schema("resize", document)
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_schema_is_refused(document):
 )
 @pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef", "$schema"])
 def test_a_schema_that_is_elsewhere_is_not_fetched(reference, keyword):
-    with pytest.raises(InvalidDefinition, match="must be complete in itself"):
+    with pytest.raises(InvalidDefinition, match="must be self-contained"):
         Schema("resize", {"properties": {"a": {keyword: reference}}})
 
 
@@ -96,5 +96,5 @@ def test_no_pattern_can_hang(pattern):
 
 @pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1"])
 def test_a_pattern_that_could_hang_is_refused(pattern):
-    with pytest.raises(InvalidDefinition, match="arg_schema is no JSON Schema"):
+    with pytest.raises(InvalidDefinition, match="arg_schema is not a valid JSON Schema"):
         Schema("resize", {"properties": {"a": {"pattern": pattern}}})

@@ -15,7 +15,7 @@ def test_the_answer_of_a_function_that_succeeded_is_kept_whole():
     [
         (None, "the function returned null"),
         ([1], "the function returned an array, [1]"),
-        ("fine", 'the function returned a text, "fine"'),
+        ("fine", 'the function returned a string, "fine"'),
         (3, "the function returned a number, 3"),
         (True, "the function returned a boolean, true"),
         ({}, "the function returned no 'success': {}"),
@@ -29,7 +29,7 @@ def test_an_answer_of_another_shape_is_a_failure_that_shows_it(answer, said):
         read_answer(answer)
 
     assert str(caught.value).startswith(said)
-    assert 'a function answers {"success": true or false' in str(caught.value)
+    assert 'a function must return {"success": true or false' in str(caught.value)
 
 
 def test_a_long_answer_is_shown_in_part():
@@ -42,12 +42,15 @@ def test_a_long_answer_is_shown_in_part():
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ({"success": False, "message": "locked"}, "the function said success: false; locked"),
-        ({"success": False}, "the function said success: false; it gave no message"),
-        ({"success": False, "message": 3}, "the function said success: false; it gave no message"),
+        ({"success": False, "message": "locked"}, "the function returned success: false; locked"),
+        ({"success": False}, "the function returned success: false; no message was given"),
+        (
+            {"success": False, "message": 3},
+            "the function returned success: false; no message was given",
+        ),
         (
             {"success": False, "message": "no", "details": {"row": 7}},
-            'the function said success: false; no\n{"row": 7}',
+            'the function returned success: false; no\n{"row": 7}',
         ),
     ],
 )

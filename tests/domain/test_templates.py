@@ -244,7 +244,7 @@ def test_what_is_not_a_date_is_refused(value):
         ("{{x y}}", "not 'y}}'"),
         ("{{x|}}", "expected the name of a filter"),
         ("{{x|uper}}", "no filter 'uper'; did you mean 'upper'"),
-        ("{{x|attr}}", "it knows date, default, lower, number, string, upper"),
+        ("{{x|attr}}", "choose from date, default, lower, number, string, upper"),
         ("{{x|upper('a')}}", "expected '|' or '}}' at character 10"),
         ("{{x|default}}", "expected a value, as in default\\('x'\\)"),
         ("{{x|default()}}", "expected a JSON value"),

@@ -35,9 +35,9 @@ WRONG: dict[str, Wrong] = {
     "bytes": ("send", {"a": b"x"}, {}, InvalidPayload, "the payload's 'a' is a bytes"),
     "a huge number": ("send", {"a": 2**70}, {}, InvalidPayload, "the payload's 'a' is a int"),
     "a number as key": ("send", {1: "a"}, {}, InvalidPayload, "not JSON"),
-    "half a character": ("send", {"a": "\ud800"}, {}, InvalidPayload, "not JSON"),
-    "a NUL": ("send", {"a": ["x\x00"]}, {}, InvalidPayload, "holds a NUL byte"),
-    "a NUL in a key": ("send", {"a\x00": 1}, {}, InvalidPayload, "holds a NUL byte"),
+    "a lone surrogate": ("send", {"a": "\ud800"}, {}, InvalidPayload, "not JSON"),
+    "a NUL": ("send", {"a": ["x\x00"]}, {}, InvalidPayload, "contains a NUL byte"),
+    "a NUL in a key": ("send", {"a\x00": 1}, {}, InvalidPayload, "contains a NUL byte"),
     "a byte too much": ("send", {"a": FITS + "xx"}, {}, PayloadTooLarge, "1,048,577 bytes"),
     "ten megabytes": ("send", {"a": "x" * 10_000_000}, {}, PayloadTooLarge, "the limit is"),
     "no definition": ("sned", {}, {}, UnknownDefinition, "'sned'; did you mean 'send'"),
@@ -148,7 +148,7 @@ async def test_a_taken_dedupe_key_leaves_no_trace_of_the_second(app, connection)
     first = await app.aenqueue("send", {}, dedupe_key="k")
     rows = written(connection)
 
-    with pytest.raises(DuplicateJob, match=f"job {first.id} already holds") as refused:
+    with pytest.raises(DuplicateJob, match=f"job {first.id} already has") as refused:
         await app.aenqueue("send", {}, dedupe_key="k", idempotency_key="i", dedupe_window=HOUR)
 
     assert (refused.value.dedupe_key, refused.value.job_id) == ("k", first.id)

@@ -92,7 +92,7 @@ def test_an_inactive_definition_takes_no_jobs(civic: Mainspring):
         ("x", "sql", {"function": "civic.gone"}, "x: function there is no function civic.gone"),
         ("x", "python", {}, "x: a Python handler is declared in code, with @app.job"),
         ("x", "lua", {}, "kind must be one of python, sql, command, not 'lua'"),
-        ("x", "sql", {"function": "civic.cleanup", "timout": 3}, "timout is no field of a sql"),
+        ("x", "sql", {"function": "civic.cleanup", "timout": 3}, "timout is not a field of a sql"),
         ("x", "sql", {"function": "civic.cleanup", "queue": ""}, "queue must not be empty"),
         (
             "x",
@@ -186,12 +186,18 @@ def test_a_command_is_stored_with_the_path_of_its_program(commands: Mainspring, 
         ({"argv": ["/bin/sh"]}, "x: there is no program '/bin/sh' in "),
         ({"argv": ["../bin/sh"]}, "x: there is no program '../bin/sh' in "),
         ({"argv": ["tool"], "environment": "PATH"}, "x: environment must be a list of names"),
-        ({"argv": ["tool"], "environment": ["A=B"]}, "x: 'A=B' is no name of an environment"),
+        ({"argv": ["tool"], "environment": ["A=B"]}, "x: 'A=B' is not the name of an environment"),
         ({"argv": ["tool"], "working_directory": "tmp"}, "x: working_directory must be an abs"),
-        ({"argv": ["tool"], "fail_codes": [300]}, "x: fail_codes must hold numbers from 0 to 255"),
+        (
+            {"argv": ["tool"], "fail_codes": [300]},
+            "x: fail_codes must contain numbers from 0 to 255",
+        ),
         ({"argv": ["tool"], "success_codes": 0}, "x: success_codes must be a list"),
-        ({"argv": ["tool"], "fail_codes": [0]}, "x: the exit code 0 cannot mean both"),
-        ({"argv": ["tool"], "function": "a.b"}, "function is no field of a command definition"),
+        (
+            {"argv": ["tool"], "fail_codes": [0]},
+            "x: the exit code 0 cannot mean both success and failure",
+        ),
+        ({"argv": ["tool"], "function": "a.b"}, "function is not a field of a command definition"),
     ],
 )
 def test_a_command_that_cannot_be_is_refused(commands: Mainspring, fields, said):
@@ -239,7 +245,7 @@ def test_a_handler_in_code_has_its_payloads_checked_too(civic: Mainspring):
 
 
 def test_a_schema_that_is_none_is_refused(civic: Mainspring):
-    with pytest.raises(InvalidDefinition, match="x: arg_schema is no JSON Schema"):
+    with pytest.raises(InvalidDefinition, match="x: arg_schema is not a valid JSON Schema"):
         civic.definitions.create("x", "sql", function="civic.cleanup", arg_schema={"type": "no"})
-    with pytest.raises(InvalidDefinition, match="arg_schema is no JSON Schema"):
+    with pytest.raises(InvalidDefinition, match="arg_schema is not a valid JSON Schema"):
         civic.job(key="x", arg_schema={"type": "no"})(lambda: None)

@@ -137,8 +137,8 @@ def test_a_failure_is_recorded_and_the_other_triggers_still_run(app, connection)
     event = app.events.get(emitted(app, {"size": 3, "name": "x"}))
 
     told = {dispatch.trigger: dispatch.error or dispatch.outcome for dispatch in event.dispatches}
-    assert told["a"] == "there is no 'event.gone'; give it a |default(...) if it may be missing"
-    assert told["b"] == "no active definition has the key 'gone'"
+    assert told["a"] == "there is no 'event.gone'; add |default(...) if it may be missing"
+    assert told["b"] == "unknown or inactive definition 'gone'"
     assert told["c"].startswith("payload/size: ")
     assert told["d"] == "enqueued"
     assert told["e"] == "the value of 'event.name' cannot be read as a date"
@@ -151,7 +151,7 @@ def test_an_inactive_definition_is_a_failure(resync, connection):
 
     event = resync.events.get(emitted(resync, {"size": 3}))
 
-    assert event.last_error == "no active definition has the key 'send'"
+    assert event.last_error == "unknown or inactive definition 'send'"
 
 
 def test_a_payload_that_grows_too_large_is_a_failure(app: Mainspring):
@@ -297,7 +297,7 @@ def test_a_replay_neither_asks_the_window_nor_opens_one(app, connection):
 
 def test_what_cannot_be_replayed_is_refused(resync: Mainspring):
     waiting = resync.emit("provider.changed", {"size": 3})
-    with pytest.raises(ConflictError, match=f"event {waiting} is not handled yet"):
+    with pytest.raises(ConflictError, match=f"event {waiting} has not been handled yet"):
         resync.events.replay(waiting)
     resync.events.dispatch()
     with pytest.raises(TriggerNotFound, match="did you mean 'resync'"):
@@ -345,15 +345,15 @@ def test_an_event_of_another_tenant_is_not_there(resync, connection):
 @pytest.mark.parametrize(
     ("name", "context", "options", "said"),
     [
-        ("a b", {}, {}, "name: 'a b' must be parts"),
-        (None, {}, {}, "name: None must be parts"),
+        ("a b", {}, {}, "name: 'a b' must consist of"),
+        (None, {}, {}, "name: None must consist of"),
         ("a", [1], {}, "context: must be a JSON object such as .*, not list"),
         ("a", {"at": datetime.now(UTC)}, {}, "context: 'at' is a datetime, which is not JSON"),
-        ("a", {"x": "\x00"}, {}, "context: holds a NUL byte"),
+        ("a", {"x": "\x00"}, {}, "context: contains a NUL byte"),
         ("a", {"x": "y" * 2_000_000}, {}, "context: is 2,000,008 bytes, the limit is 1,048,576"),
         ("a", {}, {"tenant_id": "nobody"}, "tenant does not exist"),
         ("a", {}, {"tenant_id": ""}, "tenant_id must not be empty"),
-        ("a", {}, {"correlation_id": "x" * 501}, "correlation_id must be 500 characters"),
+        ("a", {}, {"correlation_id": "x" * 501}, "correlation_id must be at most 500 characters"),
     ],
 )
 def test_what_cannot_be_emitted_is_refused_by_its_name(

@@ -39,7 +39,7 @@ async def test_existing_returns_the_job_that_holds_the_key(app):
     second = await app.aenqueue("send", {"a": 2}, dedupe_key="k", on_duplicate="existing")
 
     assert (second.id, second.is_new) == (first.id, False)
-    assert repr(second) == f"<job {first.id} (was there before)>"
+    assert repr(second) == f"<job {first.id} (existing)>"
 
 
 async def test_a_dedupe_key_belongs_to_one_tenant(app, connection):
@@ -97,7 +97,7 @@ async def test_a_result_can_be_awaited(app):
 async def test_a_job_that_is_not_done_in_time_says_so(app):
     handle = await app.aenqueue("send", {})
 
-    with pytest.raises(ResultTimeout, match=f"job {handle.id} is still queued") as refused:
+    with pytest.raises(ResultTimeout, match=f"job {handle.id}, which is still queued") as refused:
         await handle.aresult(timeout=0.02)
     assert (refused.value.job_id, refused.value.state) == (handle.id, JobState.QUEUED)
 
@@ -247,7 +247,7 @@ async def test_a_retry_does_not_take_a_dedupe_key_from_another_job(app):
     await app.jobs.acancel(first.id)
     second = await app.aenqueue("send", {}, dedupe_key="k")
 
-    with pytest.raises(DuplicateJob, match=f"job {second.id} already holds"):
+    with pytest.raises(DuplicateJob, match=f"job {second.id} already has"):
         await app.jobs.aretry(first.id)
     assert (await first.ajob()).state is JobState.CANCELED
 

@@ -76,7 +76,7 @@ async def test_what_no_key_opens_is_counted_and_left(app):
 async def test_without_keys_there_is_nothing_to_rotate_to(app):
     use(app)
 
-    with pytest.raises(SettingsError, match="there are no encryption_keys"):
+    with pytest.raises(SettingsError, match="no encryption keys are configured"):
         await app.secrets.arotate()
 
 

@@ -43,7 +43,7 @@ def test_everything_is_told_at_once_and_errors_come_first(monkeypatch):
         "error: mainspring.toml: there is no setting 'prot'",
         "error: setting lease_seconds: '0' is not a number from 1 to 3600",
         "error: setting port: 99999 is not a whole number from 0 to 65,535",
-        "warning: MAINSPRING_PROT is no setting and changes nothing",
+        "warning: MAINSPRING_PROT is not a setting and has no effect",
         "warning: host 0.0.0.0 can be reached from other machines",
     ]
 
@@ -84,8 +84,8 @@ def test_directories_of_commands_have_to_exist_and_be_safe(tmp_path):
     assert [line.replace("command_directories: ", "") for line in told()] == [
         f"error: {tmp_path}/file is not a directory",
         "error: /nope cannot be used: No such file or directory",
-        f"warning: anyone may put programs into {tmp_path}/open, and jobs may run them",
-        "warning: safe depends on the directory a worker is started in",
+        f"warning: {tmp_path}/open is writable by anyone, so anyone can add programs that jobs run",
+        "warning: safe depends on the directory that a worker starts in; use an absolute path",
     ]
 
 
@@ -93,7 +93,7 @@ def test_directories_of_commands_have_to_exist_and_be_safe(tmp_path):
 def test_a_host_that_is_no_address_is_wrong(host):
     write(f"host = '{host}'")
 
-    assert told()[0] == f"error: setting host: {host!r} is no address of this machine"
+    assert told()[0] == f"error: setting host: {host!r} is not an address of this machine"
 
 
 @pytest.mark.parametrize(("mode", "count"), [(0o600, 0), (0o640, 1), (0o604, 1), (0o400, 0)])
@@ -116,7 +116,7 @@ def test_a_file_without_secrets_may_be_read_but_not_written_by_others():
     assert told() == []
 
     write("port = 1", 0o646)
-    assert ["others may change mainspring.toml" in line for line in told()] == [True]
+    assert ["mainspring.toml is writable by others" in line for line in told()] == [True]
 
 
 def test_what_would_upset_a_terminal_is_spelt_out():
@@ -127,7 +127,7 @@ def test_an_empty_variable_of_a_url_is_doubtful(monkeypatch):
     monkeypatch.setenv("MAINSPRING_DATABASE_URL", "")
 
     (line,) = told()
-    assert line.startswith("warning: MAINSPRING_DATABASE_URL is set and empty")
+    assert line.startswith("warning: MAINSPRING_DATABASE_URL is set but empty")
 
 
 async def test_a_database_that_is_ready_is_not_mentioned(database_url):

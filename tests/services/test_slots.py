@@ -119,7 +119,7 @@ async def test_a_dry_run_leaves_out_the_slots_that_had_their_job(app, nightly):
 async def test_a_backfill_takes_no_more_than_its_limit(app, nightly):
     start = LAST_NOON - 2 * DAY
 
-    with pytest.raises(InvalidSchedule, match="range: holds more than 2 slots"):
+    with pytest.raises(InvalidSchedule, match="range: contains more than 2 slots"):
         await app.schedules.abackfill(nightly, start, LAST_NOON, limit=2)
     assert len(await app.schedules.abackfill(nightly, start, LAST_NOON, limit=3)) == 3
 

@@ -21,7 +21,7 @@ def test_a_tenant_has_weight_1_and_no_limit_unless_told(app: Mainspring):
 
 
 def test_a_name_that_is_taken_is_refused(app: Mainspring):
-    with pytest.raises(DuplicateTenant, match="there is a tenant 'default' already"):
+    with pytest.raises(DuplicateTenant, match="tenant 'default' already exists"):
         app.tenants.create("default", weight=9)
 
     assert app.tenants.get("default").weight == 1
@@ -36,7 +36,9 @@ def test_an_update_changes_what_it_names(app: Mainspring):
 
 
 def test_a_mistyped_field_is_named_with_the_right_one(app: Mainspring):
-    with pytest.raises(InvalidOption, match="wieght is no field of a tenant; did you mean weight"):
+    with pytest.raises(
+        InvalidOption, match="wieght is not a field of a tenant; did you mean weight"
+    ):
         app.tenants.update("default", wieght=3)
 
 

@@ -144,7 +144,7 @@ def test_an_update_is_checked_as_a_whole(app: Mainspring):
 def test_a_name_can_be_taken_once(app: Mainspring):
     make(app)
 
-    with pytest.raises(DuplicateTrigger, match="there is a trigger 'resync' already"):
+    with pytest.raises(DuplicateTrigger, match="trigger 'resync' already exists"):
         make(app)
 
 
@@ -238,7 +238,7 @@ def test_a_trial_fails_as_the_event_would(app: Mainspring, connection: psycopg.C
         app.triggers.test("resync", {})
     with pytest.raises(InvalidPayload, match="payload/size"):
         app.triggers.test("resync", {"size": "large"})
-    with pytest.raises(InvalidEvent, match=r"'list.x' is not matched by"):
+    with pytest.raises(InvalidEvent, match=r"'list.x' does not match"):
         app.triggers.test("resync", {}, event="list.x")
     with pytest.raises(InvalidEvent, match="context: must be a JSON object"):
         app.triggers.test("resync", NO_OBJECT)

@@ -154,7 +154,7 @@ async def test_only_approvers_approve(app: Mainspring):
 async def test_a_job_that_never_asked_has_no_approval(app: Mainspring):
     handle = await app.aenqueue("send", {})
 
-    with pytest.raises(ApprovalNotFound, match=f"job {handle.id} has not asked for approval"):
+    with pytest.raises(ApprovalNotFound, match=f"job {handle.id} did not require approval"):
         await app.approvals.aget(handle.id)
 
 
@@ -189,7 +189,7 @@ async def test_a_job_cannot_come_after_one_that_is_not_there(app: Mainspring):
 
 
 async def test_a_batch_cannot_come_after_jobs(app: Mainspring):
-    with pytest.raises(InvalidOption, match="after is for one job; build a flow"):
+    with pytest.raises(InvalidOption, match="after applies to a single job; build a flow"):
         await app.aenqueue_many("send", [{}], after=[1])
 
 
@@ -221,7 +221,7 @@ async def test_a_flow_with_a_wrong_step_is_refused_whole(app: Mainspring):
     flow = app.flow("pair")
     flow.add("nope", {}, after=[flow.add("send", {})])
 
-    with pytest.raises(UnknownDefinition, match="no definition has the key 'nope'"):
+    with pytest.raises(UnknownDefinition, match="unknown definition 'nope'"):
         await flow.aenqueue()
 
     assert await app.jobs.alist() == []
@@ -252,7 +252,7 @@ async def test_a_step_takes_arguments_and_options_by_name(app: Mainspring):
 
 
 async def test_a_step_with_an_option_that_makes_no_sense_is_refused(app: Mainspring):
-    with pytest.raises(InvalidOption, match="dedupe_key is not for a step"):
+    with pytest.raises(InvalidOption, match="dedupe_key is not a step option"):
         app.flow("one").add("send", {}, dedupe_key="k")
 
 

@@ -55,8 +55,8 @@ def test_marks_and_line_ends_of_any_editor_are_read(file, data):
         (b"#" * (MOST_BYTES + 1), " is larger than 65,536 bytes"),
         (b"port = 1\n\xff\xfe", ", line 2: this is not UTF-8 text"),
         ("port = 1".encode("utf-16"), ", line 1: this is not UTF-8 text"),
-        (b"port = \x00", ", line 1: this is not TOML"),
-        (b"port", ", line 1: this is not TOML"),
+        (b"port = \x00", ", line 1: this is not valid TOML"),
+        (b"port", ", line 1: this is not valid TOML"),
         (b"x = " + b"[" * 60_000, "nested too deeply"),
     ],
 )
@@ -248,7 +248,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 def test_a_change_that_would_be_read_otherwise_is_not_written(file):
     file.write_text("lease_seconds = 1\n")
 
-    with pytest.raises(SettingsError, match="cannot be changed here without harm"):
+    with pytest.raises(SettingsError, match="cannot be edited safely"):
         change(file, "lease_seconds", math.nan)
 
     assert file.read_text() == "lease_seconds = 1\n"

@@ -49,11 +49,11 @@ def test_what_is_close_is_suggested_and_nothing_else():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("port = 1\nhost = = 2", "f.toml, line 2: this is not TOML: Invalid value"),
-        ("port = 1\nport = 2", "f.toml, line 2: this is not TOML: Cannot overwrite a value"),
-        ('host = "x', "f.toml, line 1: this is not TOML: Unterminated string"),
+        ("port = 1\nhost = = 2", "f.toml, line 2: this is not valid TOML: Invalid value"),
+        ("port = 1\nport = 2", "f.toml, line 2: this is not valid TOML: Cannot overwrite a value"),
+        ('host = "x', "f.toml, line 1: this is not valid TOML: Unterminated string"),
         (f"x = {'[' * 100_000}", "f.toml is nested too deeply to be read"),
-        (f"x = {'9' * 5000}", "f.toml holds a number that is too long to be read"),
+        (f"x = {'9' * 5000}", "f.toml contains a number that is too long to be read"),
     ],
 )
 def test_what_is_not_toml_is_one_sentence_with_its_line(text, said):
@@ -69,7 +69,10 @@ def test_an_unknown_key_names_the_file_and_what_was_meant():
     assert [finding.message for finding in unknown_keys(values, NAMES, "f.toml")] == [
         "f.toml: there is no setting 'prot'; did you mean port?",
         "f.toml: there is no setting 'colour'",
-        "f.toml: 'jobs' is a table, and settings are in none; write them at the top of the file",
+        (
+            "f.toml: 'jobs' is a table, but settings are not in tables; "
+            "write them at the top of the file"
+        ),
     ]
 
 
@@ -80,7 +83,7 @@ def test_an_unknown_variable_is_a_warning_with_what_was_meant():
 
     assert found.level is Level.WARNING
     assert found.message == (
-        "MAINSPRING_PROT is no setting and changes nothing; did you mean MAINSPRING_PORT?"
+        "MAINSPRING_PROT is not a setting and has no effect; did you mean MAINSPRING_PORT?"
     )
 
 
@@ -99,7 +102,7 @@ def test_the_defaults_are_not_doubtful():
             "(1,048,576) is above max_request_bytes (1,048,575)",
         ),
         ({"prune_tables": "a.b.c, sessions.at"}, "'sessions.at' is not schema.table.column"),
-        ({"command_environment": "PATH,A=B"}, "'A=B' is no name of a variable"),
+        ({"command_environment": "PATH,A=B"}, "'A=B' is not the name of a variable"),
     ],
 )
 def test_what_is_hardly_meant_is_a_doubt(values, said):

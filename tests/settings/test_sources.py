@@ -85,7 +85,7 @@ def test_a_file_that_is_named_has_to_exist(monkeypatch):
     Path("mainspring.toml").write_text("port = 9000")
     monkeypatch.setenv("MAINSPRING_CONFIG", "other.toml")
 
-    with pytest.raises(SettingsError, match=r"no settings file other\.toml, which --config or"):
+    with pytest.raises(SettingsError, match=r"the settings file other\.toml, named by --config or"):
         load()
 
 
@@ -131,13 +131,16 @@ def test_an_empty_url_is_none(monkeypatch):
         ("lease_seconds = nan", "setting lease_seconds: nan is not a number from 1 to 3600"),
         ("use_pooler = 'maybe'", "setting use_pooler: 'maybe' is not true or false"),
         ("unknown_handler = 'x'", "setting unknown_handler: 'x' is not one of wait, fail"),
-        ("host = 5", "setting host: 5 is not text"),
-        ('host = "a\\u0000"', "setting host: it holds a NUL character"),
+        ("host = 5", "setting host: 5 is not a string"),
+        ('host = "a\\u0000"', "setting host: it contains a NUL character"),
         (
             "command_directories = ['a:b']",
-            "setting command_directories: ['a:b'] is not text, or an array of texts without ':'",
+            (
+                "setting command_directories: ['a:b'] is not a string, "
+                "or an array of strings without ':'"
+            ),
         ),
-        ("database_url = 5", "setting database_url is not text"),
+        ("database_url = 5", "setting database_url is not a string"),
     ],
 )
 def test_a_wrong_value_names_the_setting_the_value_the_range_and_the_file(line, said):

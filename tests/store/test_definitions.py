@@ -101,7 +101,10 @@ def test_a_key_that_could_not_be_typed_is_refused(civic, key):
         add(civic, key)
 
 
-KEY = "must start with a letter or _ and hold only letters, digits and _ . : - (200 at most)"
+KEY = (
+    "must start with a letter or _ and contain only letters, digits and _ . : - (at most 200 "
+    "characters)"
+)
 
 
 def test_a_role_that_is_not_there_is_refused(civic):
@@ -130,7 +133,7 @@ def test_nobody_has_a_function_run_under_a_role_that_is_not_theirs(civic, someon
 def test_a_definition_keeps_its_kind(civic):
     add(civic)
 
-    with refuses(civic, "kind", "is sql and stays so"):
+    with refuses(civic, "kind", "is sql and cannot be changed"):
         civic.execute("update mainspring.definitions set kind = 'python'")
 
 

@@ -116,7 +116,7 @@ def test_a_context_may_be_nested_200_deep_and_not_201(tx):
 def test_a_tenant_must_exist(tx):
     with refused(tx, "MS003", "tenant does not exist: 'nobody'", option="tenant"):
         events.emit(tx, tenant="nobody")
-    with refused(tx, "MS003", "correlation_id must be 500", option="correlation_id"):
+    with refused(tx, "MS003", "correlation_id must be at most 500", option="correlation_id"):
         events.emit(tx, correlation_id="x" * 501)
 
 
@@ -235,7 +235,7 @@ def test_what_cannot_be_enqueued_is_told_and_does_not_stop_the_others(tx):
     assert dispatch(tx, *plans) == [*["failed"] * 4, "enqueued"]
 
     told = [row["error"] for row in events.dispatches(tx, event_id)]
-    assert told[0] == "no active definition has the key 'gone'"
+    assert told[0] == "unknown or inactive definition 'gone'"
     assert told[1] == "no such path"
     assert told[2] == "the payload must be a JSON object, not array"
     assert "invalid input syntax for type json" in told[3]
@@ -316,7 +316,7 @@ def test_a_replay_that_went_well_makes_good_for_a_failure(tx):
 
 def test_what_cannot_be_replayed_is_refused(tx):
     waiting = events.emit(tx)
-    with refused(tx, "MS063", "is not handled yet", event_id=waiting):
+    with refused(tx, "MS063", "has not been handled yet", event_id=waiting):
         call(tx, "replay_event", waiting)
     with refused(tx, "MS062", "there is no event 999", event_id=999):
         call(tx, "replay_event", 999)

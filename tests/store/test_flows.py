@@ -318,8 +318,8 @@ def test_steps_keep_what_they_are_given(tx):
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([], "steps must be a JSON array with one step at least"),
-        ({}, "steps must be a JSON array with one step at least"),
+        ([], "steps must be a JSON array with at least one step"),
+        ({}, "steps must be a JSON array with at least one step"),
         ([1], "step 0 must be an object"),
         ([{"definition": "work", "payload": [1]}], "step 0 must be an object"),
         ([{"definition": "work", "after": 0}], "step 0 must be an object"),
@@ -340,7 +340,7 @@ def test_a_flow_that_cannot_be_is_refused_whole(tx, steps, message):
 
 
 def test_a_step_of_an_unknown_definition_is_refused_by_its_key(tx):
-    with refused(tx, "MS010", "no active definition has the key 'nope'", key="nope"):
+    with refused(tx, "MS010", "unknown or inactive definition 'nope'", key="nope"):
         flow(tx, {"definition": "work"}, {"definition": "nope"})
 
 

@@ -24,7 +24,10 @@ BAD_OPTIONS = [
     pytest.param({"max_attempts": 1001}, "not 1001", "max_attempts", id="attempts 1001"),
     pytest.param({"delay": -HOUR}, "delay must not be negative", "delay", id="negative delay"),
     pytest.param(
-        {"delay": HOUR, "scheduled_for": LATER}, "exclude each other", "delay", id="two instants"
+        {"delay": HOUR, "scheduled_for": LATER},
+        "cannot be used together",
+        "delay",
+        id="two instants",
     ),
     pytest.param({"deadline": EARLIER}, "deadline .* has passed", "deadline", id="past deadline"),
     pytest.param(
@@ -40,8 +43,8 @@ BAD_OPTIONS = [
         id="delay past the deadline",
     ),
     pytest.param({"queue": ""}, "queue must not be empty", "queue", id="empty queue"),
-    pytest.param({"delay": "36501 days"}, "36500 days at most", "delay", id="delay of ages"),
-    pytest.param({"delay": "200000 years"}, "36500 days at most", "delay", id="delay of aeons"),
+    pytest.param({"delay": "36501 days"}, "at most 36500 days", "delay", id="delay of ages"),
+    pytest.param({"delay": "200000 years"}, "at most 36500 days", "delay", id="delay of aeons"),
     pytest.param({"scheduled_for": "-infinity"}, "scheduled_for", "scheduled_for", id="ever"),
     pytest.param({"scheduled_for": "infinity"}, "scheduled_for", "scheduled_for", id="never"),
     pytest.param({"scheduled_for": "20000-01-01"}, "scheduled_for", "scheduled_for", id="year 20k"),
@@ -51,7 +54,10 @@ BAD_OPTIONS = [
 BAD_DEDUPES = [
     pytest.param({"dedupe_by": "name"}, "dedupe_by must be 'content'", "dedupe_by", id="by name"),
     pytest.param(
-        {"dedupe_by": "content", "dedupe_key": "k"}, "excludes dedupe_key", "dedupe_by", id="both"
+        {"dedupe_by": "content", "dedupe_key": "k"},
+        "cannot be used with dedupe_key",
+        "dedupe_by",
+        id="both",
     ),
     pytest.param(
         {"dedupe_key": "k", "dedupe_window": timedelta(0)},
@@ -112,14 +118,14 @@ def test_a_payload_must_be_an_object(tx, function, payload, message):
 def test_an_unknown_definition_is_named(tx, function, key):
     options = {"payload": "{}"} if function == "enqueue" else {"payloads": ["{}"]}
 
-    with refused(tx, "MS010", f"has the key {repr(key) if key else 'null'}", key=key):
+    with refused(tx, "MS010", f"inactive definition {repr(key) if key else 'null'}", key=key):
         call(tx, function, key, **options)
 
 
 def test_an_inactive_definition_takes_no_jobs(tx):
     tx.execute("update mainspring.definitions set is_active = false where key = 'work'")
 
-    with refused(tx, "MS010", "no active definition has the key 'work'", key="work"):
+    with refused(tx, "MS010", "unknown or inactive definition 'work'", key="work"):
         enqueue(tx)
 
 
@@ -175,7 +181,7 @@ def test_the_limit_is_a_setting(tx):
 def test_a_taken_key_is_named_with_its_holder(tx):
     first = enqueue(tx, dedupe_key="k")
 
-    message = f"job {first} already holds the dedupe key 'k'"
+    message = f"job {first} already has the dedupe key 'k'"
     with refused(tx, "MS020", message, key="k", job_id=first):
         enqueue(tx, dedupe_key="k")
 
@@ -184,7 +190,7 @@ def test_a_key_in_its_window_is_named_with_its_last_holder(tx):
     first = enqueue(tx, dedupe_key="k", dedupe_window=HOUR)
     call(tx, "cancel", first)
 
-    with refused(tx, "MS020", "already holds", key="k", job_id=first):
+    with refused(tx, "MS020", "already has", key="k", job_id=first):
         enqueue(tx, dedupe_key="k", dedupe_window=HOUR)
 
 
@@ -194,14 +200,14 @@ def test_a_key_in_its_window_is_named_with_its_last_holder(tx):
 def test_an_idempotency_key_does_not_serve_another_request(tx, key, payload):
     first = enqueue(tx, payload='{"n": 1}', idempotency_key="i")
 
-    message = f"'i' belongs to job {first}, which has another definition or payload"
+    message = f"'i' belongs to job {first}, which has a different definition or payload"
     with refused(tx, "MS021", message, key="i", job_id=first):
         enqueue(tx, key, payload=payload, idempotency_key="i")
 
 
 def test_a_refused_enqueue_reserves_no_key(tx):
     enqueue(tx, dedupe_key="k")
-    with refused(tx, "MS020", "already holds", key="k", job_id=enqueue_existing(tx)):
+    with refused(tx, "MS020", "already has", key="k", job_id=enqueue_existing(tx)):
         enqueue(tx, dedupe_key="k", idempotency_key="i", dedupe_window=HOUR)
 
     assert count(tx, "enqueue_keys") == 0

@@ -143,7 +143,7 @@ def test_retry_is_refused_while_another_job_holds_the_key(tx):
     job_id = insert_job(tx, JobState.FAILED, dedupe_key="k")
     holder = enqueue(tx, dedupe_key="k")
 
-    message = f"job {holder} already holds the dedupe key 'k'"
+    message = f"job {holder} already has the dedupe key 'k'"
     with refused(tx, "MS020", message, key="k", job_id=holder):
         call(tx, "retry", job_id)
     assert job(tx, job_id)["state"] == "failed"

@@ -314,7 +314,7 @@ def test_a_limit_that_cannot_be_is_refused(limited, given, option, message):
 
 
 def test_a_definition_cannot_share_a_limit_and_have_one(tx):
-    problem = "names a limit that is shared, which excludes concurrency, key_concurrency and rate"
+    problem = "names a shared limit, so concurrency, key_concurrency and rate cannot be set"
     with refused(tx, "MS050", "limit names", key="a", field="limit", problem=problem):
         insert_definition(tx, "a", limit_name="openai", concurrency=1)
 

@@ -87,7 +87,7 @@ def test_a_schedule_may_be_written_disabled(tx):
         ({"name": " \t"}, "name", "must have 1 to 200 characters"),
         ({"name": "x" * 201}, "name", "must have 1 to 200 characters"),
         ({"name": None}, "name", "must have 1 to 200 characters"),
-        ({"definition": ""}, "definition", "must name what is to run"),
+        ({"definition": ""}, "definition", "must name the definition to run"),
         ({"cron": "@daily", "every": "1 hour"}, "timing", ONE_TIMING),
         ({"cron": "@daily", "at": "2030-01-01Z"}, "timing", ONE_TIMING),
         ({"cron": None}, "timing", ONE_TIMING),

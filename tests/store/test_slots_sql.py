@@ -123,7 +123,7 @@ def test_a_schedule_that_is_not_there_is_named(tx, name, tenant):
 def test_a_definition_that_is_not_there_is_named(tx):
     insert_schedule(tx, definition="nothing")
 
-    with refused(tx, "MS010", "no active definition has the key 'nothing'", key="nothing"):
+    with refused(tx, "MS010", "unknown or inactive definition 'nothing'", key="nothing"):
         trigger(tx)
     assert outcomes(tx) == []
 
@@ -197,7 +197,7 @@ def test_a_trigger_waits_for_a_scheduler_to_look(tx, columns):
     answer = trigger(tx)
 
     assert (answer["success"], answer["outcome"], answer["job_id"]) == (True, "pending", None)
-    assert answer["message"] == "a scheduler looks at it first"
+    assert answer["message"] == "waiting for a scheduler"
     assert (outcomes(tx), jobs(tx)) == (["pending"], [])
 
 
@@ -425,7 +425,7 @@ def test_the_fifth_failure_disables_with_the_reason(tx):
 
     row, entry = schedule(tx), audit(tx)[-1]
     assert (row["enabled"], row["next_run_at"], row["retry_count"]) == (False, None, 5)
-    assert row["disabled_reason"] == "failed 5 times in a row; the last: no"
+    assert row["disabled_reason"] == "failed 5 times in a row; last error: no"
     assert (entry["action"], entry["actor"]) == ("disable", "scheduler")
     assert (entry["reason"], entry["after"]) == (row["disabled_reason"], {"enabled": False})
 
@@ -447,7 +447,7 @@ def test_a_definition_that_is_missing_is_a_failure_of_the_schedule(tx):
 
     assert apply(tx, slot()) == "failed"
 
-    problem = "no active definition has the key 'nothing'"
+    problem = "unknown or inactive definition 'nothing'"
     (written,), row = slots(tx), schedule(tx)
     assert (written["reason"], row["last_error"], row["retry_count"]) == (problem, problem, 1)
 

@@ -15,7 +15,7 @@ from tests.support.databases import role
 from tests.support.rows import refused
 
 NO_PATTERN = (
-    " must be the name of an event, or its first parts and .* such as provider.*, or * for all"
+    " must be an event name, a prefix followed by .* such as provider.*, or * for all events"
 )
 GRANTS = """
 grant usage on schema mainspring to {role};
@@ -32,14 +32,14 @@ grant select on mainspring.trigger_status to {role};
         ({"event": "a*"}, "event", "'a*'" + NO_PATTERN),
         ({"event": ".*"}, "event", "'.*'" + NO_PATTERN),
         ({"event": None}, "event", "null" + NO_PATTERN),
-        ({"definition": ""}, "definition", "must name what is to run"),
+        ({"definition": ""}, "definition", "must name the definition to run"),
         ({"payload": Jsonb([1])}, "payload", "must be a JSON object"),
         ({"unknown_paths": "keep"}, "unknown_paths", "must be refuse or null"),
-        ({"dedupe_window": "0"}, "dedupe_window", "must be more than 0 and 36500 days at most"),
+        ({"dedupe_window": "0"}, "dedupe_window", "must be more than 0 and at most 36500 days"),
         (
             {"dedupe_window": "36501 days"},
             "dedupe_window",
-            "must be more than 0 and 36500 days at most",
+            "must be more than 0 and at most 36500 days",
         ),
         ({"queue": ""}, "queue", "must have 1 to 500 characters"),
         ({"priority": 1001}, "priority", "must be from 0 to 1000"),

@@ -15,15 +15,15 @@ from mainspring.db.database import Database
 
 PREFIX = "/api/v1"
 _REFUSALS = {
-    401: "No token, or one that lets nobody in.",
-    403: "The caller may not do this.",
-    404: "There is no such thing, or not in this tenant.",
-    409: "It does not fit the present state.",
-    412: "It was changed since the caller looked.",
-    413: "More than this server takes at once.",
-    422: "The request is wrong; the answer says where.",
+    401: "The token is missing or invalid.",
+    403: "The caller is not allowed to do this.",
+    404: "Not found, or not in this tenant.",
+    409: "The current state does not allow it.",
+    412: "It was changed since the caller last read it.",
+    413: "The request is too large.",
+    422: "The request is invalid; `errors` says where.",
     429: "Too many requests.",
-    503: "The database does not answer.",
+    503: "The database is unavailable.",
 }
 _PROBLEM = {errors.PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 

@@ -148,7 +148,7 @@ class RequestContext:
     def tenant_id(self) -> TenantId:
         """The one tenant that is meant."""
         if self.listed_tenant is None:
-            raise InvalidOption("tenant", f"can be {EVERYWHERE} for lists alone; name one tenant")
+            raise InvalidOption("tenant", f"can be {EVERYWHERE} only for lists; name one tenant")
         return self.listed_tenant
 
     @property
@@ -198,7 +198,7 @@ class RequestContext:
             raise Refused(
                 HTTPStatus.PRECONDITION_FAILED,
                 "precondition_failed",
-                "someone has changed it since you looked; get it again, and try once more",
+                "it was changed since you last read it; fetch it again and retry",
             )
 
 
@@ -215,8 +215,7 @@ class Requires:
         tenant: Annotated[
             Name | None,
             Query(
-                description="Whose; an operator chooses, and may list with * what all have; for "
-                "everyone else it is their own.",
+                description="Tenant to act on (operators only); * lists all tenants.",
             ),
         ] = None,
     ) -> RequestContext:
@@ -251,15 +250,13 @@ def _shown(request: Request) -> tuple[str, bool]:
     if header is not None:
         scheme, _, text = header.partition(" ")
         if scheme.lower() != "bearer" or not token_rules.is_token(text.strip()):
-            raise Unauthenticated(
-                "the header Authorization must be the word Bearer, a space, and a token"
-            )
+            raise Unauthenticated("the Authorization header must be 'Bearer', a space and a token")
         return text.strip(), False
     cookie = request.cookies.get(SESSION_COOKIE)
     if cookie is None:
         raise Unauthenticated(
-            "show a token in the header Authorization, behind the word Bearer; whoever runs the "
-            "server makes one with `mainspring tokens create`"
+            "missing token; send it as `Authorization: Bearer <token>`. An operator can create "
+            "one with `mainspring tokens create`"
         )
     return cookie, True
 
@@ -277,7 +274,9 @@ def ensure_same_origin(request: Request) -> None:
     )
     if not is_own:
         raise Refused(
-            HTTPStatus.FORBIDDEN, "cross_origin", "a session can be used from its own pages only"
+            HTTPStatus.FORBIDDEN,
+            "cross_origin",
+            "a session can be used only from the server's own pages",
         )
 
 

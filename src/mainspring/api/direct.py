@@ -145,7 +145,7 @@ def ensure_known(given: Mapping[str, str], known: list[str]) -> None:
     for name in given:
         if name not in known:
             hint = did_you_mean(name, known)
-            problem = f"is no parameter of this request{hint}"
+            problem = f"is not a parameter of this request{hint}"
             raise Refused(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", f"query.{name}: {problem}"
             )

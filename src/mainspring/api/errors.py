@@ -44,9 +44,9 @@ class Refused(Exception):
 
 
 class Problem(Answer):
-    """What went wrong: `detail` for people, `code` for programs, `errors` where in the request."""
+    """An error: `detail` is for people, `code` for programs, `errors` says where in the request."""
 
-    type: str = Field(description="Always about:blank; the code tells what it is.")
+    type: str = Field(description="Always about:blank; `code` says what went wrong.")
     title: str
     status: int
     code: str
@@ -55,9 +55,9 @@ class Problem(Answer):
 
 
 class Fault(Answer):
-    """One part of a request that is wrong."""
+    """An invalid part of a request."""
 
-    path: str = Field(description="Such as body.priority or query.limit.")
+    path: str = Field(description="For example, body.priority or query.limit.")
     problem: str
 
 
@@ -116,9 +116,9 @@ def _ours(error: MainspringError) -> Response:
 def _fault(each: Mapping[str, Any]) -> dict[str, str]:
     path = ".".join(str(part) for part in each["loc"])
     if each["type"] == "json_invalid":
-        return {"path": "body", "problem": "is not JSON"}
+        return {"path": "body", "problem": "is not valid JSON"}
     if each["type"] == "extra_forbidden":
-        return {"path": path, "problem": "is no field of this request"}
+        return {"path": path, "problem": "is not a field of this request"}
     said = str(each["msg"]).removeprefix("Value error, ")
     return {"path": path, "problem": said}
 
@@ -128,10 +128,12 @@ def _database(error: psycopg.Error) -> Response:
 
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         # The second wall; whoever gets here has found a hole in the first.
-        telemetry.event("wall_held", error=str(error).partition("\n")[0])
-        return problem(HTTPStatus.FORBIDDEN, Forbidden.code, "this is not yours to see or change")
+        telemetry.event("row_security_refused", error=str(error).partition("\n")[0])
+        return problem(
+            HTTPStatus.FORBIDDEN, Forbidden.code, "you are not allowed to read or change this"
+        )
     if isinstance(error, psycopg.OperationalError):
-        detail = "the database does not answer; try again shortly"
+        detail = "the database is unavailable; try again shortly"
         telemetry.event("database_lost", error=str(error).partition("\n")[0])
         return problem(
             HTTPStatus.SERVICE_UNAVAILABLE, "database_unreachable", detail, headers=_SOON
@@ -149,5 +151,5 @@ def _unexpected(error: Exception) -> Response:
     return problem(
         HTTPStatus.INTERNAL_SERVER_ERROR,
         "internal_error",
-        "something went wrong here; the server's log says what",
+        "internal error; see the server log",
     )

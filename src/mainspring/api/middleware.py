@@ -67,7 +67,7 @@ class RequestMiddleware:
             return _refused(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 "too_many_requests",
-                "more requests a minute than this server takes from one caller; slow down",
+                "too many requests per minute from one caller; slow down",
                 headers={"Retry-After": "1"},
             )
         return None

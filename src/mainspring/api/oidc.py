@@ -146,12 +146,12 @@ class Provider:
 
     def _ensure_complete(self, metadata: Mapping[str, Any]) -> None:
         if not self.is_called(str(metadata.get("issuer"))):
-            raise LoginFailed("the provider calls itself by another name than oidc_issuer")
+            raise LoginFailed("the provider's issuer is not oidc_issuer")
         # In the clear only where the provider itself is, which is this machine.
         schemes = ("https://", "http://") if self._issuer.startswith("http:") else ("https://",)
         for name in _ENDPOINTS:
             if not str(metadata.get(name)).startswith(schemes):
-                raise LoginFailed(f"the provider names no {name} that can be used")
+                raise LoginFailed(f"the provider publishes no usable {name}")
 
     async def _trade(
         self,
@@ -174,7 +174,7 @@ class Provider:
         url, headers, body = shown.prepare("POST", metadata["token_endpoint"], headers, body)
         answer = await _ask(client, "POST", url, headers=headers, content=body)
         if not isinstance(answer.get("id_token"), str):
-            raise LoginFailed("the provider gave no ID token")
+            raise LoginFailed("the provider returned no ID token")
         return str(answer["id_token"])
 
     def _method(self, metadata: Mapping[str, Any]) -> str:
@@ -210,19 +210,19 @@ class Provider:
             claims = jwt.decode(token, known, algorithms=_ALGORITHMS).claims
             rules.validate(claims)
         except (JoseError, ValueError, TypeError, KeyError) as error:
-            raise LoginFailed(f"the provider's ID token cannot be relied upon: {error}") from error
+            raise LoginFailed(f"the provider's ID token is invalid: {error}") from error
         several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
         if claims.get("azp", None if several else self._client_id) != self._client_id:
-            raise LoginFailed("the provider's ID token was made for another client")
+            raise LoginFailed("the provider's ID token was issued to another client")
         if claims["nonce"] != nonce:
-            raise LoginFailed("the provider's ID token was made for another login")
+            raise LoginFailed("the provider's ID token was issued for another login")
         return claims
 
 
 def _named(claims: Mapping[str, Any], claim: str) -> str:
     name = claims.get(claim)
     if not isinstance(name, str) or not name:
-        raise LoginFailed(f"the provider does not say your {claim}")
+        raise LoginFailed(f"the provider's ID token has no claim {claim}")
     if claim == "email" and claims.get("email_verified") not in (True, "true"):
         raise LoginFailed(f"the provider has not verified that {name} is yours")
     return name
@@ -232,13 +232,13 @@ async def _ask(client: httpx.AsyncClient, method: str, url: str, **given: Any) -
     try:
         answer = await client.request(method, url, **given)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise LoginFailed(f"the provider does not answer: {error}") from error
+        raise LoginFailed(f"cannot reach the provider: {error}") from error
     try:
         facts = answer.json()
     except ValueError:
         facts = None
     if not isinstance(facts, dict):
-        raise LoginFailed(f"the provider answered {answer.status_code}, and no JSON")
+        raise LoginFailed(f"the provider answered {answer.status_code} without JSON")
     if answer.status_code != httpx.codes.OK:
         said = str(facts.get("error", "without a reason"))[:200]
         raise LoginFailed(f"the provider answered {answer.status_code}: {said}")

@@ -17,7 +17,7 @@ Item = TypeVar("Item", bound=BaseModel)
 Row = TypeVar("Row")
 
 JSON = "application/json"
-_STRANGE_CURSOR = "is none of ours; take next_cursor of the page before"
+_STRANGE_CURSOR = "is invalid; pass next_cursor from the previous page"
 
 
 def reply(

@@ -88,7 +88,7 @@ def listen(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )[0]
     except (OSError, ValueError) as error:
-        raise SettingsError(f"setting host: {host!r} is no address of this machine") from error
+        raise SettingsError(f"setting host: {host!r} is not an address of this machine") from error
     listening = socket.socket(family, kind, protocol)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -96,7 +96,9 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:
-            said = f"setting port: {port} is taken on {host}; choose another with --port"
+            said = (
+                f"setting port: {port} is already in use on {host}; choose another port with --port"
+            )
         else:
             said = f"setting host: cannot listen on {host}, port {port}: {error.strerror}"
         raise SettingsError(said) from error

@@ -1,4 +1,4 @@
-"""The Python interface: one `Mainspring`, a decorator, and jobs that can be enqueued and awaited.
+"""The Python interface: `Mainspring`, a decorator, and jobs that can be enqueued and awaited.
 
 app = Mainspring()
 
@@ -52,7 +52,7 @@ R = TypeVar("R")
 
 
 class Mainspring(EnqueueMethods):
-    """Definitions and their handlers, and the way to the database.
+    """Definitions and their handlers, and access to the database.
 
     Without a URL (argument or MAINSPRING_DATABASE_URL) the embedded PostgreSQL is used.
     """
@@ -128,11 +128,13 @@ class Mainspring(EnqueueMethods):
     def register_worker(
         self, key: str, function: Callable[[dict[str, Any], str, Any], Any], **options: Any
     ) -> None:
-        """Register a plain `worker(job_data, job_id, queue)` function."""
+        """Register a regular `worker(job_data, job_id, queue)` function."""
         definition = make_definition(key, function, options)
         mode = choose_mode(key, function, None)
         if mode is not ExecutionMode.THREAD:
-            raise InvalidDefinition(f"{key}: worker(job_data, job_id, queue) is a plain function")
+            raise InvalidDefinition(
+                f"{key}: worker(job_data, job_id, queue) must be a regular function"
+            )
         self.register(Handler(definition, function, mode, is_plain_worker=True))
 
     def register(self, handler: Handler) -> None:
@@ -141,19 +143,19 @@ class Mainspring(EnqueueMethods):
         known = self.handlers.get(key)
         if known is not None and known.function is not handler.function:
             raise InvalidDefinition(
-                f"the key {key!r} is taken by {known.function.__module__}."
-                f"{known.function.__qualname__}; give one of them another key="
+                f"the key {key!r} is already used by {known.function.__module__}."
+                f"{known.function.__qualname__}; give one of them a different key="
             )
         self.handlers[key] = handler
 
     # Database
 
     def register_definitions(self) -> None:
-        """Store the definitions declared in code, once. An enqueue does so by itself."""
+        """Store the definitions declared in code, once. Enqueueing does this automatically."""
         run(self.enqueuer.declared.register(), self.database)
 
     async def aregister_definitions(self) -> None:
-        """The same from async code."""
+        """Async version of `register_definitions`."""
         await arun(self.enqueuer.declared.register(), self.database)
 
     def use(self, settings: Settings) -> None:
@@ -162,7 +164,7 @@ class Mainspring(EnqueueMethods):
         self._connect_to(settings)
 
     def example_payload(self, key: str) -> str:
-        """A payload a person can start from, by the names of the handler's parameters."""
+        """An example payload, built from the names of the handler's parameters."""
         function = self.functions.get(key)
         return function.signature.example() if function else "{}"
 
@@ -193,7 +195,7 @@ class Mainspring(EnqueueMethods):
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
-        """Runs a scheduler inside an ASGI app: `FastAPI(lifespan=app.lifespan)`."""
+        """Run a scheduler inside an ASGI app: `FastAPI(lifespan=app.lifespan)`."""
         try:
             async with self.schedules.running():
                 await install(self.database, with_schedules=self.settings.default_schedules)

@@ -13,7 +13,7 @@ Open = list[Approval]
 
 
 class Approvals(Namespace):
-    """What awaits approval in an app: `app.approvals`."""
+    """The jobs of an app that await approval: `app.approvals`."""
 
     async def aapprove(
         self,
@@ -24,7 +24,7 @@ class Approvals(Namespace):
         reason: str = "",
         tenant_id: str = DEFAULT_TENANT,
     ) -> JobState:
-        """Approve as `by`, the database's user by default; more approvals may be needed."""
+        """Approve as `by`, by default the database user; more approvals may be needed."""
         return await services.approve(
             self._app.database, TenantId(tenant_id), JobId(job_id), reason=reason, actor=by
         )
@@ -49,7 +49,8 @@ class Approvals(Namespace):
     async def alist(
         self, *, tenant_id: str = DEFAULT_TENANT, after: int | None = None, limit: int = 100
     ) -> Open:
-        """What is open, the longest waiting first; page on with the last job id as `after`."""
+        """Open approvals, longest waiting first; pass the last job id as `after` for the next
+        page."""
         start = None if after is None else JobId(after)
         return await services.list_open(
             self._app.database, TenantId(tenant_id), after=start, limit=limit

@@ -17,14 +17,14 @@ class Definitions(Namespace):
     """The definitions of an app: `app.definitions`."""
 
     async def acreate(self, key: str, kind: str, /, **fields: Any) -> DefinitionState:
-        """Add a definition; `kind` is "sql", which needs `function`, or "command", which needs
+        """Create a definition; `kind` is "sql", which needs `function`, or "command", which needs
         `argv`."""
         definition = services.make(key, kind, fields)
         definition = services.pinned(definition, self._app.settings.command_paths)
         return await services.create(self._app.database, definition)
 
     async def aupdate(self, key: str, /, **changes: Any) -> DefinitionState:
-        """Change some fields. Jobs that are enqueued already run as they were meant to."""
+        """Update some fields. Jobs already enqueued run with the old values."""
         directories = self._app.settings.command_paths
         return await services.update(self._app.database, key, changes, directories=directories)
 
@@ -33,7 +33,7 @@ class Definitions(Namespace):
         return await services.set_active(self._app.database, key, is_active=True)
 
     async def adeactivate(self, key: str) -> DefinitionState:
-        """Refuse new jobs; those that are enqueued already still run."""
+        """Refuse new jobs; those already enqueued still run."""
         return await services.set_active(self._app.database, key, is_active=False)
 
     async def aget(self, key: str) -> DefinitionState:
@@ -47,7 +47,7 @@ class Definitions(Namespace):
         after: str | None = None,
         limit: int = 100,
     ) -> States:
-        """By key; page on with the last key as `after`."""
+        """Definitions by key; pass the last key as `after` for the next page."""
         return await services.list_definitions(
             self._app.database, after=after, kind=kind, active=active, limit=limit
         )

@@ -1,4 +1,4 @@
-"""The ways of a `Mainspring` to enqueue; each runs a plan of its enqueuer."""
+"""The enqueue methods of `Mainspring`; each runs a plan of its enqueuer."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from mainspring.services.enqueueing import DEFAULT_OPTIONS
 
 
 class EnqueueMethods(App):
-    """The part of `Mainspring` that makes jobs."""
+    """The part of `Mainspring` that enqueues jobs."""
 
     def enqueue(self, key: str, payload: dict[str, Any], **options: Any) -> JobHandle:
         """Enqueue by key, for definitions whose code is elsewhere."""
@@ -21,7 +21,7 @@ class EnqueueMethods(App):
         return self.enqueue_payload(key, payload, make_options(options), connection=connection)
 
     async def aenqueue(self, key: str, payload: dict[str, Any], **options: Any) -> JobHandle:
-        """The same from async code."""
+        """Async version of `enqueue`."""
         connection = options.pop("connection", None)
         return await self.aenqueue_payload(
             key, payload, make_options(options), connection=connection
@@ -36,7 +36,8 @@ class EnqueueMethods(App):
         connection: object = None,
         **options: Any,
     ) -> list[JobId]:
-        """One job a payload, in one transaction; one whose dedupe key is taken is left out."""
+        """Enqueue one job per payload in one transaction, skipping those whose dedupe key is
+        taken."""
         plan = self._plan_many(
             job, payloads, options=options, dedupe_keys=dedupe_keys, connection=connection
         )
@@ -51,7 +52,7 @@ class EnqueueMethods(App):
         connection: object = None,
         **options: Any,
     ) -> list[JobId]:
-        """The same from async code."""
+        """Async version of `enqueue_many`."""
         plan = self._plan_many(
             job, payloads, options=options, dedupe_keys=dedupe_keys, connection=connection
         )
@@ -88,7 +89,7 @@ class EnqueueMethods(App):
         *,
         connection: object = None,
     ) -> JobHandle:
-        """Enqueue with options that are checked already."""
+        """Enqueue with options that have been checked."""
         plan = self.enqueuer.enqueue(key, payload, options, connection=connection)
         job_id, is_new = run(plan, self.database)
         return JobHandle(job_id, is_new, options.tenant_id, self)
@@ -101,7 +102,7 @@ class EnqueueMethods(App):
         *,
         connection: object = None,
     ) -> JobHandle:
-        """The same from async code."""
+        """Async version of `enqueue_payload`."""
         plan = self.enqueuer.enqueue(key, payload, options, connection=connection)
         job_id, is_new = await arun(plan, self.database)
         return JobHandle(job_id, is_new, options.tenant_id, self)
@@ -113,7 +114,7 @@ class EnqueueMethods(App):
     async def aenqueue_followup(
         self, job: Any, payload: dict[str, Any], **options: Any
     ) -> JobHandle:
-        """The same from async code."""
+        """Async version of `enqueue_followup`."""
         return await self.aenqueue(*checked(job, payload), **options)
 
     def flow(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> Flow:

@@ -44,7 +44,7 @@ class Events(Namespace):
     emit, aemit = twins(_emit)
 
     async def aget(self, event_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Event:
-        """One event with what each trigger made of it."""
+        """One event with what each trigger did with it."""
         return await event_services.get(self._app.database, TenantId(tenant_id), EventId(event_id))
 
     async def alist(
@@ -57,7 +57,8 @@ class Events(Namespace):
         limit: int = 50,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Found:
-        """Newest first; the name may be a pattern. Page on with the last id as `before`."""
+        """Events, newest first; the name may be a pattern. Pass the last id as `before` for the
+        next page."""
         return await event_services.list_events(
             self._app.database,
             TenantId(tenant_id),
@@ -71,16 +72,16 @@ class Events(Namespace):
     async def areplay(
         self, event_id: int, trigger: str | None = None, *, tenant_id: str = DEFAULT_TENANT
     ) -> Event:
-        """Give a handled event to its triggers once more, or to one of them.
+        """Dispatch a handled event again, to all of its triggers or to one.
 
-        A dispatcher does it. Dedupe windows are not asked, and none is opened.
+        A dispatcher carries it out. Dedupe windows are neither checked nor opened.
         """
         return await event_services.replay(
             self._app.database, TenantId(tenant_id), EventId(event_id), trigger=trigger
         )
 
     async def adispatch(self) -> int:
-        """Turn all events that wait into jobs, here and now, as a scheduler would; how many they
+        """Turn all waiting events into jobs now, as a scheduler would; returns how many there
         were. For tests and scripts."""
         await self._app.aregister_definitions()
         round_robin, handled = RoundRobin(self._app.settings), 0

@@ -28,7 +28,7 @@ Jobs = list[FlowJob]
 
 @dataclass(frozen=True, slots=True)
 class FlowHandle:
-    """A flow that was enqueued; `jobs` are its jobs by their steps."""
+    """A flow that was enqueued; `jobs` are its jobs by step."""
 
     id: int
     tenant_id: TenantId
@@ -39,7 +39,7 @@ class FlowHandle:
         return await self._flows.aget(self.id, tenant_id=self.tenant_id)
 
     def get(self) -> FlowSummary:
-        """The same from blocking code."""
+        """Blocking version of `aget`."""
         return self._flows.get(self.id, tenant_id=self.tenant_id)
 
 
@@ -62,8 +62,8 @@ class Flow:
         on_parent_failure: str = "cancel",
         **given: Any,
     ) -> Step:
-        """Add a job that runs when those it comes after have succeeded. Arguments of the job and
-        options of an enqueue are given by name."""
+        """Add a job that runs when those it comes after have succeeded. Pass the job's arguments
+        and enqueue options by name."""
         if payload is not None:
             ensure_payload(payload)
         names = job.signature.names if isinstance(job, JobFunction) else (payload or {}).keys()
@@ -82,7 +82,7 @@ class Flow:
         return made
 
     def chain(self, *steps: Step) -> Step:
-        """Let each step come after the one before it; returns the last."""
+        """Run the steps one after the other; returns the last."""
         for earlier, later in pairwise(steps):
             later.after(earlier)
         return steps[-1]
@@ -92,7 +92,7 @@ class Flow:
         return self._handle(await arun(self._plan(connection), self._app.database))
 
     def enqueue(self, *, connection: object = None) -> FlowHandle:
-        """The same from blocking code."""
+        """Blocking version of `aenqueue`."""
         return self._handle(run(self._plan(connection), self._app.database))
 
     def _plan(self, connection: object) -> Plan[EnqueuedFlow]:
@@ -109,7 +109,7 @@ class Flow:
 
 
 class Flows(Namespace):
-    """The flows of an app that were enqueued: `app.flows`."""
+    """The enqueued flows of an app: `app.flows`."""
 
     async def aget(self, flow_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> FlowSummary:
         return await services.get(self._app.database, TenantId(tenant_id), flow_id)
@@ -117,7 +117,7 @@ class Flows(Namespace):
     async def alist(
         self, *, tenant_id: str = DEFAULT_TENANT, before: int | None = None, limit: int = 50
     ) -> Summaries:
-        """Newest first; page on with the last id as `before`."""
+        """Flows, newest first; pass the last id as `before` for the next page."""
         return await services.list_flows(
             self._app.database, TenantId(tenant_id), before=before, limit=limit
         )
@@ -131,7 +131,7 @@ class Flows(Namespace):
         after: int | None = None,
         limit: int = 1000,
     ) -> Jobs:
-        """The jobs of a flow in order; page on with the last id as `after`."""
+        """The jobs of a flow in order; pass the last id as `after` for the next page."""
         start = None if after is None else JobId(after)
         return await services.jobs_of(
             self._app.database, TenantId(tenant_id), flow_id, after=start, limit=limit
@@ -145,13 +145,13 @@ class Flows(Namespace):
         reason: str = "its flow was canceled",
         tenant_id: str = DEFAULT_TENANT,
     ) -> int:
-        """Cancel what is live; how many jobs that were."""
+        """Cancel the live jobs of a flow; returns how many there were."""
         return await services.cancel(
             self._app.database, TenantId(tenant_id), flow_id, reason=reason
         )
 
     async def aretry(self, flow_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> int:
-        """Put what failed or was canceled back; how many jobs that were."""
+        """Retry the failed and canceled jobs of a flow; returns how many there were."""
         return await services.retry(self._app.database, TenantId(tenant_id), flow_id)
 
     get = blocking(aget)
@@ -173,5 +173,5 @@ def _parents(given: "Sequence[Step | JobHandle | int]") -> "list[Step | JobId]":
         elif isinstance(each, int) and not isinstance(each, bool):
             parents.append(JobId(each))
         else:
-            raise InvalidOption("after", f"must hold steps or jobs, not {type(each).__name__}")
+            raise InvalidOption("after", f"must contain steps or jobs, not {type(each).__name__}")
     return parents

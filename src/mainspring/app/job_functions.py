@@ -1,4 +1,4 @@
-"""Jobs as Python objects: a function that can be enqueued, and the handle of what was."""
+"""Jobs as Python objects: functions that can be enqueued, and handles of enqueued jobs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _OPTION_NAMES = frozenset(EnqueueOptions.__dataclass_fields__) | {"connection"}
 
 @dataclass(frozen=True, slots=True)
 class JobHandle:
-    """A job that was enqueued."""
+    """An enqueued job."""
 
     id: JobId
     is_new: bool
@@ -34,29 +34,29 @@ class JobHandle:
     _app: App
 
     async def aresult(self, timeout: float | None = None) -> Any:  # noqa: ASYNC109 - in the API
-        """Wait for the job to succeed; `timeout` is in seconds, None waits for ever."""
+        """Wait for the job and return its result; `timeout` is in seconds, None waits forever."""
         return await services.wait_for_result(
             self._app.database, self.id, self.tenant_id, seconds=timeout
         )
 
     def result(self, timeout: float | None = None) -> Any:
-        """The same from blocking code."""
+        """Blocking version of `aresult`."""
         return self._app.blocking(self.aresult(timeout))
 
     async def ajob(self) -> Job:
-        """The job as it stands."""
+        """The current state of the job."""
         return await services.get(self._app.database, self.id, self.tenant_id)
 
     def job(self) -> Job:
-        """The same from blocking code."""
+        """Blocking version of `ajob`."""
         return self._app.blocking(self.ajob())
 
     def __repr__(self) -> str:
-        return f"<job {self.id}{'' if self.is_new else ' (was there before)'}>"
+        return f"<job {self.id}{'' if self.is_new else ' (existing)'}>"
 
 
 class JobFunction(Generic[P, R]):
-    """A registered handler: call it as the function it is, or enqueue it."""
+    """A registered handler: call it like the function it is, or enqueue it."""
 
     def __init__(self, app: App, handler: Handler, signature: HandlerSignature) -> None:
         self.handler = handler
@@ -102,7 +102,7 @@ class JobFunction(Generic[P, R]):
         after: "Sequence[JobHandle | int]" = (),
         on_parent_failure: OnParentFailure = "cancel",
     ) -> "JobFunction[P, R]":
-        """The same job, to be enqueued with these options; the arguments stay checked."""
+        """The same job with these enqueue options; its arguments are still type-checked."""
         chosen: JobFunction[P, R] = JobFunction(self._app, self.handler, self.signature)
         chosen._connection = connection
         chosen._options = EnqueueOptions(
@@ -136,7 +136,7 @@ class JobFunction(Generic[P, R]):
         self, *args: Any, after: "Sequence[JobHandle | int]", **kwargs: Any
     ) -> JobHandle: ...
     def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
-        """Enqueue from blocking code; `connection=` does it in that connection's transaction."""
+        """Enqueue from blocking code; with `connection=`, in that connection's transaction."""
         chosen, payload = self._split(args, kwargs)
         return chosen._app.enqueue_payload(
             chosen.key, payload, chosen._options, connection=chosen._connection
@@ -151,7 +151,7 @@ class JobFunction(Generic[P, R]):
         self, *args: Any, after: "Sequence[JobHandle | int]", **kwargs: Any
     ) -> JobHandle: ...
     async def aenqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
-        """Enqueue from async code; `connection=` does it in that connection's transaction."""
+        """Enqueue from async code; with `connection=`, in that connection's transaction."""
         chosen, payload = self._split(args, kwargs)
         return await chosen._app.aenqueue_payload(
             chosen.key, payload, chosen._options, connection=chosen._connection
@@ -232,7 +232,7 @@ def make_options(given: dict[str, Any]) -> EnqueueOptions:
     for name in given:
         if name not in _OPTION_NAMES:
             hint = did_you_mean(name, _OPTION_NAMES)
-            raise InvalidOption(name, f"is not an option of an enqueue{hint}")
+            raise InvalidOption(name, f"is not an enqueue option{hint}")
     read = {"tags": tuple(given.get("tags", ())), "after": job_ids(given.get("after", ()))}
     return replace(DEFAULT_OPTIONS, **{**given, **read})
 

@@ -1,4 +1,4 @@
-"""Jobs that were enqueued: read, cancel, retry and delete them.
+"""Enqueued jobs: read, cancel, retry and delete them.
 
 newest = await app.jobs.alist(queue="mail", limit=20)
 app.jobs.cancel(newest[0].id, "no longer needed")
@@ -35,7 +35,7 @@ class Jobs(Namespace):
         before: int | None = None,
         limit: int = 50,
     ) -> Found:
-        """Newest first; page on with the last id as `before`."""
+        """Jobs, newest first; pass the last id as `before` for the next page."""
         asked = JobFilter(state=state, queue=queue, definition=definition)
         jobs: Found = []
         following = None if before is None else JobId(before)
@@ -68,7 +68,7 @@ class Jobs(Namespace):
         tenant_id: str = DEFAULT_TENANT,
         connection: object = None,
     ) -> Plan[JobState]:
-        """Cancel a queued job at once; ask a running one to stop, then the answer is running."""
+        """Cancel a queued job; ask a running one to stop, in which case running is returned."""
         return services.cancel(JobId(job_id), reason, TenantId(tenant_id), connection=connection)
 
     def _retry(
@@ -79,8 +79,8 @@ class Jobs(Namespace):
         tenant_id: str = DEFAULT_TENANT,
         connection: object = None,
     ) -> Plan[None]:
-        """Put a failed, dead-lettered or canceled job back to queued. In a changed payload the
-        word [redacted] stands for the secret that is stored."""
+        """Put a failed, dead-lettered or canceled job back to queued. In a new payload, [redacted]
+        keeps the stored secret."""
         return services.retry(
             JobId(job_id),
             payload,
@@ -92,7 +92,7 @@ class Jobs(Namespace):
     def _delete(
         self, job_id: int, *, tenant_id: str = DEFAULT_TENANT, connection: object = None
     ) -> Plan[None]:
-        """Remove a job that is not running, with its attempts."""
+        """Delete a job that is not running, with its attempts."""
         return services.delete(JobId(job_id), TenantId(tenant_id), connection=connection)
 
     cancel, acancel = twins(_cancel)

@@ -28,7 +28,7 @@ class Limits(Namespace):
         burst: int = 1,
         by: str | None = None,
     ) -> LimitState:
-        """Set what a limit allows from now on; what is left out is not limited."""
+        """Set what a limit allows; omitted arguments are unlimited."""
         parsed = None if rate is None else Rate.parse(rate)
         limit = Limit(
             name,
@@ -40,14 +40,14 @@ class Limits(Namespace):
         return await services.set_limit(self._app.database, limit, actor=by)
 
     async def aremove(self, name: str, /, *, by: str | None = None) -> None:
-        """Remove a limit; the jobs that wait for it become ready."""
+        """Remove a limit; jobs that wait for it become ready."""
         await services.remove(self._app.database, name, actor=by)
 
     async def aget(self, name: str, /) -> LimitState:
         return await services.get(self._app.database, name)
 
     async def alist(self) -> States:
-        """All limits by name, those that a definition has of its own included."""
+        """All limits by name, including those of single definitions."""
         return await services.list_limits(self._app.database)
 
     set = blocking(aset)

@@ -44,7 +44,7 @@ class App(Protocol):
 
 
 class Namespace:
-    """One noun of an app. Each async method has a blocking twin without its a."""
+    """One noun of an app. Each async method has a blocking version without the leading a."""
 
     def __init__(self, app: App) -> None:
         self._app = app

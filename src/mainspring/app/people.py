@@ -16,30 +16,30 @@ class People(Namespace):
     """The people who may log in: `app.people`."""
 
     async def acreate(self, name: str, role: str, /, *, tenant_id: str | None = None) -> Person:
-        """Add a person; `role` is operator, admin, member or viewer."""
+        """Create a person; `role` is operator, admin, member or viewer."""
         return await person_services.create(self._app.database, name, role, tenant_id=tenant_id)
 
     async def aget(self, name: str) -> Person:
         return await person_services.get(self._app.database, name)
 
     async def alist(self, *, after: str | None = None, limit: int = 100) -> Persons:
-        """By name; page on with the last name as `after`."""
+        """People by name; pass the last name as `after` for the next page."""
         return await person_services.list_people(self._app.database, after=after, limit=limit)
 
     async def achange(
         self, name: str, /, *, role: str | None = None, is_disabled: bool | None = None
     ) -> Person:
-        """Change a person's role in its tenant, or disable its access."""
+        """Change a person's role in their tenant, or disable their access."""
         return await person_services.change(
             self._app.database, name, role=role, is_disabled=is_disabled
         )
 
     async def adelete(self, name: str) -> None:
-        """Remove a person with its tokens and sessions."""
+        """Delete a person with their tokens and sessions."""
         await person_services.delete(self._app.database, name)
 
     async def aopen_login(self, name: str) -> str:
-        """A code with which the person logs in at /login?code=..., once and soon."""
+        """A code that logs the person in at /login?code=..., once and for a short time."""
         return await services.open_login(self._app.database, name)
 
     create = blocking(acreate)

@@ -73,7 +73,8 @@ def _blocking(
 
 
 class Schedules(Namespace):
-    """The schedules of an app: `app.schedules`. Each method has a blocking twin without its a."""
+    """The schedules of an app: `app.schedules`. Each async method has a blocking version without
+    the leading a."""
 
     def __init__(self, app: App) -> None:
         super().__init__(app)
@@ -92,10 +93,11 @@ class Schedules(Namespace):
         overwrite: bool = False,
         **fields: Unpack[ScheduleFields],
     ) -> Callable[[Job], Job]:
-        """Fire the job below; the first argument is cron, "@every 90s" included.
+        """Declare a schedule for the job below; the first argument is a cron expression or "@every
+        90s".
 
-        The schedule is stored when a scheduler or a worker starts. What a person has changed
-        since stays, unless `overwrite` is true.
+        The schedule is stored when a scheduler or a worker starts. Later manual changes are kept
+        unless `overwrite` is true.
         """
         if timing is not None and not isinstance(timing, str):
             raise InvalidSchedule("cron", 'is missing: write @app.schedule("0 2 * * *")')
@@ -116,13 +118,13 @@ class Schedules(Namespace):
         return declare
 
     def register_launcher(self, name: str, launcher: type[Launcher]) -> None:
-        """Make a launcher known under the name that schedules use."""
+        """Register a launcher under the name that schedules use."""
         if not (isinstance(launcher, type) and issubclass(launcher, Launcher)):
-            raise InvalidSchedule("launcher", f"{launcher!r} is no subclass of Launcher")
+            raise InvalidSchedule("launcher", f"{launcher!r} is not a subclass of Launcher")
         if self.launchers.setdefault(name, launcher) is not launcher:
             taken = self.launchers[name]
             raise InvalidSchedule(
-                "launcher", f"{name!r} is taken by {taken.__module__}.{taken.__qualname__}"
+                "launcher", f"{name!r} is already used by {taken.__module__}.{taken.__qualname__}"
             )
 
     @overload
@@ -130,7 +132,7 @@ class Schedules(Namespace):
     @overload
     def launcher(self, name: str, /) -> Callable[[LauncherClass], LauncherClass]: ...
     def launcher(self, given: Any, /) -> Any:
-        """Register the class below, under its own name or the given one."""
+        """Register the class below as a launcher, under its own name or the given one."""
         if not isinstance(given, str):
             self.register_launcher(getattr(given, "__name__", "launcher"), given)
             return given
@@ -152,7 +154,7 @@ class Schedules(Namespace):
         connection: object = None,
         **fields: Unpack[ScheduleFields],
     ) -> ScheduleState:
-        """Add a schedule; raises DuplicateSchedule if the name is taken."""
+        """Create a schedule; raises DuplicateSchedule if the name is taken."""
         spec = self._spec(name, {**fields, "definition": definition}, tenant_id=tenant_id)
         scope = self._scope(tenant_id, connection)
         await self._ensure_definition(scope, spec.definition)
@@ -167,40 +169,40 @@ class Schedules(Namespace):
         connection: object = None,
         **changes: Unpack[ScheduleChanges],
     ) -> ScheduleState:
-        """Change some parts; a new way to time or to condition it replaces the one it had."""
+        """Update some fields; a new timing or condition replaces the old one."""
         given, scope = self._named(changes), self._scope(tenant_id, connection)
         if "definition" in given:
             await self._ensure_definition(scope, given["definition"])
         return await services.update(scope, name, given)
 
     async def aenable(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> ScheduleState:
-        """Let it fire again, from now on; its failures are forgotten."""
+        """Enable a schedule from now on; its failure count is reset."""
         return await services.update(self._scope(tenant_id), name, {"enabled": True})
 
     async def adisable(
         self, name: str, reason: str | None = None, *, tenant_id: str = DEFAULT_TENANT
     ) -> ScheduleState:
-        """Let it fire no more; the reason is shown until it is enabled."""
+        """Disable a schedule; the reason is shown until it is enabled."""
         changes = {"enabled": False, "disabled_reason": reason}
         return await services.steer(self._scope(tenant_id), name, changes)
 
     async def apause(
         self, name: str, until: datetime | None = None, *, tenant_id: str = DEFAULT_TENANT
     ) -> ScheduleState:
-        """Let it fire no more until then, or until it is resumed; nothing is caught up on."""
+        """Pause a schedule, by default until it is resumed; missed slots are not caught up."""
         if until is None:
             return await self.adisable(name, "paused", tenant_id=tenant_id)
         return await services.pause(self._scope(tenant_id), name, until)
 
     async def aresume(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> ScheduleState:
-        """End a pause; it fires from now on."""
+        """Resume a paused schedule, from now on."""
         changes = {"enabled": True, "paused_until": None}
         return await services.update(self._scope(tenant_id), name, changes)
 
     async def adelete(
         self, name: str, *, tenant_id: str = DEFAULT_TENANT, connection: object = None
     ) -> None:
-        """Remove it with its history; the jobs it made stay."""
+        """Delete a schedule with its history; its jobs are kept."""
         await services.delete(self._scope(tenant_id, connection), name)
 
     async def atrigger(
@@ -212,9 +214,9 @@ class Schedules(Namespace):
         tenant_id: str = DEFAULT_TENANT,
         connection: object = None,
     ) -> Triggered:
-        """Fire it now, in a slot of its own; `force` does not ask its condition.
+        """Fire a schedule now, in a slot of its own; `force` skips its condition.
 
-        Where a scheduler has to look first the outcome is pending, unless it has decided
+        If a scheduler has to check the condition, the outcome is pending unless it decides
         within `wait`.
         """
         scope = self._scope(tenant_id, connection)
@@ -230,9 +232,9 @@ class Schedules(Namespace):
         dry_run: bool = False,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Fillings:
-        """Enqueue the past slots of a range that had no job: each slot and its job.
+        """Enqueue the past slots in a range that had no job; returns each slot with its job.
 
-        Conditions are not asked. With `dry_run` nothing is written and there are no jobs.
+        Conditions are not checked. With `dry_run` nothing is written and there are no jobs.
         """
         scope = self._scope(tenant_id)
         return await services.backfill(scope, name, start, end=end, limit=limit, dry_run=dry_run)
@@ -240,7 +242,7 @@ class Schedules(Namespace):
     # Looking
 
     async def aget(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> ScheduleState:
-        """One schedule with what came of it so far."""
+        """One schedule with its results so far."""
         return await services.get(self._scope(tenant_id), name)
 
     async def alist(
@@ -252,7 +254,7 @@ class Schedules(Namespace):
         limit: int = 50,
         tenant_id: str = DEFAULT_TENANT,
     ) -> States:
-        """By name; page on with the last name as `after`."""
+        """Schedules by name; pass the last name as `after` for the next page."""
         filters = {"after": after, "enabled": enabled, "definition": definition}
         return await services.list_schedules(self._scope(tenant_id), **filters, limit=limit)
 
@@ -265,7 +267,8 @@ class Schedules(Namespace):
         limit: int = 50,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Slots:
-        """Its slots, newest first; page on with the last instant as `before`."""
+        """The slots of a schedule, newest first; pass the last instant as `before` for the next
+        page."""
         scope = self._scope(tenant_id)
         return await services.history(scope, name, before=before, outcome=outcome, limit=limit)
 
@@ -277,7 +280,7 @@ class Schedules(Namespace):
         *,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Fires:
-        """Its next slots, with a note where a change of the clock moves one."""
+        """The next slots of a schedule, with a note where a clock change moves one."""
         return await services.preview(self._scope(tenant_id), name, count=count, after=after)
 
     # Running
@@ -306,7 +309,7 @@ class Schedules(Namespace):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Scheduler]:
-        """A scheduler beside whatever else the event loop does, until the block ends."""
+        """Run a scheduler in the current event loop until the block ends."""
         await self.aprepare()
         scheduler = self.scheduler()
         task = asyncio.create_task(scheduler.run(), name="mainspring scheduler")

@@ -12,7 +12,8 @@ class Secrets(Namespace):
     """The encrypted secrets of an app's jobs and schedules: `app.secrets`."""
 
     async def arotate(self, *, batch: int = 500) -> Rotation:
-        """Encrypt everything under the first of `encryption_keys`; then the others can go."""
+        """Encrypt everything with the first of `encryption_keys`; the others can then be
+        removed."""
         return await key_rotation.rotate(self._app.database, batch=batch)
 
     rotate = blocking(arotate)

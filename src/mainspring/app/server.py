@@ -17,7 +17,7 @@ from mainspring.settings.rules import is_loopback
 
 
 async def prepare(database: Database) -> None:
-    """Check the database, and the role that requests run as."""
+    """Check the database and the role that requests run as."""
     settings = database.settings
     connecting = connect.connect(
         database.url, name="mainspring check", use_pooler=settings.use_pooler
@@ -30,13 +30,13 @@ async def prepare(database: Database) -> None:
 def make_server(
     database: Database, *, version: str, is_exposed: bool = False, takes_any_port: bool = False
 ) -> Server:
-    """The server by the settings; it listens already. Where nobody chose the port, and it is taken,
-    `takes_any_port` takes another."""
+    """The server from the settings, already listening. With `takes_any_port`, a default port that
+    is in use is replaced by a free one."""
     settings = database.settings
     if not is_loopback(settings.host) and not is_exposed:
         raise SettingsError(
             f"setting host: {settings.host} can be reached from other machines, and tokens would "
-            "cross the network in the clear; put a proxy with TLS in front and say --expose"
+            "cross the network unencrypted; put a TLS proxy in front of it and pass --expose"
         )
     app = create_app(database, version=version)
     try:
@@ -53,7 +53,7 @@ def make_api(database: Database, *, version: str) -> FastAPI:
 
 
 async def first_login(database: Database) -> str | None:
-    """The code of a login for the operator that the first start makes; None later on."""
+    """The login code of the operator that the first start creates; None afterwards."""
     person = await people.ensure_operator(database)
     if person is None:
         return None

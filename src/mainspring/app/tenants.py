@@ -19,21 +19,21 @@ class Tenants(Namespace):
     async def acreate(
         self, tenant_id: str, /, *, weight: int = 1, max_running: int | None = None
     ) -> TenantState:
-        """Add a tenant. Where tenants take turns it gets `weight` jobs for each one of a tenant
-        of weight 1; at most `max_running` of its jobs run at once, if that is given."""
+        """Create a tenant. In a shared queue it gets `weight` jobs for each job of a tenant of
+        weight 1; at most `max_running` of its jobs run at once, if given."""
         return await services.create(
             self._app.database, tenant_id, weight=weight, max_running=max_running
         )
 
     async def aupdate(self, tenant_id: str, /, **changes: Any) -> TenantState:
-        """Change `weight` or `max_running`; None takes a limit away."""
+        """Change `weight` or `max_running`; None removes the limit."""
         return await services.update(self._app.database, tenant_id, changes)
 
     async def aget(self, tenant_id: str) -> TenantState:
         return await services.get(self._app.database, tenant_id)
 
     async def alist(self, *, after: str | None = None, limit: int = 100) -> States:
-        """By name; page on with the last name as `after`."""
+        """Tenants by name; pass the last name as `after` for the next page."""
         return await services.list_tenants(self._app.database, after=after, limit=limit)
 
     create = blocking(acreate)

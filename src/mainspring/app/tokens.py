@@ -29,8 +29,8 @@ class Tokens(Namespace):
         scopes: Sequence[str] | None = None,
         expires_in: timedelta | None = None,
     ) -> NewToken:
-        """Make a token; its text is in the answer and nowhere else. `role` is operator, admin,
-        member, viewer or worker; every role but operator has a tenant."""
+        """Create a token; its text is returned only here. `role` is operator, admin, member,
+        viewer or worker; every role but operator needs a tenant."""
         return await services.create(
             self._app.database, name, role, tenant_id=tenant_id, scopes=scopes, life=expires_in
         )
@@ -41,13 +41,13 @@ class Tokens(Namespace):
     async def alist(
         self, *, after: str | None = None, limit: int = 100, with_ended: bool = False
     ) -> Found:
-        """By name; page on with the last name as `after`."""
+        """Tokens by name; pass the last name as `after` for the next page."""
         return await services.list_tokens(
             self._app.database, after=after, limit=limit, with_ended=with_ended
         )
 
     async def arevoke(self, name: str) -> Token:
-        """Refuse it from the next request on."""
+        """Revoke a token, from the next request on."""
         return await services.revoke(self._app.database, name)
 
     create = blocking(acreate)

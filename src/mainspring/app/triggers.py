@@ -36,10 +36,10 @@ class Triggers(Namespace):
         tenant_id: str = DEFAULT_TENANT,
         **fields: Any,
     ) -> TriggerState:
-        """Enqueue the definition for each event that matches, in this tenant.
+        """Create a trigger, which enqueues the definition for each matching event of this tenant.
 
-        `payload` is a template of the job's payload. `unknown_paths` is "refuse", or "null" where
-        what an event lacks becomes null. Within `dedupe_window` an equal payload makes no job.
+        `payload` is a template of the job's payload. `unknown_paths` is "refuse", or "null" to
+        use null for what an event lacks. Identical payloads are ignored for `dedupe_window`.
         """
         given = {**fields, "event": event, "definition": _key(definition)}
         trigger = services.make(name, given)
@@ -51,7 +51,7 @@ class Triggers(Namespace):
     async def aupdate(
         self, name: str, /, *, tenant_id: str = DEFAULT_TENANT, **changes: Any
     ) -> TriggerState:
-        """Change some fields, from the next event on; None empties one that may be empty."""
+        """Update some fields, from the next event on; None clears an optional one."""
         if "definition" in changes:
             changes["definition"] = _key(changes["definition"])
         tenant = TenantId(tenant_id)
@@ -61,19 +61,19 @@ class Triggers(Namespace):
         return await services.update(self._app.database, tenant, trigger, columns=changes)
 
     async def aenable(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> TriggerState:
-        """Let it see events again; those that were handled meanwhile it has missed."""
+        """Enable a trigger; it has missed the events handled in the meantime."""
         return await services.set_enabled(
             self._app.database, TenantId(tenant_id), name, is_enabled=True
         )
 
     async def adisable(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> TriggerState:
-        """Let it see no events."""
+        """Disable a trigger."""
         return await services.set_enabled(
             self._app.database, TenantId(tenant_id), name, is_enabled=False
         )
 
     async def adelete(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> None:
-        """Remove it; its jobs stay, and what it made of events does too."""
+        """Delete a trigger; its jobs and its record of events are kept."""
         await services.delete(self._app.database, TenantId(tenant_id), name)
 
     async def aget(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> TriggerState:
@@ -89,8 +89,8 @@ class Triggers(Namespace):
         limit: int = 100,
         tenant_id: str = DEFAULT_TENANT,
     ) -> States:
-        """By name, those that match an event if one is given; page on with the last name as
-        `after`."""
+        """Triggers by name, or those that match `event`; pass the last name as `after` for the
+        next page."""
         return await services.list_triggers(
             self._app.database,
             TenantId(tenant_id),
@@ -109,9 +109,9 @@ class Triggers(Namespace):
         event: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> dict[str, Any]:
-        """The payload that an event with this context would make; nothing is enqueued.
+        """The payload that an event with this context would produce; nothing is enqueued.
 
-        Raises what would be recorded as a failure. Without `event` a name that matches is made up.
+        Raises what would be recorded as a failure. Without `event`, a matching name is used.
         """
         given = dict(context) if isinstance(context, Mapping) else context or {}
         event_services.encode_context(given, self._app.settings.max_payload_bytes)

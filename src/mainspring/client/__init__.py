@@ -1,4 +1,4 @@
-"""A typed client of the REST API, blocking or async.
+"""A typed client for the REST API, blocking or async.
 
 with Client("http://127.0.0.1:8080", token) as client:
     made = client.jobs.enqueue("send_welcome", {"user_id": 7})

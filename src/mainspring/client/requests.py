@@ -25,7 +25,7 @@ _IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
 
 
 class TransportError(Exception):
-    """No answer came; the request may or may not have been carried out."""
+    """No response arrived; the request may or may not have been carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +196,8 @@ def ensure_ok(response: Response) -> Response:
 
 def _unknown_answer(status: int) -> ApiError:
     detail = (
-        f"the server answered {status}, and not as Mainspring does; check the address, and that "
-        "the server is not older than this program"
+        f"the server answered {status}, but not like a Mainspring server; check the address and "
+        "that the server is not older than this program"
     )
     return ApiError(status, "unknown_answer", detail)
 

@@ -74,7 +74,7 @@ class HttpTransport:
     def _connect(self, timeout: float) -> HTTPConnection:
         server = self._server
         if server.scheme not in ("http", "https") or not server.hostname:
-            raise TransportError("the address must be such as https://jobs.example.com")
+            raise TransportError("the address must be a URL such as https://jobs.example.com")
         try:
             proxy = _proxy_of(server)
             if proxy is not None:

@@ -135,7 +135,7 @@ def _require_postgresql(connection: object, found: str) -> None:
 
 
 def _refusal(found: str) -> UnsupportedConnection:
-    return UnsupportedConnection(f"cannot use {found} as a connection; give {_ACCEPTED}")
+    return UnsupportedConnection(f"cannot use {found} as a connection; pass {_ACCEPTED}")
 
 
 def _run_psycopg(connection: psycopg.Connection[Any], sql: str, values: Params) -> Rows:

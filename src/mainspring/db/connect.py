@@ -101,7 +101,7 @@ def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
     """One sentence that names the server, the reason and the remedy, never the password."""
     return DatabaseUnreachable(
         f"cannot connect to {display_url(url)}: {url_problem(url) or _reason(error)}; check the "
-        "database URL (MAINSPRING_DATABASE_URL or --database-url) and that the server runs"
+        "database URL (MAINSPRING_DATABASE_URL or --database-url) and that the server is running"
     )
 
 
@@ -123,7 +123,7 @@ def url_problem(url: str) -> str | None:
         if said.startswith(_NAMING):
             return said
         if not url.startswith(_URLS):
-            return "it is neither a postgresql:// URL nor key=value text"
+            return "it is neither a postgresql:// URL nor a key=value string"
         return _unquoted(said)
     return None
 

@@ -133,7 +133,9 @@ async def upgrade(url: str, *, tries: int = TRIES, report: Report = lambda _: No
         with _explained(_MAY_NOT_CHANGE):
             locks = ShortLocks(url, connection, tries=tries, report=report)
             # Given back when the connection is closed, or this process is killed.
-            await locks.run(partial(connection.execute, _LOCK), what="an upgrade beside another")
+            await locks.run(
+                partial(connection.execute, _LOCK), what="the upgrade (another one is running)"
+            )
             return await _apply(connection, locks)
 
 
@@ -268,9 +270,8 @@ def _explained(problem: str) -> Iterator[None]:
         ) from error
     except errors.DependentObjectsStillExist as error:
         raise DatabaseError(
-            "the upgrade replaces what objects of yours are built on "
-            f"({error.diag.message_detail}); drop those, run `mainspring migrate`, and create them "
-            "again"
+            f"the upgrade replaces objects that yours depend on ({error.diag.message_detail}); "
+            "drop yours, run `mainspring migrate` and create them again"
         ) from error
 
 

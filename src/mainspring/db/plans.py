@@ -84,7 +84,7 @@ def run(plan: Plan[T], database: Database) -> T:
 
 
 async def arun(plan: Plan[T], session: ServiceSession) -> T:
-    """The same from async code."""
+    """Async version of the function above."""
     try:
         step = next(plan)
         while True:

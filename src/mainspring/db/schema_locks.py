@@ -76,8 +76,8 @@ class ShortLocks:
             if number < self._tries:
                 pause = _PAUSES[min(number, len(_PAUSES)) - 1]
                 self._report(
-                    f"{what} waits for a lock{_holders(names)}; try {number} of {self._tries}, "
-                    f"the next in {pause} s"
+                    f"{what} is waiting for a lock{_holders(names)}; attempt {number} of "
+                    f"{self._tries}, retrying in {pause} s"
                 )
                 await asyncio.sleep(pause)
         raise SchemaLocked(what, self._tries, names)

@@ -84,7 +84,9 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     # PostgreSQL's own: a row that is referred to, a \u0000 in a JSON string, and a schema, view
     # or function not there.
     "23503": _missing_tenant,
-    "22P05": lambda *_: InvalidPayload("the payload holds a NUL byte, which PostgreSQL refuses"),
+    "22P05": lambda *_: InvalidPayload(
+        "the payload contains a NUL byte, which PostgreSQL cannot store"
+    ),
     "3F000": lambda *_: SchemaMissing(),
     "42P01": lambda *_: SchemaMissing(),
     "42883": lambda *_: SchemaMissing(),

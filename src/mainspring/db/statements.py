@@ -219,7 +219,7 @@ def _pieces(block: _Block, offset: int) -> Iterator[_Piece]:
 
 def _problem(piece: _Piece) -> str | None:
     if piece.kind == "literal" and "%" in piece.text.replace("%%", ""):
-        return "inside quotes % must be doubled, and a placeholder cannot stand there"
+        return "inside quotes % must be doubled, and a placeholder cannot be used there"
     return _REFUSED[piece.text] if piece.kind == "refused" else None
 
 

@@ -70,7 +70,7 @@ def read_argv(key: str, argv: object) -> ArgvTemplate:
     groups = tuple(_read_group(key, item) for item in rest)
     optional = frozenset(number for number, item in enumerate(rest) if not isinstance(item, str))
     if any("\x00" in text for text in _texts(argv)):
-        raise InvalidDefinition(f"{key}: argv holds a NUL byte")
+        raise InvalidDefinition(f"{key}: argv contains a NUL byte")
     return ArgvTemplate(executable, groups, optional)
 
 
@@ -78,9 +78,13 @@ def _read_group(key: str, item: object) -> tuple[Argument, ...]:
     if isinstance(item, str):
         return (_read(key, item),)
     if not isinstance(item, Sequence) or not item:
-        raise InvalidDefinition(f"{key}: an argument is a text or a list of texts, not {item!r}")
+        raise InvalidDefinition(
+            f"{key}: an argument must be a string or a list of strings, not {item!r}"
+        )
     if not all(isinstance(part, str) for part in item):
-        raise InvalidDefinition(f"{key}: an argument is a text or a list of texts, not {item!r}")
+        raise InvalidDefinition(
+            f"{key}: an argument must be a string or a list of strings, not {item!r}"
+        )
     group = tuple(_read(key, part) for part in item)
     if not any(argument.field for argument in group):
         raise InvalidDefinition(
@@ -100,7 +104,8 @@ def _read(key: str, text: str) -> Argument:
     last = found[-1]
     if len(found) > 1 or last.end() != len(text):
         raise InvalidDefinition(
-            f"{key}: in {text!r} one field must stand alone or at the end, as in --limit={{limit}}"
+            f"{key}: in {text!r} a field must be the whole argument or the end of it, as in "
+            f"--limit={{limit}}"
         )
     return Argument(text[: last.start()], last.group(1))
 
@@ -111,8 +116,8 @@ def _build(argument: Argument, payload: Mapping[str, Any], *, after_options: boo
     value = _text(argument.field, payload[argument.field])
     if not argument.literal and value.startswith("-") and not after_options:
         raise InvalidPayload(
-            f"{argument.field!r} begins with a dash and could be taken for an option; "
-            f"a definition may allow it by --name={{{argument.field}}} or behind a --"
+            f"{argument.field!r} starts with a dash and could be mistaken for an option; a "
+            f"definition can allow it with --name={{{argument.field}}} or after a --"
         )
     return argument.literal + value
 
@@ -123,13 +128,13 @@ def _text(field: str, value: object) -> str:
             return "true" if value else "false"
         case str():
             if "\x00" in value:
-                raise InvalidPayload(f"{field!r} holds a NUL byte")
+                raise InvalidPayload(f"{field!r} contains a NUL byte")
             return value
         case int() | float():
             return str(value)
         case _:
             raise InvalidPayload(
-                f"{field!r} must be a text, a number or a boolean to become an argument"
+                f"{field!r} must be a string, a number or a boolean to be used as an argument"
             )
 
 
@@ -163,7 +168,9 @@ def read_command(key: str, spec: Mapping[str, Any]) -> Command:
     success = _codes(key, "success_codes", spec.get("success_codes", [0]))
     fail = _codes(key, "fail_codes", spec.get("fail_codes", []))
     if both := success & fail:
-        raise InvalidDefinition(f"{key}: the exit code {min(both)} cannot mean both")
+        raise InvalidDefinition(
+            f"{key}: the exit code {min(both)} cannot mean both success and failure"
+        )
     directory = spec.get("working_directory")
     if directory is not None and not (isinstance(directory, str) and directory.startswith("/")):
         raise InvalidDefinition(f"{key}: working_directory must be an absolute path")
@@ -182,14 +189,16 @@ def _codes(key: str, field: str, codes: object) -> frozenset[int]:
         raise InvalidDefinition(f"{key}: {field} must be a list of exit codes")
     for code in codes:
         if isinstance(code, bool) or not isinstance(code, int) or code not in range(256):
-            raise InvalidDefinition(f"{key}: {field} must hold numbers from 0 to 255, not {code!r}")
+            raise InvalidDefinition(
+                f"{key}: {field} must contain numbers from 0 to 255, not {code!r}"
+            )
     return frozenset(codes)
 
 
 def _names(key: str, names: object) -> tuple[str, ...]:
     if not isinstance(names, Sequence) or isinstance(names, str):
-        raise InvalidDefinition(f"{key}: environment must be a list of names of variables")
+        raise InvalidDefinition(f"{key}: environment must be a list of variable names")
     for name in names:
         if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)):
-            raise InvalidDefinition(f"{key}: {name!r} is no name of an environment variable")
+            raise InvalidDefinition(f"{key}: {name!r} is not the name of an environment variable")
     return tuple(names)

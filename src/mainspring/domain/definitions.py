@@ -65,7 +65,7 @@ class Definition:
         if self.arg_schema is not None and not isinstance(self.arg_schema, Mapping):
             raise InvalidDefinition(f"{self.key}: arg_schema must be a JSON Schema, an object")
         if isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags):
-            raise InvalidDefinition(f"{self.key}: tags must be a list of texts")
+            raise InvalidDefinition(f"{self.key}: tags must be a list of strings")
         try:
             _ensure_limits(self)
             _ensure_approval(self)
@@ -125,7 +125,7 @@ class Handler:
 def _ensure_durations(definition: Definition) -> None:
     key, timeout, retention = definition.key, definition.timeout, definition.retention
     if not isinstance(timeout, timedelta) or timeout <= timedelta(0):
-        raise InvalidDefinition(f"{key}: timeout must be a timedelta of more than zero")
+        raise InvalidDefinition(f"{key}: timeout must be a timedelta greater than zero")
     if retention is not None and not (
         isinstance(retention, timedelta) and retention >= timedelta(0)
     ):
@@ -133,16 +133,14 @@ def _ensure_durations(definition: Definition) -> None:
     for name in ("timeout", "retention"):
         value = getattr(definition, name)
         if value is not None and value > LONGEST_DELAY:
-            raise InvalidDefinition(f"{key}: {name} must be {LONGEST_DELAY.days} days at most")
+            raise InvalidDefinition(f"{key}: {name} must be at most {LONGEST_DELAY.days} days")
 
 
 def _ensure_limits(definition: Definition) -> None:
     own = (definition.concurrency, definition.key_concurrency, definition.rate)
     has_own = any(value is not None for value in own)
     if definition.limit is not None and has_own:
-        raise InvalidOption(
-            "limit", "names a limit that is shared, which excludes concurrency and rate"
-        )
+        raise InvalidOption("limit", "names a shared limit, so concurrency and rate cannot be set")
     if definition.limit is not None:
         ensure_limit_name(definition.limit)
     if definition.limit_by is not None and not (has_own or definition.limit):
@@ -163,20 +161,20 @@ def _ensure_approval(definition: Definition) -> None:
     ensure_approvals("approvals_needed", definition.approvals_needed)
     expiry, approvers = definition.approval_expiry, definition.approvers
     if expiry is not None and not (isinstance(expiry, timedelta) and expiry > timedelta(0)):
-        raise InvalidOption("approval_expiry", "must be a timedelta of more than zero")
+        raise InvalidOption("approval_expiry", "must be a timedelta greater than zero")
     if expiry is not None and expiry > LONGEST_DELAY:
-        raise InvalidOption("approval_expiry", f"must be {LONGEST_DELAY.days} days at most")
+        raise InvalidOption("approval_expiry", f"must be at most {LONGEST_DELAY.days} days")
     ensure_approvers(approvers)
     if (expiry or approvers) and not definition.approvals_needed:
-        raise InvalidOption("approvals_needed", "must be 1 or more where approvers or expiry are")
+        raise InvalidOption("approvals_needed", "must be 1 or more if approvers or expiry are set")
 
 
 def ensure_key(key: str) -> None:
     """Refuse a key that could not be typed in a shell or used in a URL as it is."""
     if not _KEY.fullmatch(key):
         raise InvalidDefinition(
-            f"the definition key {key!r} must start with a letter or _ and hold only letters, "
-            "digits and _ . : - (200 at most)"
+            f"the definition key {key!r} must start with a letter or _ and contain only letters, "
+            "digits and _ . : - (at most 200 characters)"
         )
 
 

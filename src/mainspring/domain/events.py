@@ -70,8 +70,8 @@ def ensure_name(name: object) -> None:
     if not is_name(name):
         raise InvalidEvent(
             "name",
-            f"{_shown(name)} must be parts of letters, digits and _ : - with dots between them "
-            f"({_LONGEST_NAME} at most)",
+            f"{_shown(name)} must consist of letters, digits and _ : -, in parts separated by "
+            f"dots (at most {_LONGEST_NAME} characters)",
         )
 
 
@@ -79,8 +79,8 @@ def ensure_pattern(pattern: object) -> None:
     if pattern != ALL and not (isinstance(pattern, str) and is_name(pattern.removesuffix(_REST))):
         raise InvalidTrigger(
             "event",
-            f"{_shown(pattern)} must be the name of an event, or its first parts and .* such as "
-            "provider.*, or * for all",
+            f"{_shown(pattern)} must be an event name, a prefix followed by .* such as "
+            "provider.*, or * for all events",
         )
 
 

@@ -15,7 +15,7 @@ _MOST_STEPS = 100_000
 
 
 class FlowState(StrEnum):
-    """What a flow has come to; it runs as long as one of its jobs is live."""
+    """The state of a flow; it is running as long as one of its jobs is live."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -25,7 +25,7 @@ class FlowState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlowSummary:
-    """A flow with how many of its jobs are in which state."""
+    """A flow with the number of its jobs in each state."""
 
     id: int
     tenant_id: TenantId
@@ -52,7 +52,7 @@ class FlowJob:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A job that another waited for, with what it gave."""
+    """A job that another waited for, with its result."""
 
     job_id: JobId
     step: str | None
@@ -62,7 +62,7 @@ class Parent:
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """One job of a flow that is being built; `parents` are steps and jobs that exist already."""
+    """One job of a flow that is being built; `parents` are steps and existing jobs."""
 
     definition: str
     payload: Payload
@@ -77,7 +77,7 @@ class Step:
             ensure_text("step", self.name)
 
     def after(self, *parents: "Step | JobId") -> "Step":
-        """Wait for more; returns the step itself."""
+        """Wait for more steps or jobs; returns the step itself."""
         self.parents.extend(parents)
         return self
 
@@ -90,19 +90,19 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     if not steps:
         raise InvalidFlow("the flow has no steps; add one")
     if len(steps) > _MOST_STEPS:
-        raise InvalidFlow(f"a flow can have {_MOST_STEPS:,} steps, not {len(steps):,}")
+        raise InvalidFlow(f"a flow can have at most {_MOST_STEPS:,} steps, not {len(steps):,}")
     known = set(steps)
     sorter: TopologicalSorter[Step] = TopologicalSorter()
     for step in steps:
         parents = [parent for parent in step.parents if isinstance(parent, Step)]
         if foreign := [parent for parent in parents if parent not in known]:
-            raise InvalidFlow(f"{step!r} comes after {foreign[0]!r}, which is of another flow")
+            raise InvalidFlow(f"{step!r} comes after {foreign[0]!r}, which belongs to another flow")
         sorter.add(step, *parents)
     try:
         return list(sorter.static_order())
     except CycleError as error:
         circle = " after ".join(repr(step) for step in error.args[1])
-        raise InvalidFlow(f"the steps wait for each other: {circle}") from None
+        raise InvalidFlow(f"the steps form a cycle: {circle}") from None
 
 
 def as_facts(steps: Sequence[Step], payloads: Sequence[Payload]) -> list[dict[str, Any]]:
@@ -144,4 +144,6 @@ _STEP_OPTIONS = frozenset(
 def ensure_step_options(names: Iterable[str]) -> None:
     for name in names:
         if name not in _STEP_OPTIONS:
-            raise InvalidOption(name, f"is not for a step; {', '.join(sorted(_STEP_OPTIONS))} are")
+            raise InvalidOption(
+                name, f"is not a step option; use {', '.join(sorted(_STEP_OPTIONS))}"
+            )

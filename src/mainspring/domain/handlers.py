@@ -36,7 +36,9 @@ class HandlerSignature:
             placed.update(kwargs)
             if self.fits(placed):
                 return placed
-        raise InvalidPayload(f"the arguments do not fit the handler: {self._misfit(args, kwargs)}")
+        raise InvalidPayload(
+            f"the arguments do not match the handler: {self._misfit(args, kwargs)}"
+        )
 
     def _misfit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """What Python says of them; to bind takes ten times as long as to see that they fit."""
@@ -44,7 +46,7 @@ class HandlerSignature:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             return str(error)
-        return f"{bound} cannot be given by name"
+        return f"{bound} cannot be passed by name"
 
     def example(self) -> str:
         """A payload with a made-up value for each required argument, as JSON text."""
@@ -58,7 +60,7 @@ def read_signature(key: str, function: Callable[..., Any]) -> HandlerSignature:
     for parameter in parameters:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             raise InvalidDefinition(
-                f"{key}: the parameter {parameter.name!r} cannot be given by name; "
+                f"{key}: the parameter {parameter.name!r} cannot be passed by name; "
                 "a payload is a JSON object, so every parameter needs a name"
             )
     kept = [parameter for parameter in parameters if parameter.name != CONTEXT_NAME]
@@ -92,10 +94,11 @@ def choose_mode(key: str, function: Callable[..., Any], asked: str | None) -> Ex
             f"{key}: mode must be 'async', 'thread' or 'process', not {asked!r}"
         ) from error
     if is_async != (mode is ExecutionMode.ASYNC):
-        kind = "an async function" if is_async else "a plain function"
+        kind = "an async function" if is_async else "a regular function"
         raise InvalidDefinition(f"{key}: {kind} cannot run with mode={asked!r}")
     if mode is ExecutionMode.PROCESS and "<locals>" in function.__qualname__:
         raise InvalidDefinition(
-            f"{key}: a function for a process must be importable; define it at module level"
+            f"{key}: a function that runs in a process must be importable; define it at module "
+            "level"
         )
     return mode

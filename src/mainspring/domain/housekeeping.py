@@ -50,9 +50,9 @@ PRUNE_HISTORY = _built_in(
 PRUNE_KEYS = _built_in(
     "prune_keys", "Removes expired idempotency keys and dedupe windows", _NOTHING
 )
-PRUNE_TABLE = _built_in("prune_table", "Removes old rows of a table that is allowed", _TABLE)
+PRUNE_TABLE = _built_in("prune_table", "Removes old rows from a table on the allowed list", _TABLE)
 VACUUM_CHECK = _built_in(
-    "vacuum_check", "Fails if dead rows pile up or something keeps them", _NOTHING
+    "vacuum_check", "Fails if dead rows pile up or cannot be removed", _NOTHING
 )
 DEFINITIONS = (PRUNE_HISTORY, PRUNE_KEYS, PRUNE_TABLE, VACUUM_CHECK)
 
@@ -71,11 +71,13 @@ SCHEDULES = tuple(
 def ensure_leasable(*, queues: Iterable[str] = (), definitions: Iterable[str] = ()) -> None:
     """What comes with Mainspring is run by its own workers, never by one over the API."""
     if QUEUE in queues:
-        raise InvalidOption("queues", f"cannot hold {QUEUE}, which Mainspring's own workers work")
+        raise InvalidOption(
+            "queues", f"cannot contain {QUEUE}, which only Mainspring's own workers serve"
+        )
     for key in definitions:
         if key.startswith(BUILT_IN):
             raise InvalidOption(
-                "definitions", f"cannot hold {key}, which Mainspring's own workers run"
+                "definitions", f"cannot contain {key}, which only Mainspring's own workers run"
             )
 
 
@@ -134,8 +136,8 @@ def problems(tables: list[TableHealth], server: ServerHealth) -> list[str]:
             "vacuum the database before ids run out at 2,000,000,000"
         )
     found.extend(
-        f"mainspring.{each.table} has {each.dead:,} dead rows beside {each.live:,} live ones and "
-        "was not vacuumed in the last hour; see why autovacuum does not get to it"
+        f"mainspring.{each.table} has {each.dead:,} dead rows and {each.live:,} live ones, and "
+        "was not vacuumed in the last hour; find out why autovacuum does not reach it"
         for each in tables
         if each.is_neglected
     )

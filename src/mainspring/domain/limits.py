@@ -72,7 +72,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a limit allows; None stands for as many as there are."""
+    """What a limit allows; None means unlimited."""
 
     name: str
     concurrency: int | None = None
@@ -89,7 +89,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """A limit, and how many of its jobs run and wait for it."""
+    """A limit with the number of its running and waiting jobs."""
 
     limit: Limit
     running: int
@@ -104,8 +104,8 @@ def ensure_limit_name(name: str) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidOption(
             "limit",
-            f"must start with a letter or _ and hold only letters, digits and _ . : - "
-            f"(200 at most), not {name!r}",
+            "must start with a letter or _ and contain only letters, digits and _ . : - (at most "
+            f"200 characters), not {name!r}",
         )
 
 

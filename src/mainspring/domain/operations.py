@@ -56,9 +56,12 @@ BULK = Definition(
             "filter": {"type": "object"},
             "reason": {"type": "string"},
             "tenant": {"type": "string"},
-            "creator": {"type": "string", "description": "whose jobs alone, for a member"},
-            "actor": {"type": "string", "description": "who asked for it"},
-            "total": {"type": "integer", "description": "how many passed, if all were counted"},
+            "creator": {"type": "string", "description": "only the jobs of this member"},
+            "actor": {"type": "string", "description": "who requested it"},
+            "total": {
+                "type": "integer",
+                "description": "how many jobs matched, if all were counted",
+            },
         },
         "required": ["action", "filter", "tenant", "actor"],
         "additionalProperties": False,
@@ -101,25 +104,25 @@ def ensure_sensible(action: BulkAction, asked: JobFilter, *, is_all: bool) -> No
     """Refuse a filter that means every job without saying so, or none."""
     if asked == JobFilter() and not is_all:
         raise InvalidOption(
-            "filter", f'is empty; say "all": true if every job is to be {_DONE[action]}'
+            "filter", f'is empty; set "all" to true if every job should be {_DONE[action]}'
         )
     if asked != JobFilter() and is_all:
-        raise InvalidOption("all", "and a filter exclude each other; give one")
+        raise InvalidOption("all", "and a filter cannot be used together; choose one")
     if asked.state is not None and asked.state not in STATES[action]:
         raise InvalidOption(
             "status",
-            f"{asked.state} does not go with {action}: such jobs cannot be {_DONE[action]}; "
-            f"choose {_listed(STATES[action])}, or leave it out",
+            f"{asked.state} cannot be combined with {action}: such jobs cannot be {_DONE[action]}; "
+            f"choose {_listed(STATES[action])}, or omit it",
         )
     if asked.definition is not None and asked.definition.startswith(BUILT_IN):
         raise InvalidOption(
             "definition",
-            f"{asked.definition} is built in, and its jobs are left alone; "
+            f"{asked.definition} is built in and excluded from bulk operations; "
             f"{action} them one by one",
         )
     after, before = asked.created_after, asked.created_before
     if after is not None and before is not None and after >= before:
-        raise InvalidOption("created_after", "is not before created_before; no job can pass")
+        raise InvalidOption("created_after", "is not before created_before; no job can match")
 
 
 def _listed(states: tuple[JobState, ...]) -> str:

@@ -45,7 +45,9 @@ class Schema:
             )
         except (ValueError, jsonschema_rs.ValidationError) as error:
             problem = str(error).partition("\n")[0]
-            raise InvalidDefinition(f"{key}: arg_schema is no JSON Schema: {problem}") from None
+            raise InvalidDefinition(
+                f"{key}: arg_schema is not a valid JSON Schema: {problem}"
+            ) from None
 
     def problems(self, payload: object) -> Iterator[Problem]:
         for error in self._validator.iter_errors(payload):
@@ -70,7 +72,7 @@ def _ensure_local(key: str, document: object) -> None:
         is_draft = name == "$schema" and target.startswith(_DRAFTS)
         if not is_draft and not target.startswith("#"):
             raise InvalidDefinition(
-                f"{key}: arg_schema refers to {target!r}; a schema must be complete in itself"
+                f"{key}: arg_schema refers to {target!r}; a schema must be self-contained"
             )
 
 
@@ -88,4 +90,4 @@ def _references(document: object) -> Iterator[tuple[str, str]]:
 
 
 def _fetch_nothing(uri: str) -> Any:
-    raise ValueError(f"{uri} is elsewhere")
+    raise ValueError(f"{uri} is external")

@@ -5,9 +5,9 @@ from typing import Any
 
 from mainspring.domain.jobs.outcomes import AttemptFailed
 
-_CONTRACT = 'a function answers {"success": true or false, "message": "..."}'
+_CONTRACT = 'a function must return {"success": true or false, "message": "..."}'
 _SHOWN = 500
-_KINDS = {str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
+_KINDS = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
 
 
 def read_answer(answer: object) -> dict[str, Any]:
@@ -29,9 +29,9 @@ def read_answer(answer: object) -> dict[str, Any]:
 
 def _refusal(answer: dict[str, Any]) -> str:
     message = answer.get("message")
-    reason = message if isinstance(message, str) and message else "it gave no message"
+    reason = message if isinstance(message, str) and message else "no message was given"
     details = f"\n{_show(answer['details'])}" if answer.get("details") else ""
-    return f"the function said success: false; {reason}{details}"
+    return f"the function returned success: false; {reason}{details}"
 
 
 def _show(value: object) -> str:

@@ -104,7 +104,7 @@ def _parse(text: str) -> tuple[str | _Expression, ...]:
     """The expressions and the literal texts around them, in order."""
     if len(text) > _LONGEST_TEMPLATE:
         raise InvalidTemplate(
-            f"a template may have {_LONGEST_TEMPLATE:,} characters, not {len(text):,}"
+            f"a template may have at most {_LONGEST_TEMPLATE:,} characters, not {len(text):,}"
         )
     parts: list[str | _Expression] = []
     position = 0
@@ -156,7 +156,7 @@ class _Reader:
         try:
             value, self.position = _JSON.raw_decode(self.text, self.position)
         except (ValueError, RecursionError):
-            self._fail("a JSON value or a text in single quotes")
+            self._fail("a JSON value or a string in single quotes")
         for _, depth in _nodes(value):
             _ensure_depth(depth, _DEEPEST_TEMPLATE)
         return value
@@ -271,8 +271,8 @@ class _Rendering:
             return None
         if value is _MISSING:
             raise InvalidTemplate(
-                f"there is no {expression.path[:_LONGEST_SHOWN]!r}; "
-                "give it a |default(...) if it may be missing"
+                f"there is no {expression.path[:_LONGEST_SHOWN]!r}; add |default(...) if it may "
+                "be missing"
             )
         return value
 
@@ -339,4 +339,4 @@ def _unknown(kind: str, word: str, known: Collection[str]) -> InvalidTemplate:
     near = closest(shown, known)
     hint = f"did you mean {near!r}? " if near else ""
     listed = ", ".join(sorted(known))
-    return InvalidTemplate(f"a template knows no {kind} {shown!r}; {hint}it knows {listed}")
+    return InvalidTemplate(f"unknown {kind} {shown!r}; {hint}choose from {listed}")

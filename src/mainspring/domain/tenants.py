@@ -33,8 +33,8 @@ def ensure_name(tenant_id: object) -> None:
     if not isinstance(tenant_id, str) or not _NAME.fullmatch(tenant_id):
         raise InvalidOption(
             "tenant",
-            "must start with a letter, a digit or _ and hold only letters, digits and _ . : @ - "
-            f"(200 at most), not {tenant_id!r}",
+            "must start with a letter, a digit or _ and contain only letters, digits and _ . : @ "
+            f"- (at most 200 characters), not {tenant_id!r}",
         )
 
 

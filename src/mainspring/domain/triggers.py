@@ -109,7 +109,7 @@ def render(payload: object, occurrence: Occurrence, unknown_paths: str) -> Any:
 
 def _ensure_text(field_name: str, value: object) -> None:
     if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME:
-        raise InvalidTrigger(field_name, f"must be text of 1 to {_LONGEST_NAME} characters")
+        raise InvalidTrigger(field_name, f"must be a string of 1 to {_LONGEST_NAME} characters")
     if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
         raise InvalidTrigger(field_name, "must be Unicode text without a NUL byte")
 
@@ -122,4 +122,4 @@ def _ensure_window(window: object) -> None:
         raise InvalidTrigger("dedupe_window", f"must be {said}, not {type(window).__name__}")
     if not timedelta(0) < window <= LONGEST_DELAY:
         days = f"{LONGEST_DELAY.days:,} days"
-        raise InvalidTrigger("dedupe_window", f"must be more than 0 and {days} at most")
+        raise InvalidTrigger("dedupe_window", f"must be more than 0 and at most {days}")

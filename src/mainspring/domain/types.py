@@ -56,7 +56,7 @@ class WaitsFor(StrEnum):
 
 
 class AttemptStatus(StrEnum):
-    """What came of one execution of a job."""
+    """The outcome of one execution of a job."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"

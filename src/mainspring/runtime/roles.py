@@ -72,7 +72,7 @@ def _signals_to(handle: Callable[[signal.Signals], None]) -> Iterator[None]:
 def leave(worker: Worker) -> None:
     """End the process even if a handler's thread will not."""
     if worker.has_stuck_threads:
-        telemetry.event("handler_abandoned", note="leaving with threads still running")
+        telemetry.event("handler_abandoned", note="exiting with threads still running")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)

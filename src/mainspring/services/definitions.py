@@ -115,8 +115,8 @@ def find_program(key: str, name: str, directories: Sequence[Path]) -> Path:
     """The real path of a program in one of the directories."""
     if not directories:
         raise InvalidDefinition(
-            f"{key}: no programs are allowed to run; set MAINSPRING_COMMAND_DIRECTORIES, of the "
-            "server too if there is one, to the directories of those that are"
+            f"{key}: no programs are allowed to run; set MAINSPRING_COMMAND_DIRECTORIES to the "
+            "directories of allowed programs, on the server too if there is one"
         )
     allowed = [directory.resolve() for directory in directories]
     wanted = [Path(name)] if name.startswith("/") else [each / name for each in allowed]
@@ -134,7 +134,7 @@ def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
     if unknown := changes.keys() - _FIELDS - set(spec_fields):
         name = min(unknown)
         hint = did_you_mean(name, [*_FIELDS, *spec_fields])
-        raise InvalidOption(name, f"is no field of a {known.kind} definition{hint}")
+        raise InvalidOption(name, f"is not a field of a {known.kind} definition{hint}")
     spec = {**known.spec, **{name: changes[name] for name in spec_fields if name in changes}}
     own = {name: value for name, value in changes.items() if name in _FIELDS}
     if isinstance(document := own.get("arg_schema"), Mapping):
@@ -155,7 +155,7 @@ def _kind(kind: str) -> Kind:
 
 def _texts(key: str, name: str, values: Sequence[str]) -> tuple[str, ...]:
     if isinstance(values, str):
-        raise InvalidDefinition(f"{key}: {name} must be a list of texts")
+        raise InvalidDefinition(f"{key}: {name} must be a list of strings")
     return tuple(values or ())
 
 

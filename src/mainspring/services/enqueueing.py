@@ -249,9 +249,11 @@ def _ensure_for_many(
     options: EnqueueOptions, count: int, dedupe_keys: Sequence[str | None] | None
 ) -> None:
     if options.dedupe_key or options.idempotency_key or options.dedupe_by:
-        raise InvalidOption("dedupe_key", "is for one job; enqueue_many takes dedupe_keys")
+        raise InvalidOption("dedupe_key", "applies to a single job; enqueue_many takes dedupe_keys")
     if options.after:
-        raise InvalidOption("after", "is for one job; build a flow, or enqueue one by one")
+        raise InvalidOption(
+            "after", "applies to a single job; build a flow or enqueue the jobs one by one"
+        )
     if dedupe_keys is not None and len(dedupe_keys) != count:
         raise InvalidOption("dedupe_keys", f"has {len(dedupe_keys)} entries for {count} payloads")
 

@@ -35,7 +35,7 @@ async def rotate(session: ServiceSession, *, batch: int = 500) -> Rotation:
     """Encrypt everything under the first key, in small transactions."""
     keys = key_ring(session.settings)
     if not keys:
-        raise SettingsError("there are no encryption_keys; set MAINSPRING_ENCRYPTION_KEYS")
+        raise SettingsError("no encryption keys are configured; set MAINSPRING_ENCRYPTION_KEYS")
     rotator = _Rotator(session, keys, batch)
     for _ in range(_PASSES):
         rotator.done.left = rotator.done.unreadable = 0

@@ -89,7 +89,7 @@ def encode_payload(payload: object, limit: int = MAX_PAYLOAD_BYTES) -> bytes:
     if len(encoded) > limit:
         raise PayloadTooLarge(len(encoded), limit)
     if _NUL in encoded and holds_nul(payload):
-        raise InvalidPayload("the payload holds a NUL byte, which PostgreSQL refuses")
+        raise InvalidPayload("the payload contains a NUL byte, which PostgreSQL cannot store")
     return encoded
 
 
@@ -126,6 +126,6 @@ def _explain(payload: object, error: TypeError) -> str:
             except TypeError:
                 return (
                     f"the payload's {name!r} is a {type(value).__name__}, which is not JSON; "
-                    "pass text, numbers, bools, lists or dicts"
+                    "pass strings, numbers, bools, lists or dicts"
                 )
     return f"the payload is not JSON: {error}"

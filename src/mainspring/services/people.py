@@ -86,7 +86,7 @@ async def ensure_operator(session: Session, name: str = "operator") -> Person | 
 def _role_of_person(role: str) -> Role:
     known = ensure_role(role)
     if known is Role.WORKER:
-        raise InvalidOption("role", "cannot be worker for a person; make a token for a worker")
+        raise InvalidOption("role", "cannot be worker for a person; create a token for a worker")
     return known
 
 

@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
 async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
     if timing.first_slot(spec.timing, datetime.now(UTC)) is None:
         raise InvalidSchedule(
-            "timing", "leaves no slot from now on; look at ends_at and at the calendar"
+            "timing", "leaves no slot in the future; check ends_at and the calendar"
         )
     facts = spec_facts(spec, scope.settings.max_payload_bytes)
     (encrypted,) = await encrypt_schedules(scope.committed, [facts], settings=scope.settings)
@@ -161,7 +161,7 @@ async def steer(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedule
 async def pause(scope: Scope, name: str, until: datetime) -> ScheduleState:
     ensure_kinds({"paused_until": until})
     if until <= datetime.now(UTC):
-        raise InvalidSchedule("paused_until", "has passed already")
+        raise InvalidSchedule("paused_until", "has already passed")
     return await steer(scope, name, {"paused_until": until})
 
 
@@ -188,7 +188,7 @@ async def trigger(
 ) -> Triggered:
     """Fire a schedule now; `wait` is how long to wait for a scheduler where one must look."""
     if wait is not None and scope.callers is not None:
-        raise InputError("cannot wait: a scheduler sees the slot only when you have committed")
+        raise InputError("cannot wait: a scheduler sees the slot only after you commit")
     try:
         triggered = await store.trigger(scope.session, scope.tenant_id, name, force=force)
     except ScheduleNotFound:
@@ -236,7 +236,7 @@ def _ensure_fillable(spec: ScheduleSpec, start: datetime, end: datetime, *, limi
     if start.tzinfo is None or end.tzinfo is None:
         raise InvalidSchedule("range", "needs instants with a time zone")
     if end > datetime.now(UTC):
-        raise InvalidSchedule("range", "ends in the future; only slots that have passed are filled")
+        raise InvalidSchedule("range", "ends in the future; only past slots can be backfilled")
     if not 1 <= limit <= _MOST_FILLED:
         raise InvalidOption("limit", f"must be from 1 to {_MOST_FILLED:,}, not {limit}")
     if spec.launcher is not None:

@@ -115,7 +115,7 @@ class KeyRing:
         self, value: Any, owner: Owner, place: Place, *, nonce: bytes | None
     ) -> dict[str, str]:
         if self._first is None:
-            raise SettingsError("there are no encryption_keys to encrypt with")
+            raise SettingsError("no encryption keys are configured")
         bound = [_bound(owner, place)] if nonce is None else [_bound(owner, place), nonce]
         data = self._ciphers[self._first].encrypt(orjson.dumps(value), bound)
         extra = {} if nonce is None else {"nonce": _text(nonce)}
@@ -157,8 +157,8 @@ def ensure_real(payload: Any, paths: tuple[Path, ...]) -> None:
         if value == REDACTED:
             field = ".".join(map(str, place))
             raise InvalidPayload(
-                f"the payload's {field} is the word {REDACTED}, which stands for a secret where "
-                "payloads are shown; give the real value"
+                f"the payload's {field} is {REDACTED}, the placeholder for a secret where "
+                "payloads are shown; pass the real value"
             )
         return value
 

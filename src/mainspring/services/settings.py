@@ -158,9 +158,16 @@ def _wrong_directories(paths: Iterable[Path]) -> Iterator[Finding]:
         if not is_folder:
             yield error(f"{key}: {path} is not a directory", key)
         elif mode & _ANYONE_WRITES:
-            yield warning(f"{key}: anyone may put programs into {path}, and jobs may run them", key)
+            yield warning(
+                f"{key}: {path} is writable by anyone, so anyone can add programs that jobs run",
+                key,
+            )
         if not path.is_absolute():
-            yield warning(f"{key}: {path} depends on the directory a worker is started in", key)
+            yield warning(
+                f"{key}: {path} depends on the directory that a worker starts in; use an absolute "
+                "path",
+                key,
+            )
 
 
 def _wrong_host(host: str) -> Iterator[Finding]:
@@ -171,13 +178,15 @@ def _wrong_host(host: str) -> Iterator[Finding]:
         try:
             socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, ValueError):
-            yield error(f"setting host: {host!r} is no address of this machine", "host")
+            yield error(f"setting host: {host!r} is not an address of this machine", "host")
 
 
 def _empty_urls(sources: Sources) -> Iterator[Finding]:
     for name in _URLS:
         if sources.environment.get(name) == "":
-            yield warning(f"{variable(name)} is set and empty, which is as good as none", name)
+            yield warning(
+                f"{variable(name)} is set but empty, which is the same as not setting it", name
+            )
 
 
 def file_doubts(file: SettingsFile) -> Iterator[Finding]:
@@ -187,10 +196,13 @@ def file_doubts(file: SettingsFile) -> Iterator[Finding]:
     name = shlex.quote(str(file.path))
     secret = [key for key, value in file.values.items() if _is_secret(key, value)]
     if secret and file.mode & _OTHERS_READ:
-        said = f"{file.path} holds {secret[0]}, and others may read it; run `chmod 600 {name}`"
+        said = f"{file.path} contains {secret[0]} and is readable by others; run `chmod 600 {name}`"
         yield warning(said, secret[0])
     if file.mode & _OTHERS_WRITE:
-        said = f"others may change {file.path}, and so what runs here; run `chmod go-w {name}`"
+        said = (
+            f"{file.path} is writable by others, who could change what runs here; run `chmod go-w "
+            f"{name}`"
+        )
         yield warning(said)
 
 

@@ -33,7 +33,7 @@ async def update(session: Session, tenant_id: str, changes: Mapping[str, Any]) -
     for name, value in changes.items():
         if name not in _CHECKS:
             hint = did_you_mean(name, _CHECKS)
-            raise InvalidOption(name, f"is no field of a tenant{hint}")
+            raise InvalidOption(name, f"is not a field of a tenant{hint}")
         _CHECKS[name](value)
     if not await store.update(session, tenant_id, changes):
         raise await _not_found(session, tenant_id)

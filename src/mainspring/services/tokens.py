@@ -135,8 +135,8 @@ async def log_in(session: Session, login: str) -> BrowserSession:
         )
     if person is None:
         raise Unauthenticated(
-            "the login link is unknown, was used before, or is too old; ask for another, for "
-            "example with `mainspring login-link`"
+            "the login link is invalid, expired or already used; get a new one, for example with "
+            "`mainspring login-link`"
         )
     return BrowserSession(text, person)
 

@@ -43,7 +43,7 @@ def _ensure_fields(given: Iterable[str]) -> None:
     for name in given:
         if name not in FIELDS:
             hint = did_you_mean(name, FIELDS)
-            raise InvalidOption(name, f"is no field of a trigger{hint}")
+            raise InvalidOption(name, f"is not a field of a trigger{hint}")
 
 
 # Writing
@@ -156,7 +156,7 @@ async def rehearse(
     name = example_name(trigger.event) if event is None else event
     ensure_name(name)
     if not matches(trigger.event, name):
-        raise InvalidEvent("name", f"{name!r} is not matched by {trigger.event!r}")
+        raise InvalidEvent("name", f"{name!r} does not match {trigger.event!r}")
     await definitions.ensure_known(session, [trigger.definition])
     payload_rules = await arun(read_rules(trigger.definition), session)
     occurrence = Occurrence(

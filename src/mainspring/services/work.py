@@ -233,7 +233,7 @@ class Work:
                 connection, lease.worker_id, [Return(*facts, *again)]
             )
         else:
-            raise TypeError(f"{outcome!r} is no end without success")
+            raise TypeError(f"{outcome!r} is not an unsuccessful outcome")
         await self._ended(connection, lease, job, finished=finished)
 
     async def _ended(
@@ -297,5 +297,5 @@ def _failure(job: LeasedJob, error: str, *, may_retry: bool, delay: timedelta | 
 
 def _encoded(value: Any) -> bytes:
     if holds_nul(value):
-        raise InvalidPayload("it holds a NUL byte, which PostgreSQL refuses")
+        raise InvalidPayload("it contains a NUL byte, which PostgreSQL cannot store")
     return orjson.dumps(value)

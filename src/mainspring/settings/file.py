@@ -39,7 +39,7 @@ def read() -> SettingsFile:
     text, mode = _read_text(path)
     if mode is None and is_named:
         raise SettingsError(
-            f"there is no settings file {path}, which --config or {PREFIX}CONFIG names"
+            f"the settings file {path}, named by --config or {PREFIX}CONFIG, does not exist"
         )
     return SettingsFile(path, read_toml(text, str(path)), mode)
 
@@ -55,7 +55,7 @@ def change(path: Path, key: str, value: str | float | None) -> bool:
     if value is not None:
         expected[key] = value
     if read_toml(after, str(path)) != expected:
-        raise SettingsError(f"{path} cannot be changed here without harm; change {key} by hand")
+        raise SettingsError(f"{path} cannot be edited safely; change {key} by hand")
     _replace(path, after, mode)
     return True
 
@@ -86,7 +86,7 @@ def _read_text(path: Path) -> tuple[str, int | None]:
         reason = problem.strerror if isinstance(problem, OSError) else problem
         raise SettingsError(f"{path} cannot be read: {reason}") from None
     if len(data) > MOST_BYTES:
-        raise SettingsError(f"{path} is larger than {MOST_BYTES:,} bytes, which none need to be")
+        raise SettingsError(f"{path} is larger than {MOST_BYTES:,} bytes, the largest allowed")
     return _decode(data, path), stat.S_IMODE(kind)
 
 

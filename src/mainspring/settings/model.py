@@ -43,7 +43,7 @@ class Settings(BaseModel):
     database_url: str | None = Field(
         default=None,
         repr=False,
-        description="PostgreSQL 15+ URL; without one the embedded server is used",
+        description="PostgreSQL 15+ URL; if unset, the embedded server is used",
     )
     data_dir: Path | None = Field(
         default=None, description="where the embedded server keeps its data"
@@ -52,22 +52,22 @@ class Settings(BaseModel):
         default=100, ge=1, le=10_000, description="jobs one worker process runs at a time"
     )
     prefetch: int = Field(
-        default=2000, ge=0, le=10_000, description="most jobs claimed ahead of a free place"
+        default=2000, ge=0, le=10_000, description="most jobs claimed before a runner is free"
     )
     lease_seconds: float = Field(
         default=15, ge=1, le=3600, description="how long a silent worker keeps its jobs"
     )
     poll_seconds: float = Field(
-        default=1, ge=0.05, le=60, description="how often an idle worker looks without being woken"
+        default=1, ge=0.05, le=60, description="how often an idle worker polls for jobs"
     )
     drain_seconds: float = Field(
         default=30, ge=0, le=3600, description="how long a stopping worker waits for its jobs"
     )
     cancel_grace_seconds: float = Field(
-        default=10, ge=0, le=3600, description="time a canceled handler has before it is forced"
+        default=10, ge=0, le=3600, description="time a canceled handler has before it is killed"
     )
     max_losses: int = Field(
-        default=3, ge=1, le=100, description="lost workers after which a job is parked"
+        default=3, ge=1, le=100, description="number of lost workers after which a job is parked"
     )
     max_payload_bytes: int = Field(
         default=1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="largest payload accepted"
@@ -83,78 +83,78 @@ class Settings(BaseModel):
     condition_database_url: str | None = Field(
         default=None,
         repr=False,
-        description="a login of its own for conditions written in SQL, which may do less",
+        description="separate, less privileged login for conditions written in SQL",
     )
     command_directories: str = Field(
         default="",
-        description="directories whose programs commands may run, separated by a colon; "
-        "without one this worker runs no commands",
+        description="directories with programs that commands may run, separated by colons; if "
+        "unset, this worker runs no commands",
     )
     command_environment: str = Field(
         default="PATH,HOME,LANG,TZ",
-        description="environment variables that a command may ask for, separated by a comma",
+        description="environment variables that commands may use, separated by commas",
     )
     encryption_keys: SecretStr = Field(
         default=SecretStr(""),
-        description="keys that secrets in payloads are encrypted with, separated by a comma; the "
-        "first encrypts, all decrypt",
+        description="keys for the secrets in payloads, separated by commas; the first encrypts, "
+        "all decrypt",
     )
     prune_tables: str = Field(
         default="",
-        description="columns by whose age jobs may remove rows, as schema.table.column, separated "
-        "by a comma; without one this worker prunes no tables but our own",
+        description="columns that jobs may prune by age, as schema.table.column, separated by "
+        "commas; if unset, this worker prunes only Mainspring's own tables",
     )
     default_schedules: bool = Field(
         default=True,
         description="whether the first scheduler of a database adds the housekeeping schedules",
     )
     slot_retention_days: float = Field(
-        default=90, ge=1, le=36_500, description="how long the slots of schedules are kept"
+        default=90, ge=1, le=36_500, description="how long schedule slots are kept"
     )
     event_retention_days: float = Field(
         default=30, ge=1, le=36_500, description="how long handled events are kept"
     )
     host: str = Field(
         default="127.0.0.1",
-        description="address the server listens on; another than this machine's own is asked for "
-        "by name",
+        description="address the server listens on; one that other machines can reach requires "
+        "--expose",
     )
     port: int = Field(
-        default=8080, ge=0, le=65535, description="port the server listens on; 0 is any free one"
+        default=8080, ge=0, le=65535, description="port the server listens on; 0 picks a free one"
     )
     max_request_bytes: int = Field(
         default=8 * 1024 * 1024,
         ge=1024,
         le=256 * 1024 * 1024,
-        description="largest request that the server takes",
+        description="largest request that the server accepts",
     )
     requests_per_minute: int = Field(
         default=60_000,
         ge=0,
         le=10_000_000,
-        description="requests that one caller may make of one server process; 0 is any number",
+        description="requests that one caller may send to one server process; 0 is unlimited",
     )
     public_url: str | None = Field(
         default=None,
-        description="where people reach the server, if a proxy stands in front of it",
+        description="public URL of the server, if it is behind a proxy",
     )
     oidc_issuer: str | None = Field(
-        default=None, description="the OpenID Connect provider through which people log in"
+        default=None, description="URL of the OpenID Connect provider that people log in with"
     )
     oidc_client_id: str | None = Field(
-        default=None, description="as whom the provider knows this server"
+        default=None, description="client id of this server at the provider"
     )
     oidc_client_secret: SecretStr = Field(
-        default=SecretStr(""), description="the secret that the provider gave this server"
+        default=SecretStr(""), description="client secret of this server at the provider"
     )
     oidc_claim: str = Field(
         default="email",
         min_length=1,
         max_length=100,
-        description="what the provider says of a person that is the person's name here",
+        description="ID token claim that is the person's name in Mainspring",
     )
     use_pooler: bool = Field(
-        default=False, description="the URL leads to a pooler in transaction mode"
+        default=False, description="the database URL points to a pooler in transaction mode"
     )
 
     @field_validator("*", mode="before")
@@ -167,7 +167,7 @@ class Settings(BaseModel):
         if isinstance(value, bool) and cls.model_fields[name].annotation is not bool:
             raise _OTHER_KIND
         if isinstance(value, str) and "\0" in value:
-            raise ValueError("it holds a NUL character")
+            raise ValueError("it contains a NUL character")
         return value
 
     @field_validator(
@@ -189,7 +189,9 @@ class Settings(BaseModel):
         if url is not None:
             host = _host(url)
             if info.field_name == "oidc_issuer" and url.startswith("http:") and host not in _OWN:
-                raise ValueError("must begin with https:, or whoever listens logs in as anyone")
+                raise ValueError(
+                    "must begin with https:, or an eavesdropper could log in as anyone"
+                )
         return url
 
     @property
@@ -216,7 +218,7 @@ def _host(url: str) -> str:
     parts = urlsplit(url)
     is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
     if not parts.hostname or parts.scheme not in ("http", "https") or not is_plain:
-        raise ValueError("must be an address such as https://jobs.example.com")
+        raise ValueError("must be a URL such as https://jobs.example.com")
     return parts.hostname
 
 
@@ -252,8 +254,8 @@ def _kind(name: str) -> str:
     if kind in {int, float}:
         return f"a {'whole number' if kind is int else 'number'} from {span}"
     if name in SEPARATORS:
-        return f"text, or an array of texts without {SEPARATORS[name]!r}"
-    return f"one of {span}" if span else "text"
+        return f"a string, or an array of strings without {SEPARATORS[name]!r}"
+    return f"one of {span}" if span else "a string"
 
 
 def _number(number: float) -> str:

@@ -102,13 +102,13 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as problem:
         raise SettingsError(f"{file}, {_place(str(problem), text)}") from None
     except ValueError:
-        raise SettingsError(f"{file} holds a number that is too long to be read") from None
+        raise SettingsError(f"{file} contains a number that is too long to be read") from None
 
 
 def _place(problem: str, text: str) -> str:
     found = _PLACE.fullmatch(problem)
     line = (found and found["line"]) or f"line {len(text.splitlines())}"
-    return f"{line}: this is not TOML: {found['problem'] if found else problem}"
+    return f"{line}: this is not valid TOML: {found['problem'] if found else problem}"
 
 
 def unknown_keys(values: Mapping[str, Any], known: Collection[str], file: str) -> Iterator[Finding]:
@@ -120,7 +120,9 @@ def unknown_keys(values: Mapping[str, Any], known: Collection[str], file: str) -
 
 def _unknown_key(key: str, value: object, known: Collection[str]) -> str:
     if isinstance(value, Mapping):
-        return f"{key!r} is a table, and settings are in none; write them at the top of the file"
+        return (
+            f"{key!r} is a table, but settings are not in tables; write them at the top of the file"
+        )
     return f"there is no setting {key!r}{did_you_mean(key.lower(), known)}"
 
 
@@ -128,7 +130,7 @@ def unknown_variables(names: Iterable[str], known: Collection[str]) -> list[Find
     """Variables that look like a setting and are none."""
     variables = {variable(name) for name in known} | OTHER_VARIABLES
     return [
-        warning(f"{name} is no setting and changes nothing{did_you_mean(name.upper(), variables)}")
+        warning(f"{name} is not a setting and has no effect{did_you_mean(name.upper(), variables)}")
         for name in sorted(names)
         if name.upper().startswith(PREFIX) and name.upper() not in variables
     ]
@@ -144,8 +146,8 @@ def doubts(values: Mapping[str, Any]) -> list[Finding]:
     host = values["host"]
     if not is_loopback(host):
         said = (
-            f"host {host} can be reached from other machines; `mainspring server` and `up` want "
-            "--expose for it, and a proxy with TLS should stand in front"
+            f"host {host} can be reached from other machines; `mainspring server` and `up` "
+            "require --expose for it, and a TLS proxy should be in front of it"
         )
         found.append(warning(said, "host"))
     if values["max_payload_bytes"] > values["max_request_bytes"]:
@@ -160,7 +162,7 @@ def doubts(values: Mapping[str, Any]) -> list[Finding]:
 def _doubts_of_the_database(values: Mapping[str, Any]) -> Iterator[Finding]:
     if values["database_url"] is None:
         if values["use_pooler"]:
-            said = "use_pooler is on, and without database_url there is no pooler to use"
+            said = "use_pooler is on, but without database_url there is no pooler to use"
             yield warning(said, "use_pooler")
     elif values["data_dir"] is not None:
         yield warning("data_dir is not used, because database_url is set", "data_dir")
@@ -169,7 +171,7 @@ def _doubts_of_the_database(values: Mapping[str, Any]) -> Iterator[Finding]:
 def _doubts_of_lists(values: Mapping[str, Any]) -> Iterator[Finding]:
     for name in split(values["command_environment"], ","):
         if not _VARIABLE.fullmatch(name):
-            said = f"command_environment: {name!r} is no name of a variable"
+            said = f"command_environment: {name!r} is not the name of a variable"
             yield warning(said, "command_environment")
     for column in split(values["prune_tables"], ","):
         if len(column.split(".")) != _PARTS_OF_A_COLUMN:

@@ -77,7 +77,7 @@ class Sources:
         """Settings that need another."""
         has = {name for name, found in self.winners().items() if found.value}
         if "oidc_issuer" in has and "oidc_client_id" not in has:
-            said = "setting oidc_client_id: must be given where oidc_issuer is"
+            said = "setting oidc_client_id: is required when oidc_issuer is set"
             yield rules.error(said, "oidc_client_id")
 
     def _where(self, name: str, found: Found) -> str:

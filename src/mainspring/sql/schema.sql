@@ -111,8 +111,9 @@ begin
     select * into defined from mainspring.definitions as d
      where d.key = active_definition.key and d.is_active;
     if not found then
-        perform mainspring.refuse('MS010', 'no active definition has the key '
-            || coalesce(quote_literal(active_definition.key), 'null'),
+        perform mainspring.refuse('MS010', 'unknown or inactive definition '
+            || coalesce(quote_literal(active_definition.key), 'null')
+            || '; it is registered when a worker that declares it starts',
             jsonb_build_object('key', active_definition.key));
     end if;
     return defined;
@@ -475,7 +476,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant text) IS 'Approves a job as who is calling; says awaiting_approval while more have to.';
+COMMENT ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant text) IS 'Approves a job as the calling user; returns awaiting_approval while more must approve.';
 
 CREATE FUNCTION mainspring.approver_names(tenant text) RETURNS text[]
     LANGUAGE plpgsql STABLE
@@ -672,7 +673,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) IS 'Cancels a job that has not started at once; asks a running one to stop and says running.';
+COMMENT ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text) IS 'Cancels a job that has not started; asks a running one to stop and returns running.';
 
 CREATE FUNCTION mainspring.cancel_flow(flow_id bigint, reason text DEFAULT 'its flow was canceled'::text, tenant text DEFAULT 'default'::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -693,7 +694,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) IS 'Cancels what is live of a flow; says how many jobs that were.';
+COMMENT ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) IS 'Cancels the live jobs of a flow; returns how many there were.';
 
 CREATE FUNCTION mainspring.change_jobs(action text, job_ids bigint[], states mainspring.job_state[], tenant text, reason text, actor text, is_patient boolean) RETURNS jsonb
     LANGUAGE plpgsql
@@ -828,11 +829,11 @@ CREATE FUNCTION mainspring.check_definition_key(definition mainspring.definition
 begin
     if definition.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
         perform mainspring.refuse_definition(definition.key, 'key', 'must start with a letter or _ '
-            || 'and hold only letters, digits and _ . : - (200 at most)');
+            || 'and contain only letters, digits and _ . : - (at most 200 characters)');
     end if;
     if definition.key like 'mainspring.%' and definition.kind <> 'python' then
         perform mainspring.refuse_definition(definition.key, 'key',
-            'is built in, like all that start with mainspring.; choose another');
+            'is reserved, like all keys that start with mainspring.; choose another');
     end if;
 end
 $_$;
@@ -890,7 +891,8 @@ declare
 begin
     if mainspring.is_event_name(name) is not true then
         perform mainspring.refuse_event('name', coalesce(quote_literal(left(name, 200)), 'null')
-            || ' must be parts of letters, digits and _ : - with dots between them (200 at most)');
+            || ' must consist of letters, digits and _ : -, in parts separated by dots '
+            || '(at most 200 characters)');
     end if;
     if context is null or jsonb_typeof(context) <> 'object' then
         perform mainspring.refuse_event('context', 'must be a JSON object, not '
@@ -1117,7 +1119,7 @@ begin
     if length(value) not between 1 and 500 then
         perform mainspring.refuse('MS003',
             option || case when value = '' then ' must not be empty'
-                           else ' must be 500 characters at most' end,
+                           else ' must be at most 500 characters' end,
             jsonb_build_object('option', option));
     end if;
 end
@@ -1130,7 +1132,7 @@ begin
     if delay < '0' then
         perform mainspring.refuse_option('delay', 'delay must not be negative');
     elsif delay > mainspring.longest_delay() then
-        perform mainspring.refuse_option('delay', 'delay must be 36500 days at most');
+        perform mainspring.refuse_option('delay', 'delay must be at most 36500 days');
     elsif scheduled_for not between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z' then
         perform mainspring.refuse_option('scheduled_for',
             'scheduled_for must be in the years 1 to 9999');
@@ -1138,7 +1140,7 @@ begin
         perform mainspring.refuse_option('deadline', 'deadline must be in the years 1 to 9999');
     elsif delay is not null and scheduled_for is not null then
         perform mainspring.refuse_option('delay',
-            'delay and scheduled_for exclude each other; give one');
+            'delay and scheduled_for cannot be used together; choose one');
     elsif deadline <= now() then
         perform mainspring.refuse_option('deadline', 'deadline ' || deadline || ' has passed');
     elsif coalesce(scheduled_for, now() + delay) >= deadline then
@@ -1208,8 +1210,8 @@ declare
         jsonb_populate_record(null::mainspring.schedules, spec));
 begin
     if stored.schedule_id is null then
-        perform mainspring.refuse('MS042', 'there is a schedule '
-            || quote_literal(spec ->> 'name') || ' already',
+        perform mainspring.refuse('MS042',
+            'schedule ' || quote_literal(spec ->> 'name') || ' already exists',
             jsonb_build_object('name', spec ->> 'name'));
     end if;
     return stored.schedule_id;
@@ -1227,7 +1229,7 @@ begin
         perform mainspring.refuse_schedule('cron', 'is empty; ' || needed || ', or @daily');
     elsif words[1] ~* '^(CRON_)?TZ=' then
         perform mainspring.refuse_schedule('cron',
-            words[1] || ' is not read here; set zone instead');
+            words[1] || ' is not supported here; set zone instead');
     elsif cardinality(words) = 6 then
         hint := '; for seconds use @every, such as @every 90s';
     elsif array_to_string(words, ' ')
@@ -1381,7 +1383,7 @@ begin
     end if;
     if last < first then
         perform mainspring.cron_refuse(place, format(
-            '%s runs backwards; write %s-%s,%s-%s to go round the end',
+            '%s runs backwards; write %s-%s,%s-%s to wrap around',
             range, first, field.high, field.low, last));
     end if;
 end
@@ -1446,8 +1448,8 @@ begin
         perform mainspring.cron_refuse(place, item || ' has a step of zero');
     end if;
     if step::numeric > field.size then
-        perform mainspring.cron_refuse(place, item || ' has a step beyond ' || field.size
-            || ', which never comes'
+        perform mainspring.cron_refuse(place, item || ' has a step larger than ' || field.size
+            || ', which is never reached'
             || coalesce('; for a fixed interval write @every ' || step::numeric || field.unit, ''));
     end if;
     return step::integer;
@@ -1489,7 +1491,7 @@ begin
     end if;
     if week !~ '^[1-5]$' then
         perform mainspring.cron_refuse(5,
-            item || ' asks for week ' || week || ' of a month; 1 to 5 exist');
+            item || ' asks for week ' || week || ' of a month; use 1 to 5');
     end if;
     return 10 * week::integer + weekday;
 end
@@ -1579,7 +1581,7 @@ begin
             'dedupe_window must be more than zero');
     elsif dedupe_window > mainspring.longest_delay() then
         perform mainspring.refuse_option('dedupe_window',
-            'dedupe_window must be 36500 days at most');
+            'dedupe_window must be at most 36500 days');
     end if;
     perform mainspring.check_text('dedupe_key', asked.dedupe_key);
     if coalesce(on_duplicate, '') not in ('raise', 'existing') then
@@ -1589,7 +1591,7 @@ begin
     if dedupe_by is not null then
         if dedupe_by <> 'content' or asked.dedupe_key is not null then
             perform mainspring.refuse_option('dedupe_by',
-                'dedupe_by must be ''content'' and excludes dedupe_key');
+                'dedupe_by must be ''content'' and cannot be used with dedupe_key');
         end if;
         return 'content:' || mainspring.content_of(asked);
     end if;
@@ -1837,7 +1839,7 @@ begin
     perform mainspring.check_text('name', coalesce(enqueue_flow.name, ''));
     if jsonb_typeof(steps) is distinct from 'array' or jsonb_array_length(steps) = 0 then
         perform mainspring.refuse_option('steps',
-            'steps must be a JSON array with one step at least');
+            'steps must be a JSON array with at least one step');
     end if;
     perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
@@ -1865,7 +1867,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant text, OUT flow_id bigint, OUT job_ids bigint[]) IS 'Enqueues jobs that wait for each other in the caller''s transaction.';
+COMMENT ON FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant text, OUT flow_id bigint, OUT job_ids bigint[]) IS 'Enqueues jobs that wait for each other, in the caller''s transaction.';
 
 CREATE FUNCTION mainspring.enqueue_job(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, after bigint[] DEFAULT NULL::bigint[], on_parent_failure text DEFAULT 'cancel'::text, OUT job_id bigint, OUT is_new boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1917,7 +1919,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) IS 'Enqueues one job in the caller''s transaction; says whether it is new or an earlier one.';
+COMMENT ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) IS 'Enqueues one job in the caller''s transaction; returns whether it is new or already existed.';
 
 CREATE FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_keys text[] DEFAULT NULL::text[], correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1946,7 +1948,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer) IS 'Enqueues one job per payload; a payload whose dedupe key is taken is left out.';
+COMMENT ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer) IS 'Enqueues one job per payload; skips payloads whose dedupe key is taken.';
 
 CREATE FUNCTION mainspring.ensure_app_role() RETURNS void
     LANGUAGE plpgsql
@@ -1959,8 +1961,8 @@ begin
             when duplicate_object or unique_violation then
                 null;
             when insufficient_privilege then
-                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; let an '
-                    || 'administrator run: create role mainspring_app nologin; grant '
+                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; ask an '
+                    || 'administrator to run: create role mainspring_app nologin; grant '
                     || 'mainspring_app to ' || quote_ident(session_user), '{}');
         end;
     end if;
@@ -2611,15 +2613,15 @@ begin
     if num_nonnulls(definition.concurrency, definition.key_concurrency, definition.rate_count) > 0
     then
         if definition.limit_name <> definition.key then
-            perform mainspring.refuse_definition(definition.key, 'limit', 'names a limit that is '
-                || 'shared, which excludes concurrency, key_concurrency and rate');
+            perform mainspring.refuse_definition(definition.key, 'limit',
+                'names a shared limit, so concurrency, key_concurrency and rate cannot be set');
         end if;
         return definition.key;
     elsif definition.limit_name = definition.key then
         if is_new then
             perform mainspring.refuse_definition(definition.key, 'limit',
-                'must be another name than the key; give concurrency, key_concurrency or rate '
-                || 'for a limit of its own');
+                'must differ from the key; set concurrency, key_concurrency or rate for a limit '
+                || 'of its own');
         end if;
         return null;
     end if;
@@ -2931,7 +2933,7 @@ begin
     if failures >= schedule.max_retries then
         update mainspring.schedules as s
            set enabled = false,
-               disabled_reason = 'failed ' || failures || ' times in a row; the last: '
+               disabled_reason = 'failed ' || failures || ' times in a row; last error: '
                                  || left(problem, 1000)
          where s.schedule_id = schedule.schedule_id;
     end if;
@@ -3175,7 +3177,7 @@ begin
     perform mainspring.check_definition_key(new);
     if tg_op = 'UPDATE' and new.kind <> old.kind then
         perform mainspring.refuse_definition(
-            new.key, 'kind', format('is %s and stays so', old.kind));
+            new.key, 'kind', format('is %s and cannot be changed', old.kind));
     end if;
     new.limit_name := mainspring.limit_name_of(new, tg_op = 'INSERT');
     new.is_plain := mainspring.is_plain_definition(new);
@@ -3272,7 +3274,7 @@ begin
     if parts[1] in ('mainspring', 'mainspring_calls', 'information_schema')
        or starts_with(parts[1], 'pg_') then
         perform mainspring.refuse('MS003', format(
-            'table %s is in a schema that nobody prunes', full_name), '{"option": "table"}');
+            'table %s is in a schema that cannot be pruned', full_name), '{"option": "table"}');
     end if;
     select c.oid, c.relkind into found_table, kind
       from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
@@ -3281,7 +3283,7 @@ begin
         perform mainspring.refuse('MS003', format('table %s %s', full_name,
             case when kind is null then 'does not exist'
                  when kind = 'p' then 'is partitioned; name one of its partitions, or drop them'
-                 else 'is no table' end), '{"option": "table"}');
+                 else 'is not a table' end), '{"option": "table"}');
     end if;
     return found_table;
 end
@@ -3449,7 +3451,7 @@ CREATE FUNCTION mainspring.refuse_duplicate(key text, holder bigint) RETURNS voi
     LANGUAGE plpgsql
     AS $$
 begin
-    perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
+    perform mainspring.refuse('MS020', 'job ' || holder || ' already has the dedupe key '
         || quote_literal(key), jsonb_build_object('key', key, 'job_id', holder));
 end
 $$;
@@ -3533,7 +3535,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.reject(job_id bigint, reason text, tenant text) IS 'Rejects a job that awaits approval as who is calling; it becomes canceled.';
+COMMENT ON FUNCTION mainspring.reject(job_id bigint, reason text, tenant text) IS 'Rejects a job that awaits approval, as the calling user; the job is canceled.';
 
 CREATE FUNCTION mainspring.release_turn(schedule_id bigint) RETURNS void
     LANGUAGE plpgsql
@@ -3627,7 +3629,7 @@ CREATE FUNCTION mainspring.remove_limit(name text) RETURNS boolean
 begin
     if exists (select from mainspring.definitions as d
                 where d.key = remove_limit.name and d.limit_name = d.key) then
-        perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
+        perform mainspring.refuse('MS003', 'name belongs to a definition with a limit of its own; '
             || 'change the definition', '{"option": "name"}');
     end if;
     delete from mainspring.limits as known where known.name = remove_limit.name;
@@ -3635,7 +3637,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.remove_limit(name text) IS 'Removes a limit; what waits for it may go. Says whether there was one.';
+COMMENT ON FUNCTION mainspring.remove_limit(name text) IS 'Removes a limit and releases the jobs that wait for it; returns whether it existed.';
 
 CREATE FUNCTION mainspring.replay_event(event_id bigint, trigger text DEFAULT NULL::text, tenant text DEFAULT 'default'::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3657,7 +3659,7 @@ begin
     end if;
     if known.handled_at is null then
         perform mainspring.refuse('MS063', 'event ' || known.event_id
-            || ' is not handled yet; it will be as soon as a scheduler runs',
+            || ' has not been handled yet; it will be as soon as a scheduler runs',
             jsonb_build_object('event_id', known.event_id));
     end if;
     if replay_event.trigger is not null then
@@ -3669,7 +3671,8 @@ begin
                 jsonb_build_object('name', replay_event.trigger));
         end if;
         if not mainspring.event_matches(chosen.event, known.name) then
-            perform mainspring.refuse('MS003', format('trigger %L is for %L, which is not %L',
+            perform mainspring.refuse('MS003', format(
+                'trigger %L is for %L, which does not match %L',
                 chosen.name, chosen.event, known.name), '{"option": "trigger"}');
         end if;
         if not chosen.is_enabled then
@@ -3686,7 +3689,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) IS 'Gives a handled event to its triggers, or one of them, again; returns the replay''s number.';
+COMMENT ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) IS 'Dispatches a handled event again, to one trigger or all; returns the replay''s number.';
 
 CREATE FUNCTION mainspring.requeue_jobs(job_ids bigint[], waits mainspring.waits_for[], have_begun boolean DEFAULT true, due_ats timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], failures integer[] DEFAULT NULL::integer[], losses integer[] DEFAULT NULL::integer[], errors text[] DEFAULT NULL::text[]) RETURNS void
     LANGUAGE plpgsql
@@ -3717,7 +3720,7 @@ declare
 begin
     if held.fingerprint <> content then
         perform mainspring.refuse('MS021', 'the idempotency key ' || quote_literal(key)
-            || ' belongs to job ' || held.job_id || ', which has another definition or payload',
+            || ' belongs to job ' || held.job_id || ', which has a different definition or payload',
             jsonb_build_object('key', key, 'job_id', held.job_id));
     end if;
     return held.job_id;
@@ -3780,8 +3783,8 @@ CREATE FUNCTION mainspring.restored_at(edited jsonb, stored jsonb, path text[]) 
 begin
     if cardinality(path) = 0 then
         if edited = '"[redacted]"' and stored is null then
-            perform mainspring.refuse('MS001', 'the payload says [redacted] where nothing is '
-                || 'stored, or where an array has another length; give the real value');
+            perform mainspring.refuse('MS001', 'the payload contains [redacted] where nothing is '
+                || 'stored or where an array has a different length; pass the real value');
         end if;
         return case when edited = '"[redacted]"' then stored else edited end;
     elsif jsonb_typeof(edited) = 'object' then
@@ -3821,7 +3824,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) IS 'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
+COMMENT ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) IS 'Puts a failed, dead-lettered or canceled job back to queued, with a new payload if given.';
 
 CREATE FUNCTION mainspring.retry_flow(flow_id bigint, tenant text DEFAULT 'default'::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3844,7 +3847,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) IS 'Puts what failed or was canceled in a flow back; says how many jobs that were.';
+COMMENT ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) IS 'Puts the failed and canceled jobs of a flow back to queued; returns how many there were.';
 
 CREATE FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) RETURNS timestamp with time zone
     LANGUAGE sql STABLE
@@ -4040,8 +4043,8 @@ CREATE FUNCTION mainspring.set_limit(name text, concurrency integer DEFAULT NULL
 begin
     perform mainspring.check_text('name', set_limit.name);
     if set_limit.name is null or set_limit.name !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
-        perform mainspring.refuse('MS003', 'name must start with a letter or _ and hold only '
-            || 'letters, digits and _ . : - (200 at most)', '{"option": "name"}');
+        perform mainspring.refuse('MS003', 'name must start with a letter or _ and contain only '
+            || 'letters, digits and _ . : - (at most 200 characters)', '{"option": "name"}');
     end if;
     if least(set_limit.concurrency, set_limit.key_concurrency) < 0 then
         perform mainspring.refuse('MS003', 'concurrency must be zero or more',
@@ -4049,7 +4052,7 @@ begin
     end if;
     if set_limit.rate_count < 1 or set_limit.rate_period <= '0'
        or (set_limit.rate_count is null) <> (set_limit.rate_period is null) then
-        perform mainspring.refuse('MS003', 'rate must be a count of 1 or more in a period of more '
+        perform mainspring.refuse('MS003', 'rate must be a count of 1 or more in a period longer '
             || 'than zero', '{"option": "rate"}');
     end if;
     if coalesce(set_limit.burst, 0) < 1 then
@@ -4057,12 +4060,12 @@ begin
     end if;
     if greatest(set_limit.concurrency, set_limit.key_concurrency, set_limit.rate_count,
                 set_limit.burst) > mainspring.largest_count() then
-        perform mainspring.refuse('MS003', 'limit must count to 1000000000 at most',
+        perform mainspring.refuse('MS003', 'limit must be at most 1000000000',
             '{"option": "limit"}');
     end if;
     if exists (select from mainspring.definitions as d
                 where d.key = set_limit.name and d.limit_name = d.key) then
-        perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
+        perform mainspring.refuse('MS003', 'name belongs to a definition with a limit of its own; '
             || 'change the definition', '{"option": "name"}');
     end if;
     perform mainspring.write_limit(
@@ -4071,7 +4074,7 @@ begin
 end
 $_$;
 
-COMMENT ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) IS 'Sets what a limit allows; null stands for as many as there are.';
+COMMENT ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) IS 'Sets what a limit allows; null means unlimited.';
 
 CREATE FUNCTION mainspring.settle_cancel(job_id bigint) RETURNS boolean
     LANGUAGE plpgsql
@@ -4259,7 +4262,7 @@ begin
     outcome := 'failed';
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
-        reason := 'no active definition has the key ' || quote_literal(wanted);
+        reason := 'unknown or inactive definition ' || quote_literal(wanted);
         return;
     end if;
     if mainspring.is_closed(wanted) then
@@ -4561,7 +4564,7 @@ begin
     if schedule.launcher is not null or schedule.is_templated
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
-               'a scheduler looks at it first' as reason into started;
+               'waiting for a scheduler' as reason into started;
         perform mainspring.notify_schedule();
     else
         select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
@@ -4590,7 +4593,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) IS 'Fires a schedule now, in a slot of its own; conditions are checked unless forced.';
+COMMENT ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) IS 'Fires a schedule now, in a slot of its own; checks its condition unless forced.';
 
 CREATE FUNCTION mainspring.try_put_back(job_id bigint, tenant text) RETURNS text
     LANGUAGE plpgsql
@@ -4651,8 +4654,8 @@ begin
     schedule := mainspring.store_schedule(jsonb_populate_record(schedule, changes));
     return schedule.schedule_id;
 exception when unique_violation then
-    perform mainspring.refuse('MS042', 'there is a schedule '
-        || quote_literal(changes ->> 'name') || ' already',
+    perform mainspring.refuse('MS042',
+        'schedule ' || quote_literal(changes ->> 'name') || ' already exists',
         jsonb_build_object('name', changes ->> 'name'));
 end
 $$;
@@ -4709,7 +4712,7 @@ $$;
 
 CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
     LANGUAGE sql IMMUTABLE
-    RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; ask for a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) ELSE ' is built in, and for operators only'::text END);
+    RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; request a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) ELSE ' is built in and for operators only'::text END);
 
 CREATE FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) RETURNS TABLE(job_id bigint, reason text)
     LANGUAGE plpgsql STABLE
@@ -4863,11 +4866,11 @@ $$;
 
 CREATE FUNCTION mainspring.wrong_queue(queue text) RETURNS text
     LANGUAGE sql IMMUTABLE
-    RETURN CASE WHEN ((length(queue) < 1) OR (length(queue) > 500)) THEN 'must have 1 to 500 characters'::text WHEN (queue ~ '^\s|\s$|,'::text) THEN 'must not hold a comma or outer spaces'::text ELSE NULL::text END;
+    RETURN CASE WHEN ((length(queue) < 1) OR (length(queue) > 500)) THEN 'must have 1 to 500 characters'::text WHEN (queue ~ '^\s|\s$|,'::text) THEN 'must not contain a comma, or start or end with a space'::text ELSE NULL::text END;
 
 CREATE FUNCTION mainspring.wrong_default(definition mainspring.definitions) RETURNS text[]
     LANGUAGE sql STABLE
-    RETURN COALESCE((SELECT ARRAY['queue'::text, problem.problem] AS "array" FROM mainspring.wrong_queue(NULLIF((wrong_default.definition).queue, ''::text)) problem(problem) WHERE (problem.problem IS NOT NULL)), (SELECT ARRAY[bound.field, 'must be from 0 to 36500 days'::text] AS "array" FROM (VALUES ('timeout'::text,(wrong_default.definition).timeout), ('retention'::text,(wrong_default.definition).retention), ('backoff_base'::text,(wrong_default.definition).backoff_base), ('backoff_cap'::text,(wrong_default.definition).backoff_cap), ('backoff_jitter'::text,(wrong_default.definition).backoff_jitter), ('approval_expiry'::text,(wrong_default.definition).approval_expiry)) bound(field, value) WHERE ((bound.value < '00:00:00'::interval) OR (bound.value > mainspring.longest_delay())) LIMIT 1), CASE WHEN ((definition).backoff_factor > ('1000000000'::numeric)::double precision) THEN '{backoff_factor,"must be 1e9 at most"}'::text[] WHEN (GREATEST((definition).concurrency, (definition).key_concurrency, (definition).rate_count, (definition).burst) > mainspring.largest_count()) THEN '{limit,"must count to 1000000000 at most"}'::text[] ELSE NULL::text[] END);
+    RETURN COALESCE((SELECT ARRAY['queue'::text, problem.problem] AS "array" FROM mainspring.wrong_queue(NULLIF((wrong_default.definition).queue, ''::text)) problem(problem) WHERE (problem.problem IS NOT NULL)), (SELECT ARRAY[bound.field, 'must be from 0 to 36500 days'::text] AS "array" FROM (VALUES ('timeout'::text,(wrong_default.definition).timeout), ('retention'::text,(wrong_default.definition).retention), ('backoff_base'::text,(wrong_default.definition).backoff_base), ('backoff_cap'::text,(wrong_default.definition).backoff_cap), ('backoff_jitter'::text,(wrong_default.definition).backoff_jitter), ('approval_expiry'::text,(wrong_default.definition).approval_expiry)) bound(field, value) WHERE ((bound.value < '00:00:00'::interval) OR (bound.value > mainspring.longest_delay())) LIMIT 1), CASE WHEN ((definition).backoff_factor > ('1000000000'::numeric)::double precision) THEN '{backoff_factor,"must be at most 1e9"}'::text[] WHEN (GREATEST((definition).concurrency, (definition).key_concurrency, (definition).rate_count, (definition).burst) > mainspring.largest_count()) THEN '{limit,"must be at most 1000000000"}'::text[] ELSE NULL::text[] END);
 
 CREATE FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE sql STABLE
@@ -4957,10 +4960,10 @@ begin
         when trigger.event is distinct from '*'
              and mainspring.is_event_name(regexp_replace(trigger.event, '\.\*$', '')) is not true
         then array['event', coalesce(quote_literal(left(trigger.event, 200)), 'null')
-                            || ' must be the name of an event, or its first parts and .* such as '
-                            || 'provider.*, or * for all']
+                            || ' must be an event name, a prefix followed by .* such as '
+                            || 'provider.*, or * for all events']
         when coalesce(trigger.definition, '') !~ '\S' or length(trigger.definition) > 200
-        then '{definition,must name what is to run}'
+        then '{definition,must name the definition to run}'
         when mainspring.is_closed(trigger.definition)
         then array['definition', mainspring.why_closed(trigger.definition)]
         when jsonb_typeof(trigger.payload) is distinct from 'object'
@@ -4968,7 +4971,7 @@ begin
         when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
         then '{unknown_paths,must be refuse or null}'
         when trigger.dedupe_window <= '0' or trigger.dedupe_window > mainspring.longest_delay()
-        then '{dedupe_window,must be more than 0 and 36500 days at most}'
+        then '{dedupe_window,must be more than 0 and at most 36500 days}'
         when mainspring.wrong_queue(trigger.queue) is not null
         then array['queue', mainspring.wrong_queue(trigger.queue)]
         when trigger.priority not between 0 and 1000
@@ -4984,7 +4987,7 @@ begin
     return case
         when coalesce(schedule.name, '') !~ '\S' or length(schedule.name) > 200
         then '{name,must have 1 to 200 characters}'
-        when schedule.definition !~ '\S' then '{definition,must name what is to run}'
+        when schedule.definition !~ '\S' then '{definition,must name the definition to run}'
         when mainspring.wrong_queue(schedule.queue) is not null
         then array['queue', mainspring.wrong_queue(schedule.queue)]
         when schedule.dst_gap not in ('run_after', 'skip')

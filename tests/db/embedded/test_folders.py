@@ -46,7 +46,7 @@ def test_a_socket_folder_made_by_someone_else_is_refused(folder, data_dir, monke
         elsewhere.mkdir(mode=0o777)
         shutil.chown(elsewhere, "nobody")
 
-        with pytest.raises(EmbeddedServerError, match="was made by another user"):
+        with pytest.raises(EmbeddedServerError, match="was created by another user"):
             embedded.acquire(deep)
 
 

@@ -127,7 +127,7 @@ def test_a_missing_useradd_is_said_in_one_line(machine):
     assert complaint.splitlines()[-1] == (
         "mainspring.domain.errors.database.EmbeddedServerError: PostgreSQL does not run as root "
         "and useradd is missing; create a system user named mainspring, run as another user or "
-        "give a database URL"
+        "set a database URL"
     )
     assert machine.uid() is None
 
@@ -140,7 +140,7 @@ def test_what_useradd_complains_of_is_said_in_one_line(machine):
 
     last = complaint.splitlines()[-1]
     assert "EmbeddedServerError: cannot create the user mainspring: useradd: " in last
-    assert last.endswith("run as another user or give a database URL")
+    assert last.endswith("run as another user or set a database URL")
 
 
 def test_a_database_is_served_by_its_owner_when_the_user_has_another_number(machine, folder):

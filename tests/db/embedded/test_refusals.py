@@ -32,7 +32,7 @@ def test_a_missing_wheel_is_named(folder, monkeypatch):
 def test_windows_is_told_to_give_a_database_url(folder, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
 
-    with pytest.raises(EmbeddedServerError, match="Windows; give a database URL"):
+    with pytest.raises(EmbeddedServerError, match="Windows; set a database URL"):
         embedded.acquire(folder / "data")
 
 
@@ -48,14 +48,17 @@ def test_a_folder_that_cannot_be_written_is_named(folder):
 
     done = run_as_ordinary_user(ACQUIRE, folder / "data")
 
-    assert f"EmbeddedServerError: {folder}/data/lock is closed to this user; choose" in done.stderr
+    assert (
+        f"EmbeddedServerError: {folder}/data/lock is not accessible to this user; choose"
+        in done.stderr
+    )
 
 
 def test_a_database_of_another_major_version_is_refused(folder, data_dir):
     cluster = make_cluster(folder, owner_of(data_dir / "postgres"))
     (cluster / "PG_VERSION").write_text("16\n")
 
-    with pytest.raises(EmbeddedServerError, match="was made by PostgreSQL 16 and this is 18"):
+    with pytest.raises(EmbeddedServerError, match="was created by PostgreSQL 16, but this is 18"):
         embedded.acquire(folder)
 
 
@@ -63,7 +66,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(folder, data_dir):
     cluster = make_cluster(folder, owner_of(data_dir / "postgres"))
     (cluster / "diary.txt").write_text("dear diary")
 
-    with pytest.raises(EmbeddedServerError, match=f"{cluster} holds no database; choose"):
+    with pytest.raises(EmbeddedServerError, match=f"{cluster} contains no database; choose"):
         embedded.acquire(folder)
     assert (cluster / "diary.txt").exists()
 

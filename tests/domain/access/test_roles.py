@@ -25,9 +25,9 @@ def test_a_role_that_is_misspelt_is_refused_with_the_right_one():
 def test_an_operator_belongs_to_no_tenant_and_everyone_else_to_one():
     ensure_tenant_of(Role.OPERATOR, None)
     ensure_tenant_of(Role.ADMIN, "acme")
-    with pytest.raises(InvalidOption, match="cannot be given for an operator"):
+    with pytest.raises(InvalidOption, match="cannot be set for an operator"):
         ensure_tenant_of(Role.OPERATOR, "acme")
-    with pytest.raises(InvalidOption, match="must be given for the role worker"):
+    with pytest.raises(InvalidOption, match="is required for the role worker"):
         ensure_tenant_of(Role.WORKER, None)
 
 

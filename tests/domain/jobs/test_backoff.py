@@ -55,7 +55,7 @@ def test_a_duration_is_from_zero_to_a_hundred_years(name):
     with_duration(timedelta(0))
     with pytest.raises(InvalidOption, match=f"backoff {name} must not be negative"):
         with_duration(-timedelta(microseconds=1))
-    with pytest.raises(InvalidOption, match=f"backoff {name} must be 36500 days at most"):
+    with pytest.raises(InvalidOption, match=f"backoff {name} must be at most 36500 days"):
         with_duration(timedelta.max)
 
 

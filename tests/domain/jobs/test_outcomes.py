@@ -105,4 +105,4 @@ def test_longer_text_loses_its_middle():
 
     assert text.startswith("aaa")
     assert text.endswith("az")
-    assert "... 1 characters left out ..." in text
+    assert "... 1 characters omitted ..." in text

@@ -21,7 +21,7 @@ def test_of_a_long_text_the_end_is_kept_and_the_rest_counted():
     tail.add("abcdef")
     tail.add("gh")
 
-    assert tail.text == "... 4 characters left out ...\nefgh"
+    assert tail.text == "... 4 characters omitted ...\nefgh"
 
 
 @given(st.lists(st.text(max_size=30)), st.integers(1, 20), st.integers(0, 5))

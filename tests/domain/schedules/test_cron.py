@@ -310,7 +310,7 @@ def test_a_note_names_the_day_if_it_is_another():
 
 
 def test_a_note_tells_the_showings_of_a_wall_apart():
-    said = "01:30 comes twice on this day; this is the"
+    said = "01:30 occurs twice on this day; this is the"
 
     assert note("30 1 * * *", NEW_YORK, "2026-11-01T05:30Z") == f"{said} first"
     assert note("*/30 * * * *", NEW_YORK, "2026-11-01T06:30Z") == f"{said} second"

@@ -98,8 +98,8 @@ FIVE = "cron: five fields are needed (minute hour day month weekday)"
         ("daily", f"{FIVE}, not 1; did you mean @daily?"),
         ("@dayly", "cron: there is no @dayly; did you mean @daily?"),
         ("@daily *", "cron: nothing may follow @daily"),
-        ("CRON_TZ=UTC 0 0 * * *", "cron: CRON_TZ=UTC is not read here; set zone instead"),
-        ("TZ=UTC 0 0 * * *", "cron: TZ=UTC is not read here; set zone instead"),
+        ("CRON_TZ=UTC 0 0 * * *", "cron: CRON_TZ=UTC is not supported here; set zone instead"),
+        ("TZ=UTC 0 0 * * *", "cron: TZ=UTC is not supported here; set zone instead"),
     ],
 )
 def test_what_is_no_expression_is_refused_in_words(text, said):
@@ -173,7 +173,7 @@ def test_a_field_may_have_60_items_and_not_61():
 
 @pytest.mark.parametrize("value", [None, 5, b"* * * * *", ["* * * * *"]])
 def test_what_is_not_text_is_refused(value):
-    assert refusal(value) == f"cron: must be text, not {type(value).__name__}"
+    assert refusal(value) == f"cron: must be a string, not {type(value).__name__}"
 
 
 @pytest.mark.parametrize(

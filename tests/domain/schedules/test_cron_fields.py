@@ -93,7 +93,7 @@ def test_a_number_is_within_its_field(place, low, high):
 def test_a_step_is_at_most_the_size_of_its_field(place, size, unit):
     assert field(place, f"*/{size}") == f"*/{size}"
     assert refusal(place, f"*/{size + 1}") == (
-        f"*/{size + 1} has a step beyond {size}, which never comes; "
+        f"*/{size + 1} has a step larger than {size}, which is never reached; "
         f"for a fixed interval write @every {size + 1}{unit}"
     )
 
@@ -102,17 +102,17 @@ def test_a_step_is_at_most_the_size_of_its_field(place, size, unit):
 def test_a_step_over_months_or_weekdays_is_bounded_too(place, size):
     assert field(place, f"*/{size}") == f"*/{size}"
     assert refusal(place, f"*/{size + 1}") == (
-        f"*/{size + 1} has a step beyond {size}, which never comes"
+        f"*/{size + 1} has a step larger than {size}, which is never reached"
     )
 
 
 @pytest.mark.parametrize(
     ("place", "text", "problem"),
     [
-        ("minute", "30-10", "30-10 runs backwards; write 30-59,0-10 to go round the end"),
-        ("hour", "22-6", "22-6 runs backwards; write 22-23,0-6 to go round the end"),
-        ("day of week", "5-0", "5-0 runs backwards; write 5-7,0-0 to go round the end"),
-        ("minute", "H(5-1)", "5-1 runs backwards; write 5-59,0-1 to go round the end"),
+        ("minute", "30-10", "30-10 runs backwards; write 30-59,0-10 to wrap around"),
+        ("hour", "22-6", "22-6 runs backwards; write 22-23,0-6 to wrap around"),
+        ("day of week", "5-0", "5-0 runs backwards; write 5-7,0-0 to wrap around"),
+        ("minute", "H(5-1)", "5-1 runs backwards; write 5-59,0-1 to wrap around"),
         ("minute", "*/0", "*/0 has a step of zero"),
         ("minute", "1-9/0", "1-9/0 has a step of zero"),
         ("minute", "*/", "the step of */ is not a whole number"),
@@ -120,8 +120,8 @@ def test_a_step_over_months_or_weekdays_is_bounded_too(place, size):
         ("minute", "1-9/2/2", "the step of 1-9/2/2 is not a whole number"),
         ("minute", ",", "an item of the list is empty"),
         ("minute", "1,,2", "an item of the list is empty"),
-        ("day of week", "MON#0", "MON#0 asks for week 0 of a month; 1 to 5 exist"),
-        ("day of week", "MON#6", "MON#6 asks for week 6 of a month; 1 to 5 exist"),
+        ("day of week", "MON#0", "MON#0 asks for week 0 of a month; use 1 to 5"),
+        ("day of week", "MON#6", "MON#6 asks for week 6 of a month; use 1 to 5"),
         ("day of week", "8L", "8 is not from 0 to 7"),
         ("day of week", "8#1", "8 is not from 0 to 7"),
     ],

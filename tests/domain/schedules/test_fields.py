@@ -20,9 +20,9 @@ RIGHT = {
     "gauge_upper": 2.5,
 }
 WRONG = {
-    "name": (7, "must be text, not int"),
-    "cron": (["* * * * *"], "must be text, not list"),
-    "zone": (timedelta(hours=1), "must be text, not timedelta"),
+    "name": (7, "must be a string, not int"),
+    "cron": (["* * * * *"], "must be a string, not list"),
+    "zone": (timedelta(hours=1), "must be a string, not timedelta"),
     "every": (300, r"must be a timedelta, such as timedelta\(minutes=5\), not int"),
     "jitter": ("5m", "must be a timedelta, .* not str"),
     "at": ("2026-03-08", "must be a datetime with a time zone, .* not str"),
@@ -34,8 +34,8 @@ WRONG = {
     "gauge_upper": ("5", "must be a number, not str"),
     "gauge_lower": (False, "must be a number, not bool"),
     "enabled": (1, "must be True or False, not int"),
-    "description": ("a\0b", "holds a NUL byte"),
-    "queue": ("\ud800", "holds half a character"),
+    "description": ("a\0b", "contains a NUL byte"),
+    "queue": ("\ud800", "contains a lone surrogate"),
 }
 
 

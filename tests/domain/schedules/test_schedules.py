@@ -61,7 +61,7 @@ def test_a_text_that_says_nothing_is_refused(field, text):
 def test_a_name_has_200_characters_at_most():
     ensure_spec(changed(name="ü" * 200))
 
-    assert str(refusal(changed(name="ü" * 201))) == "name: must have 200 characters at most"
+    assert str(refusal(changed(name="ü" * 201))) == "name: must have at most 200 characters"
 
 
 @pytest.mark.parametrize("queue", ["a,b", " a"])
@@ -221,7 +221,7 @@ def test_a_field_that_there_is_not_is_refused_with_a_guess():
         InvalidSchedule, match=r"^catchup: is not a part .*; did you mean catch_up\?"
     ):
         ensure_fields({"name": "x", "catchup": "all"})
-    with pytest.raises(InvalidSchedule, match=r"^xyzzy: is not a part of a schedule$"):
+    with pytest.raises(InvalidSchedule, match=r"^xyzzy: is not a field of a schedule$"):
         ensure_fields({"xyzzy": 1})
 
 

@@ -298,7 +298,7 @@ def test_a_range_holds_no_more_than_the_limit():
     timing = Timing(cron="0 12 * * *")
 
     assert len(slots_between(timing, NOON, NOON + 4 * DAY, limit=5)) == 5
-    with pytest.raises(InvalidSchedule, match=r"^range: holds more than 5 slots"):
+    with pytest.raises(InvalidSchedule, match=r"^range: contains more than 5 slots"):
         slots_between(timing, NOON, NOON + 5 * DAY, limit=5)
 
 

@@ -54,4 +54,4 @@ def test_a_long_name_is_refused_in_few_words():
 
 @pytest.mark.parametrize("name", [None, 5, b"UTC", ["UTC"]])
 def test_what_is_not_text_is_refused(name):
-    assert refusal(name) == f"must be text, not {type(name).__name__}"
+    assert refusal(name) == f"must be a string, not {type(name).__name__}"

@@ -29,7 +29,7 @@ def test_a_key_does_not_show_itself():
     "wrong", ["x", "msk_", FIRST[:-1], f"{FIRST}A", FIRST.removeprefix("msk_"), f"{FIRST[:-1]}!"]
 )
 def test_what_is_no_key_is_refused_without_being_shown(wrong):
-    with pytest.raises(ValueError, match="key number 2 is none that") as caught:
+    with pytest.raises(ValueError, match="key number 2 is invalid") as caught:
         read_keys(f"{FIRST},{wrong}")
 
     assert wrong not in str(caught.value) or wrong == "x"

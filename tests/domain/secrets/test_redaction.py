@@ -176,7 +176,7 @@ def test_patterns_are_seen_across_the_cut():
     tail = Tail(10, margin=MARGIN)
     tail.add("see postgres://ada:hunter2-and-more@db ok")
 
-    assert tail.shown(NO_SECRETS.tail) == "... 31 characters left out ...\n[redacted]@db ok"
+    assert tail.shown(NO_SECRETS.tail) == "... 31 characters omitted ...\n[redacted]@db ok"
 
 
 @pytest.mark.parametrize("secret", ["aaaa", "a" * 500, "ab" * 250, "[redacted]"])

@@ -131,7 +131,7 @@ async def test_an_exit_code_means_what_the_definition_says(app, program, code, f
     assert job.state is state
     assert (await attempt(app, job)).exit_code == code
     if state is not JobState.SUCCEEDED:
-        assert job.last_error == f"the command ended with exit code {code}"
+        assert job.last_error == f"the command exited with code {code}"
 
 
 async def test_a_signal_is_told_by_its_name(app, program):
@@ -139,7 +139,7 @@ async def test_a_signal_is_told_by_its_name(app, program):
 
     job = await run(app, ["crash"])
 
-    assert job.last_error == "the command was ended by SIGSEGV"
+    assert job.last_error == "the command was terminated by SIGSEGV"
 
 
 async def test_a_command_has_no_input_and_only_the_environment_it_asked_for(
@@ -165,7 +165,7 @@ async def test_a_variable_that_is_not_allowed_is_refused(app, program):
     job = await run(app, ["look"], environment=["SECRET_TOKEN"])
 
     assert job.last_error is not None
-    assert job.last_error.startswith("the variable SECRET_TOKEN is not among those")
+    assert job.last_error.startswith("the variable SECRET_TOKEN is not allowed for commands")
 
 
 async def test_a_command_runs_where_the_definition_says(app, program, tmp_path):
@@ -180,8 +180,8 @@ async def test_a_command_runs_where_the_definition_says(app, program, tmp_path):
     ("payload", "said"),
     [
         ({}, "the payload lacks 'id', which the command needs"),
-        ({"id": "--rm"}, "'id' begins with a dash and could be taken for an option"),
-        ({"id": ["a"]}, "'id' must be a text, a number or a boolean"),
+        ({"id": "--rm"}, "'id' starts with a dash and could be mistaken for an option"),
+        ({"id": ["a"]}, "'id' must be a string, a number or a boolean"),
     ],
 )
 async def test_a_payload_that_cannot_become_arguments_fails_for_good(app, program, payload, said):
@@ -361,7 +361,7 @@ async def test_a_program_is_found_once_and_pinned(app, program, folder, tmp_path
 
     async with working(app, command_directories=str(folder)):
         job = await ended(await app.aenqueue("work", {}))
-    assert job.last_error == f"{path} is not the path of a program; define it anew"
+    assert job.last_error == f"{path} is not the path of a program; update the definition"
 
 
 async def test_a_definition_by_plain_sql_runs_nothing_that_is_not_allowed(app, connection, folder):
@@ -374,8 +374,8 @@ async def test_a_definition_by_plain_sql_runs_nothing_that_is_not_allowed(app, c
         evil = await ended(await app.aenqueue("evil", {}))
         vague = await ended(await app.aenqueue("vague", {}))
 
-    assert evil.last_error == "/usr/bin/env is not in a command directory of this worker"
-    assert vague.last_error == "sh is not the path of a program; define it anew"
+    assert evil.last_error == "/usr/bin/env is not in any of this worker's command directories"
+    assert vague.last_error == "sh is not the path of a program; update the definition"
 
 
 async def test_a_worker_without_directories_leaves_commands_to_others(app, program):

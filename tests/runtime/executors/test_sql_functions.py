@@ -115,7 +115,7 @@ async def test_success_false_is_a_failed_attempt_and_what_was_written_stays(
     job = await run(app, limited, "civic.says_no")
 
     assert job.state is JobState.DEAD_LETTER
-    assert job.last_error == "the function said success: false; the books are closed"
+    assert job.last_error == "the function returned success: false; the books are closed"
     assert log(connection) == ["says no"]
 
 
@@ -132,7 +132,9 @@ async def test_an_answer_of_another_kind_is_shown(app, limited):
     job = await run(app, limited, "civic.wanders")
 
     assert job.last_error is not None
-    assert job.last_error.startswith('the function returned a text, "fine"; a function answers')
+    assert job.last_error.startswith(
+        'the function returned a string, "fine"; a function must return'
+    )
 
 
 async def test_a_failure_is_tried_again_after_the_backoff_of_its_definition(app, limited):

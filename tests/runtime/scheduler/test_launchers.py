@@ -122,11 +122,11 @@ def test_a_launcher_that_says_no_is_a_skip(
         ("ExitAsynchronously", "ExitAsynchronously: SystemExit: bye"),
         ("CancelItself", "CancelItself: CancelledError: "),
         ("SayNul", "SayNul: ValueError: a \ufffd and a ?"),
-        ("NoPayload", "NoPayload: InvalidPayload: prepare_job_data gave NoneType, not a dict"),
-        ("ListPayload", "ListPayload: InvalidPayload: prepare_job_data gave list, not a dict"),
-        ("NulPayload", "the payload holds a NUL byte, which PostgreSQL refuses"),
-        ("Missing", "no active definition has the key 'nowhere'"),
-        ("Numbered", "job_type must be text, not int"),
+        ("NoPayload", "NoPayload: InvalidPayload: prepare_job_data returned NoneType, not a dict"),
+        ("ListPayload", "ListPayload: InvalidPayload: prepare_job_data returned list, not a dict"),
+        ("NulPayload", "the payload contains a NUL byte, which PostgreSQL cannot store"),
+        ("Missing", "unknown or inactive definition 'nowhere'"),
+        ("Numbered", "job_type must be a string, not int"),
         ("Raze", "no launcher is registered as 'Raze'; did you mean 'Raise'?"),
         ("unheard-of", "no launcher is registered as 'unheard-of'; register it with"),
     ],
@@ -211,7 +211,7 @@ def test_a_condition_that_does_not_say_yes_skips(decide: Decide, condition: str)
         ("selec true", 'the condition failed: syntax error at or near "selec"'),
         ("select true from nothing", 'the condition failed: relation "nothing" does not exist'),
         ("select 1 / 0", "the condition failed: division by zero"),
-        ("select pg_sleep(9)", "the condition did not answer within 0.2 s"),
+        ("select pg_sleep(9)", "the condition did not finish within 0.2 s"),
         ("select true; select true", "the condition failed: cannot insert multiple commands"),
         ("commit; select true", "the condition failed: cannot insert multiple commands"),
         ("commit", "condition: is no query; it must return a column"),
@@ -336,7 +336,7 @@ def test_a_definition_that_does_not_exist_is_a_failure(decide: Decide):
     slot = decide(definition="nowhere")
 
     assert slot["outcome"] == "failed"
-    assert slot["reason"] == "no active definition has the key 'nowhere'"
+    assert slot["reason"] == "unknown or inactive definition 'nowhere'"
 
 
 # By hand

@@ -109,7 +109,7 @@ async def test_five_failures_in_a_row_disable_a_schedule(
 
     schedule = schedules.schedule(connection)
     assert (schedule["enabled"], schedule["next_run_at"]) == (False, None)
-    reason = "failed 5 times in a row; the last: the condition failed: division by zero"
+    reason = "failed 5 times in a row; last error: the condition failed: division by zero"
     assert schedule["disabled_reason"] == reason
     entry = schedules.audit(connection)[-1]
     assert (entry["actor"], entry["action"], entry["reason"]) == ("scheduler", "disable", reason)

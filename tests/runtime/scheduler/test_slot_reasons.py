@@ -63,4 +63,4 @@ async def test_the_log_says_that_a_definition_is_unknown(app, connection):
         async with scheduling(app):
             (failed,) = await await_until(lambda: said(logs, "schedule_failed"))
 
-    assert failed["error"] == "no active definition has its key"
+    assert failed["error"] == "unknown or inactive definition"

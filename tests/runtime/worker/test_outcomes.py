@@ -167,8 +167,8 @@ UNSTORABLE = {
     "the handler returned a object that is not JSON": object(),
     "the handler returned a dict that is not JSON": {1: "a key that is no text"},
     "the handler returned a str that is not JSON": "\ud800",
-    "the result holds a NUL byte": "a\x00b",
-    "the result holds a NUL byte, ": {"\x00": 1},
+    "the result contains a NUL byte": "a\x00b",
+    "the result contains a NUL byte, ": {"\x00": 1},
 }
 
 

@@ -63,4 +63,4 @@ async def test_a_schema_of_nonsense_by_plain_sql_fails_its_jobs_and_no_worker(ap
     job = await enqueued(app, connection, "{}")
 
     assert job.state is JobState.FAILED
-    assert job.last_error.startswith("tidy: arg_schema is no JSON Schema")
+    assert job.last_error.startswith("tidy: arg_schema is not a valid JSON Schema")

@@ -15,7 +15,7 @@ from tests.support.waiting import await_until
 from tests.support.workers import ended, retried, working
 
 SHORT = timedelta(seconds=0.2)
-TOO_LONG = "the handler ran longer than its 0.2 s"
+TOO_LONG = "the handler exceeded its timeout of 0.2 s"
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ async def test_a_process_is_killed(shared_app: Mainspring, connection: psycopg.C
         job = await ended(await apps.overrun_in_process.aenqueue())
         await shared_app.database.close_loop()
 
-    assert job.last_error == "the handler ran longer than its 0.3 s"
+    assert job.last_error == "the handler exceeded its timeout of 0.3 s"
     assert reading.statuses(connection, job.id) == ["timeout"]
 
 

@@ -8,7 +8,7 @@ from mainspring.domain.types import JobState
 
 
 class VoteModel(Answer):
-    """What someone said about a job."""
+    """One person's decision on a job."""
 
     actor: str
     is_approval: bool
@@ -21,8 +21,7 @@ class VoteModel(Answer):
 
 
 class ApprovalModel(Answer):
-    """What a job that awaits approval asks for; anyone with the right may decide where
-    `approvers` is empty."""
+    """A job's request for approval; if `approvers` is empty, anyone with permission may decide."""
 
     job_id: IdOut
     tenant: str

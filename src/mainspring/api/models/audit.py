@@ -7,7 +7,7 @@ from mainspring.domain.audit import AuditEntry
 
 
 class AuditModel(Answer):
-    """One change; `before` and `after` hold what differs."""
+    """One change; `before` and `after` contain the fields that differ."""
 
     id: IdOut
     at: datetime

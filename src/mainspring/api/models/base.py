@@ -25,7 +25,7 @@ _LONGEST_SECONDS = int(LONGEST_DELAY.total_seconds())
 
 
 class Body(BaseModel):
-    """What a request may say; anything else is refused."""
+    """A request body; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
@@ -35,14 +35,14 @@ class Body(BaseModel):
 
 
 class Answer(BaseModel):
-    """What an endpoint answers."""
+    """A response body."""
 
     # Built on first use: a short command uses one or two of a hundred models.
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class Page(Answer, Generic[T]):
-    """A part of a list. There is more while `next_cursor` is not null, even where `items` is
+    """One page of a list. There are more pages while `next_cursor` is not null, even if `items` is
     short or empty."""
 
     items: list[T]
@@ -53,17 +53,17 @@ def _read_instant(value: object) -> object:
     if isinstance(value, datetime):
         return value
     if not isinstance(value, str):
-        raise ValueError("must be text such as 2026-01-31T12:00:00Z")  # noqa: TRY004 - pydantic's
+        raise ValueError("must be a string such as 2026-01-31T12:00:00Z")  # noqa: TRY004 - pydantic's
     try:
         instant = datetime.fromisoformat(value)
     except ValueError:
-        raise ValueError("must be an instant such as 2026-01-31T12:00:00Z") from None
+        raise ValueError("must be a timestamp such as 2026-01-31T12:00:00Z") from None
     if instant.tzinfo is None:
         raise ValueError("needs a time zone, such as the Z in 2026-01-31T12:00:00Z")
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        raise ValueError("is too far away") from None
+        raise ValueError("is out of range") from None
 
 
 def _read_id(value: object) -> int:
@@ -72,9 +72,9 @@ def _read_id(value: object) -> int:
     elif isinstance(value, str) and value.isascii() and value.isdigit():
         number = int(value[:20])
     else:
-        raise ValueError("must be an id: a whole number, or text that holds one")
+        raise ValueError("must be an id: a whole number, or a string that contains one")
     if not 1 <= number <= _LARGEST_ID:
-        raise ValueError("must be an id: a whole number from 1 on")
+        raise ValueError("must be an id: a whole number, 1 or more")
     return number
 
 
@@ -84,7 +84,7 @@ def _seconds(value: timedelta | None) -> float | None:
 
 def _no_nul(value: str) -> str:
     if "\x00" in value:
-        raise ValueError("must not hold a NUL byte")
+        raise ValueError("must not contain a NUL byte")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -96,13 +96,13 @@ def _read_duration(value: object) -> timedelta:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number of seconds")  # noqa: TRY004 - pydantic's
     if not 0 <= value <= _LONGEST_SECONDS:
-        raise ValueError("must be seconds from 0 to a hundred years")
+        raise ValueError("must be from 0 seconds to 100 years")
     return timedelta(seconds=value)
 
 
 def _one_line(text: str) -> str:
     if _CONTROL.search(text):
-        raise ValueError("must not hold line breaks or other control characters")
+        raise ValueError("must not contain line breaks or other control characters")
     return text
 
 

@@ -5,7 +5,7 @@ from mainspring.domain.access.roles import Role
 
 
 class CallerModel(Answer):
-    """Who you are."""
+    """The caller of the request."""
 
     actor: str
     role: Role

@@ -25,8 +25,8 @@ ExitCodes = Annotated[list[Annotated[int, Field(ge=0, le=255)]], Field(max_lengt
 
 
 class BackoffModel(Answer):
-    """How long a failed job waits: `base` seconds, `factor` times as long each time, `cap` at the
-    most, and up to `jitter` more."""
+    """How long a failed job waits before its next attempt: `base` seconds, multiplied by `factor`
+    each time, at most `cap`, plus up to `jitter`."""
 
     base: DurationOut
     factor: float
@@ -35,7 +35,7 @@ class BackoffModel(Answer):
 
 
 class DefinitionModel(Answer):
-    """A kind of work that may be run. Durations are seconds."""
+    """A kind of work that can be run. Durations are in seconds."""
 
     key: str
     kind: Kind
@@ -87,7 +87,7 @@ def _backoff(backoff: Backoff) -> BackoffModel:
 
 
 class BackoffIn(Body):
-    """How long a failed job waits; what is left out stays at its default."""
+    """How long a failed job waits; omitted fields keep their defaults."""
 
     base: DurationIn | None = None
     factor: Annotated[float, Field(ge=1, le=100)] | None = None
@@ -99,7 +99,7 @@ class BackoffIn(Body):
 
 
 class DefinitionFields(Body):
-    """What can be said of a definition that needs no code. Durations are seconds."""
+    """Fields of a definition that needs no code. Durations are in seconds."""
 
     description: LongText | None = None
     queue: Text | None = None
@@ -112,19 +112,19 @@ class DefinitionFields(Body):
     retention: DurationIn | None = None
     concurrency: Count | None = None
     key_concurrency: Count | None = None
-    rate: Text | None = Field(None, description="Such as 100/minute.")
+    rate: Text | None = Field(None, description="For example, 100/minute.")
     burst: Burst | None = None
     limit: Name | None = None
     limit_by: Text | None = None
     approvals_needed: Annotated[int, Field(ge=0, le=100)] | None = None
     approval_expiry: DurationIn | None = None
     approvers: Annotated[list[Text], Field(max_length=100)] | None = None
-    function: Text | None = Field(None, description="Of an SQL definition.")
-    role: Text | None = Field(None, description="The role an SQL function runs as.")
+    function: Text | None = Field(None, description="SQL function to call (SQL definitions only).")
+    role: Text | None = Field(None, description="Role that the SQL function runs as.")
     argv: Annotated[list[LongText | list[LongText]], Field(max_length=1000)] | None = Field(
         None,
-        description="Of a command: the program and its arguments. Those in a list of their own are "
-        "left out if the payload lacks a field they name.",
+        description="Program and arguments (commands only). Arguments in a nested list are "
+        "omitted if the payload lacks a field they name.",
     )
     working_directory: Text | None = None
     environment: Annotated[list[Text], Field(max_length=100)] | None = None
@@ -146,7 +146,7 @@ def _no_python(kind: object) -> object:
 
 
 class NewDefinition(DefinitionFields):
-    """A definition to add."""
+    """A definition to create."""
 
     key: Name
     kind: Annotated[Literal["sql", "command"], BeforeValidator(_no_python)]

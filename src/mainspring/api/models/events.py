@@ -14,7 +14,7 @@ from mainspring.domain.events import Dispatch, DispatchOutcome, Event
 
 
 class DispatchModel(Answer):
-    """What one trigger made of an event; of a duplicate, the job is the earlier one."""
+    """What one trigger did with an event; for a duplicate, the job is the existing one."""
 
     trigger: str
     replay: int
@@ -29,7 +29,7 @@ class DispatchModel(Answer):
 
 
 class EventModel(Answer):
-    """Something that happened; it waits for a dispatcher while `handled_at` is null."""
+    """Something that happened; it waits to be dispatched while `handled_at` is null."""
 
     id: IdOut
     tenant: str
@@ -68,6 +68,6 @@ class EmittedModel(Answer):
 
 
 class Replay(Body):
-    """To which trigger an event is given once more; to all that match if left out."""
+    """The trigger to dispatch an event to again; all that match if omitted."""
 
     trigger: Name | None = None

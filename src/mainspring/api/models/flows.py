@@ -12,9 +12,10 @@ from mainspring.domain.types import JobState, WaitsFor
 
 
 class NewStep(JobOptions):
-    """One job of a flow. `after` names steps of this flow; `after_jobs` are jobs that exist."""
+    """One job of a flow. `after` names steps of this flow; `after_jobs` are ids of existing
+    jobs."""
 
-    step: Name = Field(description="Its name in this flow.")
+    step: Name = Field(description="Name of the step, unique in its flow.")
     definition: Name
     payload: Object = {}
     after: Annotated[list[Name], Field(max_length=1000)] = []
@@ -30,7 +31,7 @@ class NewFlow(Body):
 
 
 class FlowModel(Answer):
-    """A flow with how many of its jobs are in which state."""
+    """A flow with the number of its jobs in each state."""
 
     id: IdOut
     tenant: str
@@ -65,13 +66,13 @@ class FlowJobModel(Answer):
 
 
 class StartedModel(Answer):
-    """A flow that was enqueued, and its jobs by their steps."""
+    """A flow that was enqueued, with its jobs by step."""
 
     id: IdOut
     job_ids: dict[str, IdOut]
 
 
 class CountModel(Answer):
-    """How many jobs it was about."""
+    """How many jobs were affected."""
 
     jobs: int

@@ -23,7 +23,7 @@ from mainspring.domain.types import AttemptStatus, JobSource, JobState, WaitsFor
 
 
 class ProgressModel(Answer):
-    """How far a running job says it is."""
+    """Progress reported by a running job."""
 
     current: float
     total: float | None
@@ -39,11 +39,11 @@ class JobModel(Answer):
     definition: str
     queue: str
     state: JobState
-    waits_for: WaitsFor | None = Field(description="What a job that is not ready waits for.")
+    waits_for: WaitsFor | None = Field(description="What the job waits for, if it is not ready.")
     priority: int
     payload: Object
     source: JobSource
-    created_by: str | None = Field(description="Who enqueued it through the API, if anyone did.")
+    created_by: str | None = Field(description="Who enqueued it, if it came through the API.")
     created_at: datetime
     scheduled_for: datetime
     started_at: datetime | None
@@ -101,8 +101,9 @@ class JobModel(Answer):
 
 
 class SummaryModel(Answer):
-    """Jobs by state: live ones as they were a second ago, ended ones as far as they are kept;
-    `today` counts what ended since midnight UTC. A member's ended jobs are not counted."""
+    """Number of jobs by state: live jobs as of a second ago, finished jobs as long as they are
+    kept; `today` counts jobs that finished since midnight UTC. For a member, finished jobs are not
+    counted."""
 
     counts: dict[JobState, int]
     today: dict[JobState, int]
@@ -128,7 +129,7 @@ class AttemptModel(Answer):
     started_at: datetime
     finished_at: datetime | None
     error: str | None
-    late_report: str | None = Field(description="What a lost worker said when it was too late.")
+    late_report: str | None = Field(description="What a worker reported after losing its lease.")
     pid: int | None
     exit_code: int | None
     stdout_tail: str | None
@@ -146,20 +147,20 @@ class Attempts(Answer):
 
 
 class EnqueuedModel(Answer):
-    """The job that was asked for; it is not new where a key says that it was there before."""
+    """The requested job; `is_new` is false if its key belongs to an existing job."""
 
     id: IdOut
     is_new: bool
 
 
 class EnqueuedManyModel(Answer):
-    """The jobs that were made, in the order of their payloads."""
+    """The jobs that were enqueued, in the order of their payloads."""
 
     ids: list[IdOut]
 
 
 class StateModel(Answer):
-    """What a job has become; one that runs was asked to stop and soon will have."""
+    """The job's new state; a running job was asked to stop and will do so shortly."""
 
     id: IdOut
     state: JobState
@@ -170,13 +171,13 @@ Tags = Annotated[list[Text], Field(max_length=50)]
 
 
 class JobOptions(Body):
-    """What a request may say of jobs beyond definition and payload."""
+    """Options of jobs besides definition and payload."""
 
     queue: Text | None = None
-    priority: Priority | None = Field(None, description="0 is first, 1000 last.")
+    priority: Priority | None = Field(None, description="From 0 (first) to 1000 (last).")
     max_attempts: Annotated[int, Field(ge=1, le=1000)] | None = None
     scheduled_for: InstantIn | None = None
-    delay: DurationIn | None = Field(None, description="Seconds to wait before it may start.")
+    delay: DurationIn | None = Field(None, description="Seconds before the job may start.")
     correlation_id: Text | None = None
     tags: Tags = []
     limit_key: Text | None = None
@@ -188,7 +189,9 @@ class NewJob(JobOptions):
 
     definition: Name
     payload: Object = {}
-    deadline: InstantIn | None = Field(None, description="Canceled if it has not started then.")
+    deadline: InstantIn | None = Field(
+        None, description="Cancel the job if it has not started by then."
+    )
     dedupe_key: Text | None = None
     dedupe_by: Literal["content"] | None = None
     dedupe_window: DurationIn | None = None
@@ -201,19 +204,21 @@ class NewJobs(JobOptions):
     """Jobs of one definition to enqueue together: all or none."""
 
     definition: Name
-    deadline: InstantIn | None = Field(None, description="Canceled if it has not started then.")
+    deadline: InstantIn | None = Field(
+        None, description="Cancel the job if it has not started by then."
+    )
     payloads: Annotated[list[Object], Field(min_length=1, max_length=10_000)]
     dedupe_keys: list[Text | None] | None = None
 
 
 class Reason(Body):
-    """Why."""
+    """Why it is done."""
 
     reason: LongText = ""
 
 
 class Decision(Reason):
-    """Why a job may run; `by` is in whose name an operator decides, if not in its own."""
+    """Why a job may run; `by` is the person on whose behalf an operator decides."""
 
     by: Text | None = None
 
@@ -225,6 +230,6 @@ class Rejection(Decision):
 
 
 class Edit(Body):
-    """Another payload for a job that is put back; [redacted] stands for what was there."""
+    """A new payload for the retried job; [redacted] keeps the stored secret."""
 
     payload: Object | None = None

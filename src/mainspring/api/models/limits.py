@@ -16,7 +16,7 @@ Burst = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 
 class LimitModel(Answer):
-    """What definitions that share a limit may do together, and what they do."""
+    """What the definitions that share a limit may do together, and its current use."""
 
     name: str
     concurrency: int | None
@@ -41,9 +41,9 @@ class LimitModel(Answer):
 
 
 class LimitIn(Body):
-    """What a limit allows; what is left out is unlimited."""
+    """What a limit allows; omitted fields are unlimited."""
 
     concurrency: Count | None = None
     key_concurrency: Count | None = None
-    rate: Text | None = Field(None, description="Such as 100/minute.")
+    rate: Text | None = Field(None, description="For example, 100/minute.")
     burst: Burst = 1

@@ -10,7 +10,7 @@ from mainspring.domain.types import BulkAction, JobSource, JobState
 
 
 class FilterIn(Body):
-    """Which jobs are meant, by the same words as in a job list."""
+    """Which jobs to select, with the filters of the job list."""
 
     status: Annotated[JobState, Field(strict=False)] | None = None
     source: Annotated[JobSource, Field(strict=False)] | None = None
@@ -19,8 +19,8 @@ class FilterIn(Body):
     tag: Text | None = None
     created_after: InstantIn | None = None
     created_before: InstantIn | None = None
-    error: Text | None = Field(None, description="A part of the last error.")
-    created_by: Text | None = Field(None, description="Who enqueued them.")
+    error: Text | None = Field(None, description="Text contained in the last error.")
+    created_by: Text | None = Field(None, description="Who enqueued the jobs.")
 
     def read(self) -> JobFilter:
         facts = self.given()
@@ -29,18 +29,18 @@ class FilterIn(Body):
 
 
 class Bulk(Body):
-    """What to do to all jobs that pass a filter."""
+    """An action on all jobs that match a filter."""
 
     action: Annotated[BulkAction, Field(strict=False)]
     filter: FilterIn | None = None
-    all: bool = Field(False, description="Said in place of a filter, it means every job.")
+    all: bool = Field(False, description="Select every job, instead of a filter.")
     reason: LongText = ""
-    dry_run: bool = Field(False, description="Only count the jobs that pass.")
+    dry_run: bool = Field(False, description="Only count the matching jobs.")
 
 
 class BulkModel(Answer):
-    """How many jobs pass, and the job that carries the operation out, unless it is a dry run."""
+    """How many jobs match, and the job that carries out the operation unless it is a dry run."""
 
     job_id: IdOut | None = None
     count: int
-    is_exact: bool = Field(description="False if there are more than were looked at.")
+    is_exact: bool = Field(description="False if counting stopped before all jobs were checked.")

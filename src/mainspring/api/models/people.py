@@ -9,7 +9,7 @@ from mainspring.domain.access.tokens import Person
 
 
 class PersonModel(Answer):
-    """Someone who logs in."""
+    """A person who can log in."""
 
     name: str
     role: Role
@@ -29,20 +29,20 @@ PersonRole = Literal["operator", "admin", "member", "viewer"]
 
 
 class NewPerson(Body):
-    """Someone who may log in."""
+    """A person to create."""
 
     name: Name
     role: PersonRole
 
 
 class PersonChanges(Body):
-    """Another role, or whether the person may come in at all."""
+    """A new role, or whether the person may log in at all."""
 
     role: PersonRole | None = None
     is_disabled: bool | None = None
 
 
 class LoginModel(Answer):
-    """Where a person logs in, once and within a quarter of an hour."""
+    """A login link that works once, within 15 minutes."""
 
     url: str

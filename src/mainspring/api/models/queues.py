@@ -8,7 +8,7 @@ from mainspring.api.models.base import Answer
 
 
 class QueueModel(Answer):
-    """The live jobs of a queue: ready to start, waiting, running, and held for something else."""
+    """The live jobs of a queue: ready, waiting, running, or held for approval or parents."""
 
     name: str
     tenant: str
@@ -25,6 +25,6 @@ class QueueModel(Answer):
 
 
 class Queues(Answer):
-    """The queues that hold live jobs."""
+    """The queues that have live jobs."""
 
     items: list[QueueModel]

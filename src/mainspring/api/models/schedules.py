@@ -29,7 +29,7 @@ from mainspring.store.slots import Slot
 
 
 class ScheduleModel(Answer):
-    """When a definition is enqueued, under which policies, and what came of it so far."""
+    """When a definition is enqueued, with its policies and results so far."""
 
     name: str
     tenant: str
@@ -67,7 +67,7 @@ class ScheduleModel(Answer):
     max_retries: int
     paused_until: datetime | None
     next_run_at: datetime | None = Field(
-        description="As it is planned, or as a scheduler would plan it; null if it fires no more."
+        description="When the schedule fires next; null if it will not fire again."
     )
     disabled_reason: str | None
     retry_count: int
@@ -93,7 +93,7 @@ class ScheduleModel(Answer):
 
 
 class Figures(Answer):
-    """What came of a schedule's slots and runs."""
+    """Results of a schedule's slots and runs."""
 
     total_runs: int
     successful_runs: int
@@ -118,7 +118,7 @@ class Figures(Answer):
 
 
 class ScheduleFields(Body):
-    """What can be said of a schedule. Durations are seconds; give one of cron, every and at."""
+    """Fields of a schedule. Durations are in seconds; set exactly one of cron, every and at."""
 
     description: LongText | None = None
     enabled: bool | None = None
@@ -155,41 +155,41 @@ class ScheduleFields(Body):
 
 
 class NewSchedule(ScheduleFields):
-    """A schedule to add."""
+    """A schedule to create."""
 
     name: Name
     definition: Name
 
 
 class ScheduleChanges(ScheduleFields):
-    """What is to change; a new way to time or to condition it replaces the one it had."""
+    """Fields to change; a new timing or condition replaces the old one."""
 
     name: Name | None = None
     definition: Name | None = None
 
 
 class Disabling(Body):
-    """Why it is not to fire."""
+    """Why the schedule is disabled."""
 
     reason: LongText | None = None
 
 
 class Pause(Body):
-    """Until when it is not to fire; until it is resumed if left out."""
+    """Until when the schedule is paused; until it is resumed if omitted."""
 
     until: InstantIn | None = None
 
 
 class Firing(Body):
-    """How it is to fire now: `force` asks no condition; `wait` is how many seconds to wait for a
-    scheduler where one has to look first."""
+    """How to fire a schedule now: `force` skips its condition; `wait` is how many seconds to wait
+    for a scheduler to check the condition."""
 
     force: bool = False
     wait: Annotated[float, Field(ge=0, le=30)] = 0
 
 
 class TriggeredModel(Answer):
-    """What came of firing by hand; a pending slot waits for a scheduler."""
+    """The result of firing a schedule manually; a pending slot waits for a scheduler."""
 
     outcome: SlotOutcome
     slot_at: datetime
@@ -207,7 +207,7 @@ class TriggeredModel(Answer):
 
 
 class Range(Body):
-    """Which past slots are to be filled; a dry run only says which they are."""
+    """Which past slots to backfill; a dry run only lists them."""
 
     start: InstantIn
     end: InstantIn
@@ -216,20 +216,20 @@ class Range(Body):
 
 
 class FilledModel(Answer):
-    """A slot that was filled, or would be."""
+    """A slot that was backfilled, or would be."""
 
     slot_at: datetime
     job_id: IdOut | None
 
 
 class Filling(Answer):
-    """The slots of a range that had no job."""
+    """The slots in a range that had no job."""
 
     items: list[FilledModel]
 
 
 class SlotModel(Answer):
-    """One instant a schedule was due, and what came of it."""
+    """One instant a schedule was due, with its outcome."""
 
     scheduled_for: datetime
     outcome: SlotOutcome
@@ -248,8 +248,8 @@ class SlotModel(Answer):
 
 
 class FireModel(Answer):
-    """A slot to come, in UTC and on the clock of the schedule's zone; `note` says where a change
-    of the clock moves it."""
+    """A future slot, in UTC and in the schedule's time zone; `note` says how a clock change moves
+    it."""
 
     at: datetime
     local: datetime
@@ -261,7 +261,7 @@ class FireModel(Answer):
 
 
 class Fires(Answer):
-    """Slots to come."""
+    """Future slots."""
 
     items: list[FireModel]
 

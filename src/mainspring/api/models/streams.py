@@ -5,14 +5,14 @@ from mainspring.api.models.jobs import JobModel
 
 
 class OutputModel(Answer):
-    """What the newest attempt has printed, as far as it is kept."""
+    """Output of the latest attempt, as far as it is kept."""
 
     stdout_tail: str | None
     stderr_tail: str | None
 
 
 class WatchedModel(Answer):
-    """What an event of a job's stream holds."""
+    """The data of an event in a job's stream."""
 
     job: JobModel
     output: OutputModel | None

@@ -10,7 +10,7 @@ from mainspring.domain.tenants import TenantState
 
 
 class TenantModel(Answer):
-    """Who work belongs to, what it may take, and how many live jobs it has."""
+    """A tenant with its limits and number of live jobs."""
 
     name: str
     weight: int
@@ -28,13 +28,14 @@ class TenantModel(Answer):
 
 
 class TenantFields(Body):
-    """What a tenant may take: `weight` turns where it shares a queue, `max_running` at once."""
+    """Limits of a tenant: its `weight` where it shares a queue, and at most `max_running` jobs at
+    once."""
 
     weight: Annotated[int, Field(ge=1, le=1000)] | None = None
     max_running: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
 
 
 class NewTenant(TenantFields):
-    """A tenant to add."""
+    """A tenant to create."""
 
     name: Name

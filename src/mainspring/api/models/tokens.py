@@ -13,7 +13,7 @@ TokenRole = Literal["operator", "admin", "member", "viewer", "worker"]
 
 
 class TokenModel(Answer):
-    """What a program shows to be let in; only how its text begins is known."""
+    """An API token; only the beginning of its text is shown."""
 
     name: str
     prefix: str
@@ -36,7 +36,8 @@ class TokenModel(Answer):
 
 
 class NewToken(Body):
-    """A token to make. `expires_in` is seconds; without it the token lasts until it is revoked."""
+    """A token to create. `expires_in` is in seconds; without it the token is valid until it is
+    revoked."""
 
     name: Name
     role: TokenRole
@@ -45,7 +46,7 @@ class NewToken(Body):
 
 
 class CreatedTokenModel(Answer):
-    """A new token with its text, which is shown this once."""
+    """A new token with its text, which is shown only once."""
 
     token: str
     details: TokenModel

@@ -21,7 +21,7 @@ from mainspring.domain.triggers import TriggerState, UnknownPaths
 
 
 class TriggerModel(Answer):
-    """The rule that turns events into jobs, and what came of it last."""
+    """A rule that turns events into jobs, with its latest result."""
 
     name: str
     tenant: str
@@ -51,11 +51,14 @@ class TriggerModel(Answer):
 
 
 class TriggerFields(Body):
-    """What can be said of a trigger. `dedupe_window` is seconds."""
+    """Fields of a trigger. `dedupe_window`, in seconds, is how long identical payloads are
+    ignored."""
 
     event: Name | None = None
     definition: Name | None = None
-    payload: Object | None = Field(None, description="A template, such as {{event.size}}.")
+    payload: Object | None = Field(
+        None, description="Payload template; values may use {{event.size}} and the like."
+    )
     unknown_paths: Literal["refuse", "null"] | None = None
     dedupe_window: DurationIn | None = None
     queue: Text | None = None
@@ -63,7 +66,7 @@ class TriggerFields(Body):
 
 
 class NewTrigger(TriggerFields):
-    """A trigger to add."""
+    """A trigger to create."""
 
     name: Name
     event: Name
@@ -72,7 +75,7 @@ class NewTrigger(TriggerFields):
 
 
 class Rehearsal(Body):
-    """An event to try a trigger with; without a name one that matches is made up."""
+    """An event to test a trigger with; if it has no name, a matching one is chosen."""
 
     context: Object = {}
     event: Name | None = None

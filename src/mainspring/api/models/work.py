@@ -24,7 +24,7 @@ LeaseSeconds = Annotated[float, Field(ge=5, le=3600)]
 
 
 class NewWorker(Body):
-    """A worker that wants jobs of some queues."""
+    """A worker that claims jobs from some queues."""
 
     name: Name
     queues: Annotated[list[Text], Field(min_length=1, max_length=100)]
@@ -33,20 +33,20 @@ class NewWorker(Body):
 
 
 class RegisteredModel(Answer):
-    """A worker with its lease; a heartbeat every third of it keeps it."""
+    """A worker with its lease; send a heartbeat every third of the lease to keep it."""
 
     worker_id: IdOut
     lease_seconds: float
 
 
 class Heartbeat(Body):
-    """How long the lease is to last from now on."""
+    """How long the lease should last from now on."""
 
     lease_seconds: LeaseSeconds = 30
 
 
 class StopModel(Answer):
-    """A job that the worker is to stop; the reason is `timeout` where it has run too long."""
+    """A job that the worker must stop; the reason is `timeout` if it has run too long."""
 
     job_id: IdOut
     fence: IdOut
@@ -58,13 +58,13 @@ class StopModel(Answer):
 
 
 class KeptModel(Answer):
-    """The lease is kept."""
+    """The renewed lease."""
 
     stop: list[StopModel]
 
 
 class Claim(Body):
-    """What the worker can run, how much of it at once, and how many seconds it waits for some."""
+    """What the worker can run, how many jobs at most, and how many seconds to wait for one."""
 
     definitions: Annotated[list[Name], Field(min_length=1, max_length=1000)]
     limit: Annotated[int, Field(ge=1, le=1000)] = 1
@@ -72,7 +72,7 @@ class Claim(Body):
 
 
 class WorkModel(Answer):
-    """A job to run. `fence` goes with every report; `timeout` is seconds from now."""
+    """A job to run. Send `fence` with every report; `timeout` is in seconds from now."""
 
     job_id: IdOut
     fence: IdOut
@@ -109,19 +109,19 @@ class WorkModel(Answer):
 
 
 class ClaimedModel(Answer):
-    """The jobs that are the worker's now."""
+    """The jobs that the worker now holds."""
 
     jobs: list[WorkModel]
 
 
 class FencedBody(Body):
-    """A report on a job under the fence it was claimed with."""
+    """A report on a job, with the fence it was claimed with."""
 
     fence: IdIn
 
 
 class ProgressReport(FencedBody):
-    """How far the job is."""
+    """The progress of a job."""
 
     current: float
     total: float | None = None
@@ -130,20 +130,20 @@ class ProgressReport(FencedBody):
 
 
 class CheckpointReport(FencedBody):
-    """What a later attempt goes on from."""
+    """The state that a later attempt resumes from."""
 
     checkpoint: Any
 
 
 class SuccessReport(FencedBody):
-    """The job is done."""
+    """The job succeeded."""
 
     result: Any = None
 
 
 class FailureReport(FencedBody):
-    """The job failed. It is tried again by its definition's rules, unless `retry` is false; after
-    `delay` seconds, if given."""
+    """The job failed. It is retried as its definition says, unless `retry` is false; after `delay`
+    seconds, if given."""
 
     error: Annotated[str, Field(min_length=1, max_length=100_000)]
     retry: bool = True
@@ -151,6 +151,6 @@ class FailureReport(FencedBody):
 
 
 class CancelReport(FencedBody):
-    """The job was stopped as asked."""
+    """The job was stopped as requested."""
 
     reason: Annotated[str, Field(max_length=10_000)] = "canceled"

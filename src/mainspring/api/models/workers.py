@@ -8,7 +8,7 @@ from mainspring.api.models.base import Answer, IdOut
 
 
 class WorkerModel(Answer):
-    """A worker process, whether it is alive, and how many of the jobs that you may see it runs."""
+    """A worker process, whether it is alive, and how many of the jobs visible to you it runs."""
 
     id: IdOut
     name: str
@@ -31,6 +31,6 @@ class WorkerModel(Answer):
 
 
 class Workers(Answer):
-    """All workers, the newest first."""
+    """All workers, newest first."""
 
     items: list[WorkerModel]

@@ -22,7 +22,7 @@ async def list_approvals(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """Jobs that await approval, the longest waiting first."""
+    """List jobs that await approval, longest waiting first."""
     newer = read_cursor(cursor, int) or after
     found = await approvals.list_open(
         context.session,
@@ -36,6 +36,6 @@ async def list_approvals(
 
 @router.get("/{job_id:int}", response_model=ApprovalModel)
 async def get_approval(context: Reader, job_id: Number) -> Response:
-    """What one job asks for, and who has said what."""
+    """Get a job's approval and the decisions so far."""
     found = await approvals.get(context.session, context.tenant_id, JobId(job_id))
     return reply(ApprovalModel.of(found))

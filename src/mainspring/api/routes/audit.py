@@ -17,13 +17,13 @@ Reader = Annotated[RequestContext, Depends(reading("audit"))]
 @router.get("/audit", tags=["audit"], response_model=Page[AuditModel])
 async def list_audit(
     context: Reader,
-    actor: Annotated[Text | None, Query(description="Who did it.")] = None,
-    noun: Annotated[Text | None, Query(description="Such as schedule or job.")] = None,
-    subject: Annotated[Text | None, Query(description="Its name or id.")] = None,
+    actor: Annotated[Text | None, Query(description="Who made the change.")] = None,
+    noun: Annotated[Text | None, Query(description="Kind of object, e.g. schedule or job.")] = None,
+    subject: Annotated[Text | None, Query(description="Name or id of the object.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """What was changed, the newest first; an operator who names no tenant sees all."""
+    """List changes, newest first; an operator who names no tenant sees those of all tenants."""
     found = await audit.list_audit(
         context.session,
         context.own_tenant,

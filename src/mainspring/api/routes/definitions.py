@@ -49,7 +49,7 @@ async def list_definitions(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    """Definitions by key."""
+    """List definitions by key."""
     found = await definitions.list_definitions(
         context.session,
         after=read_cursor(cursor, str) or after,
@@ -67,7 +67,7 @@ async def create(
     definition: Annotated[NewDefinition, Body()],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Add a definition that needs no code: an SQL function or a command."""
+    """Create a definition that needs no code: an SQL function or a command."""
     made = definitions.make(definition.key, definition.kind, definition.read())
     pinned = definitions.pinned(made, context.settings.command_paths)
 
@@ -79,7 +79,7 @@ async def create(
 
 @router.get("/{name}", response_model=DefinitionModel)
 async def get_definition(context: Reader, name: Named) -> Response:
-    """One definition by its key."""
+    """Get a definition by key."""
     async with _known():
         return _shown(await definitions.get(context.session, name))
 
@@ -88,8 +88,8 @@ async def get_definition(context: Reader, name: Named) -> Response:
 async def update(
     context: Writer, name: Named, changes: Annotated[DefinitionFields, Body()]
 ) -> Response:
-    """Change some fields, if the definition is as If-Match says. Jobs that are enqueued already
-    run as they were meant to."""
+    """Update some fields, if the definition still matches If-Match. Jobs already enqueued run with
+    the old values."""
     async with _known(), context.editing("definition", name) as session:
         context.ensure_unchanged(_facts(await definitions.get(session, name)))
         directories = context.settings.command_paths
@@ -100,13 +100,13 @@ async def update(
 
 @router.post("/{name}/activate", response_model=DefinitionModel)
 async def activate(context: Writer, name: Named) -> Response:
-    """Let jobs be enqueued again."""
+    """Accept new jobs again."""
     async with _known():
         return _shown(await definitions.set_active(context.session, name, is_active=True))
 
 
 @router.post("/{name}/deactivate", response_model=DefinitionModel)
 async def deactivate(context: Writer, name: Named) -> Response:
-    """Refuse new jobs; those that are enqueued already still run."""
+    """Refuse new jobs; those already enqueued still run."""
     async with _known():
         return _shown(await definitions.set_active(context.session, name, is_active=False))

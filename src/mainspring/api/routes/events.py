@@ -36,7 +36,7 @@ async def list_events(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """Events, the newest first; the name may be a pattern."""
+    """List events, newest first; the name may be a pattern."""
     older = read_cursor(cursor, int) or before
     found = await events.list_events(
         context.session,
@@ -55,7 +55,7 @@ async def list_events(
 async def emit(
     context: Writer, event: Annotated[NewEvent, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Say that something happened."""
+    """Emit an event."""
     plan = events.emit(
         event.name,
         event.context,
@@ -72,7 +72,7 @@ async def emit(
 
 @router.get("/{event_id:int}", response_model=EventModel)
 async def get_event(context: Reader, event_id: Number) -> Response:
-    """One event with what each trigger made of it."""
+    """Get an event with what each trigger did with it."""
     event = await events.get(context.session, context.tenant_id, EventId(event_id))
     return reply(EventModel.of(event))
 
@@ -81,7 +81,7 @@ async def get_event(context: Reader, event_id: Number) -> Response:
 async def replay(
     context: TriggerWriter, event_id: Number, asked: Annotated[Replay | None, Body()] = None
 ) -> Response:
-    """Give a handled event to its triggers once more, or to one of them."""
+    """Dispatch a handled event again, to all of its triggers or to one."""
     event = await events.replay(
         context.session,
         context.tenant_id,

@@ -45,8 +45,8 @@ async def _own(context: RequestContext) -> AsyncIterator[None]:
             raise Refused(
                 HTTPStatus.NOT_FOUND,
                 error.code,
-                f"you have no flow {error.flow_id}; members see and steer only what they have "
-                "enqueued themselves. An admin can do it for any with `mainspring admin flows`",
+                f"you have no flow {error.flow_id}; members can see and change only what they "
+                "enqueued. An admin can change any flow with `mainspring admin flows`",
             ) from None
         raise
 
@@ -58,7 +58,7 @@ async def list_flows(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """Flows, the newest first."""
+    """List flows, newest first."""
     older = read_cursor(cursor, int) or before
     found = await flows.list_flows(
         context.session, context.listed_tenant, before=older, limit=limit
@@ -87,7 +87,7 @@ def _steps(context: RequestContext, given: list[NewStep]) -> list[Step]:
     made: dict[str, Step] = {}
     for each in given:
         if each.step in made:
-            raise InvalidFlow(f"there are two steps {each.step!r}; give each a name of its own")
+            raise InvalidFlow(f"two steps are named {each.step!r}; give each a unique name")
         facts = {name: value for name, value in each.given().items() if name not in _OF_STEP}
         if "tags" in facts:
             facts["tags"] = tuple(facts["tags"])
@@ -102,7 +102,9 @@ def _steps(context: RequestContext, given: list[NewStep]) -> list[Step]:
     for each in given:
         for parent in each.after:
             if parent not in made:
-                raise InvalidFlow(f"{each.step!r} comes after {parent!r}, which is no step here")
+                raise InvalidFlow(
+                    f"{each.step!r} comes after {parent!r}, which is not a step of this flow"
+                )
         made[each.step].after(*(made[parent] for parent in each.after))
         made[each.step].after(*(JobId(job_id) for job_id in each.after_jobs))
     return list(made.values())
@@ -110,7 +112,7 @@ def _steps(context: RequestContext, given: list[NewStep]) -> list[Step]:
 
 @router.get("/{flow_id:int}", response_model=FlowModel)
 async def get_flow(context: Reader, flow_id: Number) -> Response:
-    """One flow with what its jobs came to."""
+    """Get a flow with the number of its jobs in each state."""
     async with _own(context):
         return reply(FlowModel.of(await flows.get(context.session, context.tenant_id, flow_id)))
 
@@ -119,7 +121,7 @@ async def get_flow(context: Reader, flow_id: Number) -> Response:
 async def list_flow_jobs(
     context: Reader, flow_id: Number, limit: Limit = 100, cursor: Cursor = None
 ) -> Response:
-    """The jobs of a flow, in the order they were enqueued."""
+    """List the jobs of a flow, in the order they were enqueued."""
     after = read_cursor(cursor, int)
     async with _own(context):
         await flows.get(context.session, context.tenant_id, flow_id)
@@ -138,7 +140,7 @@ async def list_flow_jobs(
 async def cancel(
     context: Writer, flow_id: Number, why: Annotated[Reason | None, Body()] = None
 ) -> Response:
-    """Cancel what is live of a flow."""
+    """Cancel the live jobs of a flow."""
     reason = (why and why.reason) or f"its flow was canceled by {context.caller.actor}"
     async with _own(context):
         count = await flows.cancel(context.session, context.tenant_id, flow_id, reason=reason)
@@ -147,7 +149,7 @@ async def cancel(
 
 @router.post("/{flow_id:int}/retry", response_model=CountModel)
 async def retry(context: Writer, flow_id: Number) -> Response:
-    """Put what failed or was canceled in a flow back."""
+    """Retry the failed and canceled jobs of a flow."""
     async with _own(context):
         count = await flows.retry(context.session, context.tenant_id, flow_id)
     return reply(CountModel.model_construct(jobs=count))

@@ -49,14 +49,16 @@ class JobQuery:
     def __init__(
         self,
         status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
-        source: Annotated[JobSource | None, Query(description="Where they came from.")] = None,
+        source: Annotated[JobSource | None, Query(description="Where the jobs came from.")] = None,
         definition: Annotated[Text | None, Query()] = None,
         queue: Annotated[Text | None, Query()] = None,
         tag: Annotated[Text | None, Query()] = None,
         created_after: Annotated[InstantIn | None, Query()] = None,
         created_before: Annotated[InstantIn | None, Query()] = None,
-        error: Annotated[Text | None, Query(description="A part of the last error.")] = None,
-        created_by: Annotated[Text | None, Query(description="Who enqueued them.")] = None,
+        error: Annotated[
+            Text | None, Query(description="Text contained in the last error.")
+        ] = None,
+        created_by: Annotated[Text | None, Query(description="Who enqueued the jobs.")] = None,
     ) -> None:
         self.asked = JobFilter(
             state=status,
@@ -81,7 +83,8 @@ def own_jobs(context: RequestContext, asked: JobFilter) -> JobFilter:
         return asked
     if asked.created_by not in (None, context.creator):
         raise Forbidden(
-            "members see their own jobs only; an admin sees all: `mainspring admin jobs list`"
+            "members see only their own jobs; an admin sees all of them: `mainspring admin jobs "
+            "list`"
         )
     return replace(asked, created_by=context.creator)
 
@@ -93,7 +96,7 @@ Filters = Annotated[JobQuery, Depends()]
 async def list_jobs(
     context: Reader, filters: Filters, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """Jobs, the newest first."""
+    """List jobs, newest first."""
     before = read_cursor(cursor, int)
     found, following = await jobs.list_jobs(
         context.session,
@@ -109,7 +112,7 @@ async def list_jobs(
 async def enqueue(
     context: Writer, job: Annotated[NewJob, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Enqueue a job. With a key that was used before, the answer is 200 and the first job."""
+    """Enqueue a job. If its key was used before, the response is 200 with the existing job."""
     facts = job.given()
     definition, payload = facts.pop("definition"), facts.pop("payload", {})
     options = EnqueueOptions(
@@ -126,7 +129,7 @@ async def enqueue(
 
 @router.post("/many", response_model=EnqueuedManyModel, status_code=201)
 async def enqueue_many(context: Writer, jobs: Annotated[NewJobs, Body()]) -> Response:
-    """Enqueue many jobs of one definition; one whose dedupe key is taken is left out."""
+    """Enqueue many jobs of one definition; those whose dedupe key is taken are skipped."""
     facts = jobs.given()
     definition, payloads = facts.pop("definition"), facts.pop("payloads")
     dedupe_keys = facts.pop("dedupe_keys", None)
@@ -140,7 +143,7 @@ async def enqueue_many(context: Writer, jobs: Annotated[NewJobs, Body()]) -> Res
 
 @router.get("/summary", response_model=SummaryModel)
 async def get_summary(context: Reader) -> Response:
-    """How many jobs are in which state."""
+    """Get the number of jobs in each state."""
     summary = await context.server.summaries.get(
         context.session, context.listed_tenant, created_by=context.creator
     )
@@ -149,7 +152,7 @@ async def get_summary(context: Reader) -> Response:
 
 @router.get("/{job_id:int}", response_model=JobModel)
 async def get_job(context: Reader, job_id: Number) -> Response:
-    """One job, live or finished."""
+    """Get a job, live or finished."""
     async with own(context):
         job = await jobs.get(context.session, JobId(job_id), context.tenant_id)
     return reply(JobModel.of(job))
@@ -157,7 +160,7 @@ async def get_job(context: Reader, job_id: Number) -> Response:
 
 @router.get("/{job_id:int}/attempts", response_model=Attempts)
 async def get_attempts(context: Reader, job_id: Number) -> Response:
-    """The attempts of a job, first to last."""
+    """List the attempts of a job, first to last."""
     async with own(context):
         await jobs.get(context.session, JobId(job_id), context.tenant_id)
     found = await jobs.attempts(context.session, JobId(job_id), context.tenant_id)
@@ -168,7 +171,7 @@ async def get_attempts(context: Reader, job_id: Number) -> Response:
 async def cancel(
     context: Writer, job_id: Number, why: Annotated[Reason | None, Body()] = None
 ) -> Response:
-    """Cancel a job that waits at once; ask a running one to stop."""
+    """Cancel a job that has not started; ask a running one to stop."""
     reason = (why and why.reason) or f"canceled by {context.caller.actor}"
     async with own(context):
         state = await arun(jobs.cancel(JobId(job_id), reason, context.tenant_id), context.session)
@@ -179,7 +182,7 @@ async def cancel(
 async def retry(
     context: Writer, job_id: Number, edit: Annotated[Edit | None, Body()] = None
 ) -> Response:
-    """Put a failed, dead-lettered or canceled job back, with another payload if given."""
+    """Retry a failed, dead-lettered or canceled job, with a new payload if given."""
     number, payload = JobId(job_id), None if edit is None else edit.payload
     async with own(context):
         plan = jobs.retry(number, payload, context.tenant_id, settings=context.settings)
@@ -190,7 +193,7 @@ async def retry(
 
 @router.delete("/{job_id:int}", status_code=204, response_class=Response)
 async def delete(context: Writer, job_id: Number) -> Response:
-    """Remove a job that is not running, with its attempts."""
+    """Delete a job that is not running, with its attempts."""
     async with own(context):
         await arun(jobs.delete(JobId(job_id), context.tenant_id), context.session)
     return nothing()
@@ -200,7 +203,7 @@ async def delete(context: Writer, job_id: Number) -> Response:
 async def approve(
     context: Decider, job_id: Number, why: Annotated[Decision | None, Body()] = None
 ) -> Response:
-    """Approve a job that awaits it; it still does while more have to approve."""
+    """Approve a job; it keeps waiting while more approvals are needed."""
     from mainspring.services import approvals  # noqa: PLC0415 - slow to import
 
     reason, actor = _vote(context, why or Decision())
@@ -229,8 +232,8 @@ def _vote(context: RequestContext, why: Decision) -> tuple[str, str | None]:
     if why.by in (None, context.caller.actor):
         return why.reason, None
     if context.caller.role is not Role.OPERATOR:
-        raise Forbidden("only an operator can decide in the name of someone else")
-    return f"{why.reason} (told by {context.caller.actor})".strip(), why.by
+        raise Forbidden("only an operator can decide on behalf of someone else")
+    return f"{why.reason} (recorded by {context.caller.actor})".strip(), why.by
 
 
 def _tuples(facts: dict[str, Any]) -> dict[str, Any]:
@@ -251,7 +254,7 @@ async def own(context: RequestContext) -> AsyncIterator[None]:
             raise Refused(
                 HTTPStatus.NOT_FOUND,
                 error.code,
-                f"you have no job {error.job_id}; members see and steer only what they have "
-                "enqueued themselves. An admin can do it for any job with `mainspring admin jobs`",
+                f"you have no job {error.job_id}; members can see and change only what they "
+                "enqueued. An admin can change any job with `mainspring admin jobs`",
             ) from None
         raise

@@ -18,7 +18,7 @@ Writer = Annotated[RequestContext, Depends(writing("limits"))]
 
 @router.get("", response_model=Page[LimitModel])
 async def list_limits(context: Reader) -> Response:
-    """All limits by name, those that a definition has of its own included."""
+    """List all limits by name, including those of single definitions."""
     return page(
         await limits.list_limits(context.session),
         LimitModel.of,
@@ -29,13 +29,13 @@ async def list_limits(context: Reader) -> Response:
 
 @router.get("/{name}", response_model=LimitModel)
 async def get_limit(context: Reader, name: Named) -> Response:
-    """One limit, and how many of its jobs run and wait."""
+    """Get a limit with the number of its running and waiting jobs."""
     return reply(LimitModel.of(await limits.get(context.session, name)))
 
 
 @router.put("/{name}", response_model=LimitModel)
 async def set_limit(context: Writer, name: Named, given: Annotated[LimitIn, Body()]) -> Response:
-    """Say what a limit allows from now on; what is left out is not limited."""
+    """Set what a limit allows; omitted fields are unlimited."""
     rate = None if given.rate is None else limit_rules.Rate.parse(given.rate)
     limit = limit_rules.Limit(
         name,
@@ -49,6 +49,6 @@ async def set_limit(context: Writer, name: Named, given: Annotated[LimitIn, Body
 
 @router.delete("/{name}", status_code=204, response_class=Response)
 async def remove_limit(context: Writer, name: Named) -> Response:
-    """Limit no more; what waits may go."""
+    """Remove a limit and release the jobs that wait for it."""
     await limits.remove(context.session, name, actor=None)
     return nothing()

@@ -16,7 +16,7 @@ page_router = APIRouter(include_in_schema=False)
 
 @page_router.get("/")
 async def front(request: Request) -> Response:
-    """What this is, and where its parts are."""
+    """The start page."""
     server: ServerState = request.app.state.server
     root = escape(root_of(request))
     who = await _visitor(request, server)
@@ -24,14 +24,14 @@ async def front(request: Request) -> Response:
         f"<p>You are logged in as <strong>{escape(who)}</strong>.</p>"
         f'<form method="post" action="{root}/logout"><button>Log out</button></form>'
         if who
-        else '<p class="note">You are not logged in. A link for it comes from '
+        else '<p class="note">You are not logged in. Get a login link with '
         f"<code>mainspring login-link</code>.</p>{_through_provider(request)}"
     )
     body = (
         "<p>Mainspring is running: background jobs and schedules on PostgreSQL.</p>"
         f"{greeting}"
         "<ul>"
-        f'<li><a href="{root}/api/v1/openapi.json">The API</a>, described for programs</li>'
+        f'<li><a href="{root}/api/v1/openapi.json">API description</a> (OpenAPI)</li>'
         f'<li><a href="{root}/health">Health</a>: whether the database answers</li>'
         "</ul>"
     )
@@ -40,7 +40,7 @@ async def front(request: Request) -> Response:
 
 @page_router.get("/health")
 async def health(request: Request) -> Response:
-    """Whether the database answers."""
+    """Check whether the database answers."""
     server: ServerState = request.app.state.server
     await tokens.ping(server.database)
     return Response(b'{"status":"ok"}', media_type="application/json")
@@ -48,15 +48,15 @@ async def health(request: Request) -> Response:
 
 @page_router.get("/login")
 async def confirm(request: Request, code: Annotated[str, Query(max_length=200)] = "") -> Response:
-    """A button: what only looks at links, such as a mail scanner, must not use one up."""
+    """Show a login button, so that a mail scanner that opens links does not use one up."""
     root = escape(root_of(request))
     by_link = (
         f'<form method="post" action="{root}/login">'
         f'<input type="hidden" name="code" value="{escape(code)}">'
         "<p><button>Log in</button></p></form>"
-        '<p class="note">The link works once, for a quarter of an hour.</p>'
+        '<p class="note">The link works once and expires after 15 minutes.</p>'
     )
-    asking = '<p class="note">A link for it comes from <code>mainspring login-link</code>.</p>'
+    asking = '<p class="note">Get a login link with <code>mainspring login-link</code>.</p>'
     return show("Log in to Mainspring", (by_link if code else asking) + _through_provider(request))
 
 
@@ -70,7 +70,7 @@ def _through_provider(request: Request) -> str:
 
 @page_router.post("/login")
 async def log_in(request: Request) -> Response:
-    """Trade a login for a session."""
+    """Exchange a login code for a session."""
     server: ServerState = request.app.state.server
     ensure_same_origin(request)
     code = _field(await request.body(), b"code")

@@ -13,7 +13,7 @@ Known = Annotated[RequestContext, Depends(known())]
 
 @router.get("/me", tags=["me"], response_model=CallerModel)
 async def me(context: Known) -> Response:
-    """Who you are, and what you may do."""
+    """Get the caller and its permissions."""
     caller = context.caller
     scopes = None if caller.scopes is None else list(caller.scopes)
     made = CallerModel.model_construct(

@@ -26,7 +26,7 @@ Given = Annotated[str, Query(max_length=4000)]
 def _provider(request: Request) -> Provider:
     server: ServerState = request.app.state.server
     if server.provider is None:
-        said = "nobody logs in through a provider here; oidc_issuer names none"
+        said = "login through a provider is not configured; set oidc_issuer"
         raise Refused(HTTPStatus.NOT_FOUND, "no_such_path", said)
     return server.provider
 
@@ -65,18 +65,22 @@ async def start(request: Request) -> Response:
 async def finish(
     request: Request, state: Given = "", code: Given = "", error: Given = "", iss: Given = ""
 ) -> Response:
-    """Let in whom the provider names."""
+    """Log in the person that the provider names."""
     provider = _provider(request)
     server: ServerState = request.app.state.server
     key = Key(request.cookies.get(OIDC_COOKIE, ""))
     is_ours = key.is_of(state) and await tokens.use_key(server.database, key.digest)
     try:
         if not is_ours:
-            raise LoginFailed("this login was not begun in this browser, is too old, or was used")
+            raise LoginFailed(
+                "this login was started in another browser, has expired or was already used"
+            )
         if iss and not provider.is_called(iss):
-            raise LoginFailed("another provider has answered than the one that was asked")
+            raise LoginFailed("the answer came from a different provider than the one asked")
         if error or not code:
-            raise LoginFailed(f"the provider let nobody in: {error[:200] or 'it gave no code'}")
+            raise LoginFailed(
+                f"the provider refused the login: {error[:200] or 'it returned no code'}"
+            )
         person = await provider.person(key, code, callback=_callback(request))
         return await _enter(request, person)
     except LoginFailed as failure:
@@ -97,7 +101,7 @@ async def _enter(request: Request, person: str) -> Response:
     # only to what was begun at our own.
     answer = show(
         "You are logged in",
-        f'<p><a href="{root}/">Go on to Mainspring</a></p>',
+        f'<p><a href="{root}/">Continue to Mainspring</a></p>',
         head=f'<meta http-equiv="refresh" content="0; url={root}/">\n',
     )
     keep_session(answer, request, server.settings, text=session.text)
@@ -107,11 +111,12 @@ async def _enter(request: Request, person: str) -> Response:
 def _unknown(request: Request, person: str) -> Response:
     telemetry.event("login_refused", person=person)
     body = (
-        f"<p>Nobody here is called <strong>{escape(person)}</strong>, or that person may not come "
-        "in.</p><p>Ask whoever runs this Mainspring, or an admin of your tenant, to add you: "
+        f"<p>There is no person named <strong>{escape(person)}</strong> here, or their access is "
+        "disabled.</p><p>Ask the operator of this server, or an admin of your tenant, to add "
+        "you: "
         f"<code>mainspring people create {escape(person)}</code>.</p>"
     )
-    return _without_key(request, show("You are not known here", body, 403))
+    return _without_key(request, show("Unknown person", body, 403))
 
 
 def _failed(request: Request, error: LoginFailed) -> Response:
@@ -119,10 +124,10 @@ def _failed(request: Request, error: LoginFailed) -> Response:
     root = escape(root_of(request))
     body = (
         f"<p>{escape(str(error))}</p>"
-        f'<p><a href="{root}/login">Try again</a>, and ask whoever runs this Mainspring if it '
-        "stays so.</p>"
+        f'<p><a href="{root}/login">Try again</a>, and contact the operator of this server if '
+        "the problem persists.</p>"
     )
-    return _without_key(request, show("Logging in did not work", body, 401))
+    return _without_key(request, show("Login failed", body, 401))
 
 
 def _without_key(request: Request, answer: Response) -> Response:

@@ -23,12 +23,12 @@ Writer = Annotated[RequestContext, Depends(writing("jobs"))]
     "/bulk",
     response_model=BulkModel,
     status_code=202,
-    responses={200: {"model": BulkModel, "description": "A dry run."}},
+    responses={200: {"model": BulkModel, "description": "The result of a dry run."}},
 )
 async def bulk(
     context: Writer, asked: Annotated[Bulk, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Cancel, retry or delete all jobs that pass, by a job of its own, or count them."""
+    """Cancel, retry or delete all matching jobs, in a background job, or count them."""
     operation = _operation(context, asked)
     if asked.dry_run:
         counted = await operations.count(context.session, operation)

@@ -12,21 +12,23 @@ from mainspring.api.responses import JSON
 from mainspring.api.routing import Header, Path, Query, Response, read_name
 from mainspring.db.tenant_sessions import TransactionSession
 
-Number = Annotated[IdIn, Path(description="Its id.")]
-Named = Annotated[Name, AfterValidator(read_name), Path(description="Its name.")]
+Number = Annotated[IdIn, Path(description="Id of the object.")]
+Named = Annotated[Name, AfterValidator(read_name), Path(description="Name of the object.")]
 NameFilter = Annotated[str | None, Query(min_length=1, max_length=200)]
-Limit = Annotated[int, Query(ge=1, le=1000, description="How many at the most.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Maximum number of items.")]
 After = Annotated[
     str | None, Query(min_length=1, max_length=200, description="Only names after this one.")
 ]
-Cursor = Annotated[str | None, Query(max_length=1000, description="next_cursor of a page.")]
+Cursor = Annotated[
+    str | None, Query(max_length=1000, description="next_cursor from the previous page.")
+]
 IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
-        description="The same request with the same key is carried out once.",
+        description="A request that is repeated with the same key is carried out once.",
     ),
 ]
 

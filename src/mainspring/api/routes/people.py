@@ -21,7 +21,7 @@ Writer = Annotated[RequestContext, Depends(writing("people"))]
 async def list_people(
     context: Reader, after: After = None, limit: Limit = 100, cursor: Cursor = None
 ) -> Response:
-    """People by name."""
+    """List people by name."""
     found = await people.list_people(
         context.session, context.own_tenant, after=read_cursor(cursor, str) or after, limit=limit
     )
@@ -35,7 +35,7 @@ async def create_person(
     person: Annotated[NewPerson, Body()],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Add someone who may log in."""
+    """Create a person who may log in."""
     tenant_id = context.tenant_for(Role(person.role))
 
     async def make(session: TransactionSession) -> Response:
@@ -49,7 +49,7 @@ async def create_person(
 
 @router.get("/people/{name}", tags=["people"], response_model=PersonModel)
 async def get_person(context: Reader, name: Named) -> Response:
-    """One person."""
+    """Get a person."""
     return reply(PersonModel.of(await people.get(context.session, name, context.own_tenant)))
 
 
@@ -57,7 +57,7 @@ async def get_person(context: Reader, name: Named) -> Response:
 async def change_person(
     context: Writer, name: Named, changes: Annotated[PersonChanges, Body()]
 ) -> Response:
-    """Give a person another role, or keep it out, from the next request on."""
+    """Change a person's role or access, from the next request on."""
     if changes.role is not None:
         ensure_may_grant(context.caller, Role(changes.role))
     async with context.editing("person", name) as session:
@@ -69,14 +69,14 @@ async def change_person(
 
 @router.delete("/people/{name}", tags=["people"], status_code=204, response_class=Response)
 async def delete_person(context: Writer, name: Named) -> Response:
-    """Remove a person with its tokens and sessions."""
+    """Delete a person with their tokens and sessions."""
     await people.delete(context.session, name, context.own_tenant)
     return nothing()
 
 
 @router.post("/people/{name}/login", tags=["people"], response_model=LoginModel, status_code=201)
 async def open_login(context: Writer, name: Named, request: Request) -> Response:
-    """A link with which the person logs in, once and within a quarter of an hour."""
+    """Create a login link for a person; it works once, within 15 minutes."""
     person = await people.get(context.session, name, context.own_tenant)
     ensure_may_grant(context.caller, person.role)
     text = await tokens.open_login(context.session, name)

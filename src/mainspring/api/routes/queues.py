@@ -14,6 +14,6 @@ Reader = Annotated[RequestContext, Depends(reading("jobs"))]
 
 @router.get("/queues", tags=["jobs"], response_model=Queues)
 async def list_queues(context: Reader) -> Response:
-    """The queues that hold live jobs."""
+    """List the queues that have live jobs."""
     found = await job_services.queue_counts(context.session, context.listed_tenant)
     return reply(Queues.model_construct(items=[QueueModel.of(row) for row in found]))

@@ -54,7 +54,9 @@ def _ensure_may_say(context: RequestContext, facts: dict[str, Any]) -> None:
         return
     for name in _OF_OPERATORS:
         if facts.get(name) is not None:
-            raise Forbidden(f"only an operator may set {name}, which runs SQL beside all tenants")
+            raise Forbidden(
+                f"only an operator may set {name}, which runs SQL outside tenant isolation"
+            )
 
 
 @router.get("", response_model=Page[ScheduleModel])
@@ -66,7 +68,7 @@ async def list_schedules(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """Schedules by name."""
+    """List schedules by name."""
     last_seen, after_tenant = read_place(cursor)
     asked = {
         "after": last_seen or after,
@@ -89,7 +91,7 @@ async def create(
     schedule: Annotated[NewSchedule, Body()],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Add a schedule."""
+    """Create a schedule."""
     facts = {**schedule.given(), "tenant_id": context.tenant_id}
     _ensure_may_say(context, facts)
     spec = schedules.make_spec(facts)
@@ -104,7 +106,7 @@ async def create(
 
 @router.get("/{name}", response_model=ScheduleModel)
 async def get_schedule(context: Reader, name: Named) -> Response:
-    """One schedule with what came of it so far."""
+    """Get a schedule with its results so far."""
     return _shown(await schedules.get(_scope(context), name))
 
 
@@ -112,7 +114,7 @@ async def get_schedule(context: Reader, name: Named) -> Response:
 async def update(
     context: Writer, name: Named, changes: Annotated[ScheduleChanges, Body()]
 ) -> Response:
-    """Change some parts, if the schedule is as If-Match says."""
+    """Update some fields, if the schedule still matches If-Match."""
     facts = changes.given()
     _ensure_may_say(context, facts)
     async with context.editing("schedule", name) as session:
@@ -125,7 +127,7 @@ async def update(
 
 @router.delete("/{name}", status_code=204, response_class=Response)
 async def delete(context: Writer, name: Named) -> Response:
-    """Remove a schedule with its history; the jobs it made stay."""
+    """Delete a schedule with its history; its jobs are kept."""
     async with context.editing("schedule", name) as session:
         scope = _scope(context, session)
         context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
@@ -135,7 +137,7 @@ async def delete(context: Writer, name: Named) -> Response:
 
 @router.post("/{name}/enable", response_model=ScheduleModel)
 async def enable(context: Writer, name: Named) -> Response:
-    """Let it fire again, from now on; its failures are forgotten."""
+    """Enable a schedule from now on; its failure count is reset."""
     return _shown(await schedules.update(_scope(context), name, {"enabled": True}))
 
 
@@ -143,7 +145,7 @@ async def enable(context: Writer, name: Named) -> Response:
 async def disable(
     context: Writer, name: Named, why: Annotated[Disabling | None, Body()] = None
 ) -> Response:
-    """Let it fire no more; the reason is shown until it is enabled."""
+    """Disable a schedule; the reason is shown until it is enabled."""
     changes = {"enabled": False, "disabled_reason": why.reason if why else None}
     return _shown(await schedules.steer(_scope(context), name, changes))
 
@@ -152,7 +154,7 @@ async def disable(
 async def pause(
     context: Writer, name: Named, given: Annotated[Pause | None, Body()] = None
 ) -> Response:
-    """Let it fire no more until then; nothing is caught up on."""
+    """Pause a schedule; slots missed during the pause are not caught up."""
     if given is None or given.until is None:
         changes = {"enabled": False, "disabled_reason": "paused"}
         return _shown(await schedules.steer(_scope(context), name, changes))
@@ -161,7 +163,7 @@ async def pause(
 
 @router.post("/{name}/resume", response_model=ScheduleModel)
 async def resume(context: Writer, name: Named) -> Response:
-    """End a pause; it fires from now on."""
+    """Resume a paused schedule, from now on."""
     changes = {"enabled": True, "paused_until": None}
     return _shown(await schedules.update(_scope(context), name, changes))
 
@@ -170,7 +172,7 @@ async def resume(context: Writer, name: Named) -> Response:
 async def trigger(
     context: Writer, name: Named, firing: Annotated[Firing | None, Body()] = None
 ) -> Response:
-    """Fire it now, in a slot of its own."""
+    """Fire a schedule now, in a slot of its own."""
     asked = firing or Firing()
     wait = timedelta(seconds=asked.wait) if asked.wait else None
     fired = await schedules.trigger(_scope(context), name, force=asked.force, wait=wait)
@@ -179,7 +181,7 @@ async def trigger(
 
 @router.post("/{name}/backfill", response_model=Filling)
 async def backfill(context: Writer, name: Named, given: Annotated[Range, Body()]) -> Response:
-    """Enqueue the past slots of a range that had no job."""
+    """Enqueue the past slots in a range that had no job."""
     filled = await schedules.backfill(
         _scope(context), name, given.start, end=given.end, limit=given.limit, dry_run=given.dry_run
     )
@@ -194,11 +196,11 @@ async def history(
     context: Reader,
     name: Named,
     outcome: SlotOutcome | None = None,
-    before: Annotated[InstantIn | None, Query(description="Only slots before it.")] = None,
+    before: Annotated[InstantIn | None, Query(description="Only slots before this time.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """Its slots, the newest first."""
+    """List the slots of a schedule, newest first."""
     reached = read_cursor(cursor, int)
     found = await schedules.history(
         _scope(context),
@@ -218,7 +220,7 @@ async def preview(
     count: Annotated[int, Query(ge=1, le=1000)] = 10,
     after: Annotated[InstantIn | None, Query()] = None,
 ) -> Response:
-    """Its next slots, as if it were enabled."""
+    """List the next slots of a schedule, as if it were enabled."""
     fires = await schedules.preview(_scope(context), name, count=count, after=after)
     return reply(Fires.model_construct(items=[FireModel.of(fire) for fire in fires]))
 

@@ -23,7 +23,7 @@ router = Router(prefix="/jobs", tags=["streams"])
 Reader = Annotated[RequestContext, Depends(reading("jobs"))]
 LastEventId = Annotated[
     str | None,
-    Header(alias="Last-Event-ID", max_length=200, description="What the caller has seen already."),
+    Header(alias="Last-Event-ID", max_length=200, description="Id of the last event received."),
 ]
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "Events.", "content": {"text/event-stream": {}}}
@@ -47,7 +47,7 @@ async def watch_list(
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     last_event_id: LastEventId = None,
 ) -> Response:
-    """The first page of a job list, whenever it changes: events `jobs`."""
+    """Stream the first page of a job list whenever it changes, as `jobs` events."""
     asked = filters.of(context)
     database, tenant_id = context.server.database, context.listed_tenant
 
@@ -61,7 +61,7 @@ async def watch_list(
 
 @router.get("/summary/stream", responses=_EVENTS, response_class=Response)
 async def watch_summary(context: Reader, last_event_id: LastEventId = None) -> Response:
-    """The summary, whenever it changes: events `summary`."""
+    """Stream the summary whenever it changes, as `summary` events."""
     database, tenant_id, creator = context.server.database, context.listed_tenant, context.creator
 
     async def look() -> bytes:
@@ -74,7 +74,7 @@ async def watch_summary(context: Reader, last_event_id: LastEventId = None) -> R
 
 @router.get("/{job_id:int}/stream", responses=_EVENTS, response_class=Response)
 async def watch_job(context: Reader, job_id: Number, last_event_id: LastEventId = None) -> Response:
-    """A job with what it prints, whenever it changes: events `job`, and `end` after the last."""
+    """Stream a job with its output whenever it changes, as `job` events and a final `end`."""
     number = JobId(job_id)
     async with own(context):
         await jobs.get(context.session, number, context.tenant_id)

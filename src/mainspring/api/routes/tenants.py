@@ -30,7 +30,7 @@ def _facts(state: TenantState) -> object:
 async def list_tenants(
     context: Reader, after: After = None, limit: Limit = 100, cursor: Cursor = None
 ) -> Response:
-    """Tenants by name: an operator sees all, everyone else its own."""
+    """List tenants by name: an operator sees all, everyone else their own."""
     found = await tenants.list_tenants(
         context.session, after=read_cursor(cursor, str) or after, limit=limit
     )
@@ -44,7 +44,7 @@ async def create_tenant(
     tenant: Annotated[NewTenant, Body()],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Add a tenant."""
+    """Create a tenant."""
     facts = {name: value for name, value in tenant.given().items() if value is not None}
     name = facts.pop("name")
 
@@ -56,7 +56,7 @@ async def create_tenant(
 
 @router.get("/tenants/{name}", tags=["tenants"], response_model=TenantModel)
 async def get_tenant(context: Reader, name: Named) -> Response:
-    """One tenant."""
+    """Get a tenant."""
     if context.caller.tenant_id not in (None, name):
         raise TenantNotFound(name)
     return _shown(await tenants.get(context.session, name))
@@ -66,7 +66,7 @@ async def get_tenant(context: Reader, name: Named) -> Response:
 async def update_tenant(
     context: Writer, name: Named, changes: Annotated[TenantFields, Body()]
 ) -> Response:
-    """Change what a tenant may take, if it is as If-Match says."""
+    """Update the limits of a tenant, if it still matches If-Match."""
     facts = changes.given()
     if "weight" in facts and facts["weight"] is None:
         raise InvalidOption("weight", "must have a value")

@@ -19,12 +19,12 @@ Writer = Annotated[RequestContext, Depends(writing("tokens"))]
 @router.get("/tokens", tags=["tokens"], response_model=Page[TokenModel])
 async def list_tokens(
     context: Reader,
-    ended: Annotated[bool, Query(description="Those that let nobody in, too.")] = False,
+    ended: Annotated[bool, Query(description="Include expired and revoked tokens.")] = False,
     after: After = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    """Tokens by name."""
+    """List tokens by name."""
     found = await tokens.list_tokens(
         context.session,
         context.own_tenant,
@@ -38,7 +38,7 @@ async def list_tokens(
 
 @router.post("/tokens", tags=["tokens"], response_model=CreatedTokenModel, status_code=201)
 async def create_token(context: Writer, token: Annotated[NewToken, Body()]) -> Response:
-    """Make a token; its text is in this answer and nowhere else."""
+    """Create a token; its text is shown only in this response."""
     async with context.session.begin() as session:
         made = await tokens.create(
             session,
@@ -55,11 +55,11 @@ async def create_token(context: Writer, token: Annotated[NewToken, Body()]) -> R
 
 @router.get("/tokens/{name}", tags=["tokens"], response_model=TokenModel)
 async def get_token(context: Reader, name: Named) -> Response:
-    """One token, without its text."""
+    """Get a token, without its text."""
     return reply(TokenModel.of(await tokens.get(context.session, name, context.own_tenant)))
 
 
 @router.post("/tokens/{name}/revoke", tags=["tokens"], response_model=TokenModel)
 async def revoke_token(context: Writer, name: Named) -> Response:
-    """Let nobody in by it, from the next request on."""
+    """Revoke a token, from the next request on."""
     return reply(TokenModel.of(await tokens.revoke(context.session, name, context.own_tenant)))

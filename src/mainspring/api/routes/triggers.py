@@ -52,7 +52,7 @@ async def list_triggers(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    """Triggers by name; with an event, those that match it."""
+    """List triggers by name; with an event, those that match it."""
     last_seen, after_tenant = read_place(cursor)
     found = await triggers.list_triggers(
         context.session,
@@ -75,7 +75,7 @@ async def create(
     trigger: Annotated[NewTrigger, Body()],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Enqueue a definition for each event that matches."""
+    """Create a trigger, which enqueues a definition for each matching event."""
     facts = trigger.given()
     name, enabled = facts.pop("name"), facts.pop("enabled", True)
     rule = triggers.make(name, facts)
@@ -90,7 +90,7 @@ async def create(
 
 @router.get("/{name}", response_model=TriggerModel)
 async def get_trigger(context: Reader, name: Named) -> Response:
-    """One trigger by its name."""
+    """Get a trigger by name."""
     return _shown(await triggers.get(context.session, context.tenant_id, name))
 
 
@@ -98,7 +98,7 @@ async def get_trigger(context: Reader, name: Named) -> Response:
 async def update(
     context: Writer, name: Named, changes: Annotated[TriggerFields, Body()]
 ) -> Response:
-    """Change some fields, from the next event on, if the trigger is as If-Match says."""
+    """Update some fields, from the next event on, if the trigger still matches If-Match."""
     facts = changes.given()
     for field, value in facts.items():
         if value is None and field not in triggers.NULLABLE:
@@ -113,7 +113,7 @@ async def update(
 
 @router.delete("/{name}", status_code=204, response_class=Response)
 async def delete(context: Writer, name: Named) -> Response:
-    """Remove a trigger; its jobs stay."""
+    """Delete a trigger; its jobs are kept."""
     async with context.editing("trigger", name) as session:
         context.ensure_unchanged(_facts(await triggers.get(session, context.tenant_id, name)))
         await triggers.delete(session, context.tenant_id, name)
@@ -122,7 +122,7 @@ async def delete(context: Writer, name: Named) -> Response:
 
 @router.post("/{name}/enable", response_model=TriggerModel)
 async def enable(context: Writer, name: Named) -> Response:
-    """Let it see events again."""
+    """Enable a trigger."""
     return _shown(
         await triggers.set_enabled(context.session, context.tenant_id, name, is_enabled=True)
     )
@@ -130,7 +130,7 @@ async def enable(context: Writer, name: Named) -> Response:
 
 @router.post("/{name}/disable", response_model=TriggerModel)
 async def disable(context: Writer, name: Named) -> Response:
-    """Let it see no events."""
+    """Disable a trigger; it misses events until it is enabled."""
     return _shown(
         await triggers.set_enabled(context.session, context.tenant_id, name, is_enabled=False)
     )
@@ -140,7 +140,7 @@ async def disable(context: Writer, name: Named) -> Response:
 async def rehearse(
     context: Reader, name: Named, asked: Annotated[Rehearsal | None, Body()] = None
 ) -> Response:
-    """The payload that such an event would make; nothing is enqueued."""
+    """Render the payload that an event would produce; nothing is enqueued."""
     given = asked or Rehearsal()
     events.encode_context(given.context, context.settings.max_payload_bytes)
     state = await triggers.get(context.session, context.tenant_id, name)

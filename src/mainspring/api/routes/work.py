@@ -45,7 +45,7 @@ def _lease(worker_id: int, job_id: int, fence: int) -> Lease:
 
 @router.post("/workers", response_model=RegisteredModel, status_code=201)
 async def register(context: Worker, worker: Annotated[NewWorker, Body()]) -> Response:
-    """Register a worker; it has a lease from now on."""
+    """Register a worker, which starts its lease."""
     worker_id = await _work(context).register(
         worker.name,
         worker.queues,
@@ -58,7 +58,7 @@ async def register(context: Worker, worker: Annotated[NewWorker, Body()]) -> Res
 
 @router.delete("/workers/{worker_id:int}", status_code=204, response_class=Response)
 async def leave(context: Worker, worker_id: WorkerNumber) -> Response:
-    """Leave; what the worker holds goes back to the queue at once."""
+    """Deregister a worker; the jobs it holds go back to the queue at once."""
     await _work(context).leave(WorkerId(worker_id))
     return nothing()
 
@@ -67,7 +67,7 @@ async def leave(context: Worker, worker_id: WorkerNumber) -> Response:
 async def heartbeat(
     context: Worker, worker_id: WorkerNumber, given: Annotated[Heartbeat | None, Body()] = None
 ) -> Response:
-    """Keep the lease; the answer says what is to be stopped."""
+    """Renew the lease; the response lists the jobs to stop."""
     lease = timedelta(seconds=(given or Heartbeat()).lease_seconds)
     stops = await _work(context).renew(WorkerId(worker_id), lease)
     return reply(KeptModel.model_construct(stop=[StopModel.of(stop) for stop in stops]))
@@ -77,7 +77,7 @@ async def heartbeat(
 async def claim(
     context: Worker, worker_id: WorkerNumber, asked: Annotated[Claim, Body()]
 ) -> Response:
-    """Claim jobs; with `wait` the answer comes as soon as there is one, or when the time is up."""
+    """Claim jobs; with `wait`, respond as soon as there is one or the time is up."""
     items = await _work(context).claim(
         WorkerId(worker_id), asked.definitions, limit=asked.limit, wait=asked.wait
     )
@@ -95,7 +95,7 @@ async def progress(
     job_id: JobNumber,
     report: Annotated[ProgressReport, Body()],
 ) -> Response:
-    """Say how far a job is."""
+    """Report the progress of a job."""
     reported = Progress(report.current, report.total, report.message, report.data)
     await _work(context).progress(_lease(worker_id, job_id, report.fence), reported)
     return nothing()
@@ -112,7 +112,7 @@ async def checkpoint(
     job_id: JobNumber,
     report: Annotated[CheckpointReport, Body()],
 ) -> Response:
-    """Keep what a later attempt goes on from."""
+    """Store a checkpoint for a later attempt to resume from."""
     await _work(context).checkpoint(_lease(worker_id, job_id, report.fence), report.checkpoint)
     return nothing()
 
@@ -124,7 +124,7 @@ async def complete(
     job_id: JobNumber,
     report: Annotated[SuccessReport, Body()],
 ) -> Response:
-    """Say that a job is done."""
+    """Report that a job succeeded."""
     await _work(context).complete(_lease(worker_id, job_id, report.fence), report.result)
     return reply(StateModel.model_construct(id=job_id, state=JobState.SUCCEEDED))
 
@@ -136,7 +136,7 @@ async def fail(
     job_id: JobNumber,
     report: Annotated[FailureReport, Body()],
 ) -> Response:
-    """Say that a job failed; it is queued once more, or over."""
+    """Report that a job failed; it is retried or has finally failed."""
     state = await _work(context).fail(
         _lease(worker_id, job_id, report.fence),
         report.error,
@@ -153,6 +153,6 @@ async def canceled(
     job_id: JobNumber,
     report: Annotated[CancelReport, Body()],
 ) -> Response:
-    """Say that a job was stopped, as a heartbeat asked for."""
+    """Report that a job was stopped, as a heartbeat requested."""
     await _work(context).cancel(_lease(worker_id, job_id, report.fence), report.reason)
     return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))

@@ -14,6 +14,6 @@ Reader = Annotated[RequestContext, Depends(reading("workers"))]
 
 @router.get("/workers", tags=["workers"], response_model=Workers)
 async def list_workers(context: Reader) -> Response:
-    """All workers, the newest first."""
+    """List all workers, newest first."""
     found = await worker_services.list_workers(context.session)
     return reply(Workers.model_construct(items=[WorkerModel.of(row) for row in found]))

@@ -14,14 +14,14 @@ class Approvals(Resource):
     """`client.approvals`."""
 
     async def list(self, **filters: Any) -> AsyncIterator[ApprovalModel]:
-        """Jobs that await approval, the longest waiting first."""
+        """Jobs that await approval, longest waiting first."""
         return self._client.pages(Request("GET", "/approvals", filters), Page[ApprovalModel])
 
     async def get(self, job_id: int) -> ApprovalModel:
         return await self._client.call(Request("GET", f"/approvals/{job_id}"), ApprovalModel)
 
     async def approve(self, job_id: int, reason: str = "", *, by: str | None = None) -> StateModel:
-        """An operator may decide for someone else."""
+        """Approve a job; an operator may do so on behalf of someone else."""
         body = {"reason": reason, **given(by=by)}
         return await self._client.call(act(f"/jobs/{job_id}/approve", body), StateModel)
 

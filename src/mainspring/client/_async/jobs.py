@@ -30,7 +30,8 @@ class Jobs(Resource):
         idempotency_key: str | None = None,
         **options: Any,
     ) -> EnqueuedModel:
-        """Enqueue a job. A key of its own makes it safe to send again when the answer is lost."""
+        """Enqueue a job. It gets an idempotency key, so the request can be repeated if the
+        response is lost."""
         body = {"definition": definition, **given(payload=payload, **options)}
         headers = {"Idempotency-Key": idempotency_key or new_key()}
         request = Request("POST", "/jobs", body=body, headers=headers, is_safe=True)
@@ -44,7 +45,7 @@ class Jobs(Resource):
         return await self._client.call(Request("POST", "/jobs/many", body=body), EnqueuedManyModel)
 
     def list(self, *, limit: int = 100, **filters: Any) -> AsyncIterator[JobModel]:
-        """All jobs that pass, the newest first; `limit` is the size of a page."""
+        """All matching jobs, newest first; `limit` is the page size."""
         request = Request("GET", "/jobs", {**filters, "limit": limit})
         return self._client.pages(request, Page[JobModel])
 
@@ -58,17 +59,17 @@ class Jobs(Resource):
         return await self._client.call(Request("GET", f"/jobs/{job_id}"), JobModel)
 
     async def attempts(self, job_id: int) -> Sequence[AttemptModel]:
-        """First to last."""
+        """The attempts of a job, first to last."""
         return (await self._client.call(Request("GET", f"/jobs/{job_id}/attempts"), Attempts)).items
 
     async def cancel(self, job_id: int, reason: str = "") -> StateModel:
-        """Canceled at once, or running where it was asked to stop."""
+        """Cancel a job; returns running if it was asked to stop."""
         return await self._client.call(
             act(f"/jobs/{job_id}/cancel", {"reason": reason}), StateModel
         )
 
     async def retry(self, job_id: int, payload: dict[str, Any] | None = None) -> StateModel:
-        """Put a failed, dead-lettered or canceled job back."""
+        """Retry a failed, dead-lettered or canceled job."""
         body = given(payload=payload)
         return await self._client.call(
             Request("POST", f"/jobs/{job_id}/retry", body=body), StateModel
@@ -78,7 +79,7 @@ class Jobs(Resource):
         await self._client.send(Request("DELETE", f"/jobs/{job_id}"))
 
     async def bulk(self, action: str, *, dry_run: bool = False, **options: Any) -> BulkModel:
-        """Cancel, retry or delete all jobs that pass the filters; a dry run counts them."""
+        """Cancel, retry or delete all matching jobs; a dry run counts them."""
         return await self._client.call(operation(action, options, dry_run=dry_run), BulkModel)
 
     async def summary(self, *, tenant: str | None = None) -> SummaryModel:
@@ -87,13 +88,13 @@ class Jobs(Resource):
         )
 
     async def watch(self, *, limit: int = 50, **filters: Any) -> AsyncIterator[Page[JobModel]]:
-        """The first page of a list, whenever it changes."""
+        """The first page of a job list, each time it changes."""
         async for name, data in self._client.listen("/jobs/stream", {**filters, "limit": limit}):
             if name == "jobs":
                 yield read_as(Page[JobModel], data)
 
     async def follow(self, job_id: int) -> AsyncIterator[WatchedModel]:
-        """The job, whenever it changes, until it has ended."""
+        """The job, each time it changes, until it has finished."""
         async for name, data in self._client.listen(f"/jobs/{job_id}/stream"):
             if name == "job":
                 yield read_as(WatchedModel, data)

@@ -19,7 +19,7 @@ class Limits(Resource):
         return await self._client.call(Request("GET", f"/limits/{named(name)}"), LimitModel)
 
     async def set(self, name: str, **fields: Any) -> LimitModel:
-        """What is left out is not limited."""
+        """Set what a limit allows; omitted arguments are unlimited."""
         return await self._client.call(
             Request("PUT", f"/limits/{named(name)}", body=given(**fields)), LimitModel
         )

@@ -13,7 +13,7 @@ class Tenants(Resource):
     """`client.tenants`."""
 
     def list(self, **filters: Any) -> AsyncIterator[TenantModel]:
-        """By name."""
+        """Tenants by name."""
         return self._client.pages(Request("GET", "/tenants", filters), Page[TenantModel])
 
     async def get(self, name: str) -> TenantModel:

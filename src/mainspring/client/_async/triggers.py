@@ -13,7 +13,7 @@ class Triggers(Resource):
     """`client.triggers`."""
 
     def list(self, **filters: Any) -> AsyncIterator[TriggerModel]:
-        """By name."""
+        """Triggers by name."""
         return self._client.pages(Request("GET", "/triggers", filters), Page[TriggerModel])
 
     async def get(self, name: str) -> TriggerModel:
@@ -42,7 +42,7 @@ class Triggers(Resource):
     async def test(
         self, name: str, context: dict[str, Any] | None = None, *, event: str | None = None
     ) -> dict[str, Any]:
-        """The payload that such an event would make."""
+        """The payload that such an event would produce."""
         body = given(context=context, event=event)
         return (
             await self._client.call(act(f"/triggers/{named(name)}/test", body), RehearsedModel)

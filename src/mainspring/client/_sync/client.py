@@ -104,7 +104,7 @@ class Client:
         subject: str | None = None,
         limit: int = 50,
     ) -> Iterator["AuditModel"]:
-        """Changes, the newest first; `limit` is the size of a page."""
+        """Changes, newest first; `limit` is the page size."""
         from mainspring.api.models.audit import AuditModel  # noqa: PLC0415
         from mainspring.api.models.base import Page  # noqa: PLC0415 - slow to import
 
@@ -112,11 +112,12 @@ class Client:
         return self.pages(Request("GET", "/audit", params), Page[AuditModel])
 
     def call(self, request: Request, model: type[Model]) -> Model:
-        """The answer as a model; raises ApiError for what the server refuses."""
+        """The response as a model; raises ApiError if the server refuses."""
         return read(self.send(request), model)
 
     def send(self, request: Request) -> Response:
-        """The answer; raises ApiError for what the server refuses. Repeats what is safe to."""
+        """The response; raises ApiError if the server refuses. Retries requests that are safe to
+        repeat."""
         message = self._encode(request)
         problem: TransportError | None = None
         for number in range(TRIES):
@@ -149,7 +150,7 @@ class Client:
     def listen(
         self, path: str, params: Mapping[str, Any] | None = None
     ) -> Iterator[tuple[str, bytes]]:
-        """The events of a stream; one that breaks off is resumed."""
+        """The events of a stream, which is resumed if it is interrupted."""
         reader, failures = EventReader(), 0
         while True:
             headers = given(**{"Last-Event-ID": reader.last_id})

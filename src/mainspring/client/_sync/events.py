@@ -19,19 +19,19 @@ class Events(Resource):
         *,
         correlation_id: str | None = None,
     ) -> EmittedModel:
-        """Say that something happened."""
+        """Emit an event."""
         body = {"name": name, **given(context=context, correlation_id=correlation_id)}
         return self._client.call(create("/events", body), EmittedModel)
 
     def list(self, **filters: Any) -> Iterator[EventModel]:
-        """The newest first."""
+        """Events, newest first."""
         return self._client.pages(Request("GET", "/events", filters), Page[EventModel])
 
     def get(self, event_id: int) -> EventModel:
         return self._client.call(Request("GET", f"/events/{event_id}"), EventModel)
 
     def replay(self, event_id: int, trigger: str | None = None) -> EventModel:
-        """Give it to its triggers once more, or to one of them."""
+        """Dispatch an event again, to all of its triggers or to one."""
         body = given(trigger=trigger)
         return self._client.call(
             Request("POST", f"/events/{event_id}/replay", body=body), EventModel

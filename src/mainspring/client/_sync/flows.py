@@ -13,18 +13,19 @@ class Flows(Resource):
     """`client.flows`."""
 
     def start(self, name: str, steps: Sequence[Mapping[str, Any]]) -> StartedModel:
-        """Enqueue jobs that wait for each other: a step has a name, `step`, and others `after`."""
+        """Enqueue jobs that wait for each other: each has a name, `step`, and may come `after`
+        others."""
         return self._client.call(create("/flows", {"name": name, "steps": steps}), StartedModel)
 
     def list(self, **filters: Any) -> Iterator[FlowModel]:
-        """The newest first."""
+        """Flows, newest first."""
         return self._client.pages(Request("GET", "/flows", filters), Page[FlowModel])
 
     def get(self, flow_id: int) -> FlowModel:
         return self._client.call(Request("GET", f"/flows/{flow_id}"), FlowModel)
 
     def jobs(self, flow_id: int, *, limit: int = 100) -> Iterator[FlowJobModel]:
-        """In the order they were enqueued; `limit` is the size of a page."""
+        """The jobs of a flow in the order they were enqueued; `limit` is the page size."""
         request = Request("GET", f"/flows/{flow_id}/jobs", {"limit": limit})
         return self._client.pages(request, Page[FlowJobModel])
 

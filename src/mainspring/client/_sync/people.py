@@ -13,7 +13,7 @@ class People(Resource):
     """`client.people`."""
 
     def list(self, **filters: Any) -> Iterator[PersonModel]:
-        """By name."""
+        """People by name."""
         return self._client.pages(Request("GET", "/people", filters), Page[PersonModel])
 
     def get(self, name: str) -> PersonModel:
@@ -31,5 +31,5 @@ class People(Resource):
         self._client.send(Request("DELETE", f"/people/{named(name)}"))
 
     def open_login(self, name: str) -> LoginModel:
-        """A link with which the person logs in, once and soon."""
+        """A login link for the person; it works once and for a short time."""
         return self._client.call(Request("POST", f"/people/{named(name)}/login"), LoginModel)

@@ -54,7 +54,8 @@ class Schedules(Resource):
         return self._client.call(act(f"/schedules/{named(name)}/resume"), ScheduleModel)
 
     def trigger(self, name: str, *, force: bool = False, wait: float = 0) -> TriggeredModel:
-        """Fire it now; `wait` seconds at the most, 30, for a scheduler that has to look first."""
+        """Fire a schedule now; wait up to `wait` seconds, at most 30, if a scheduler has to check
+        first."""
         body = {"force": force, "wait": wait}
         request = Request("POST", f"/schedules/{named(name)}/trigger", body=body, patience=wait)
         return self._client.call(request, TriggeredModel)
@@ -62,19 +63,19 @@ class Schedules(Resource):
     def backfill(
         self, name: str, start: datetime, end: datetime, **options: Any
     ) -> Sequence[FilledModel]:
-        """Enqueue the past slots of a range that had no job."""
+        """Enqueue the past slots in a range that had no job."""
         body = {"start": start, "end": end, **given(**options)}
         return (self._client.call(act(f"/schedules/{named(name)}/backfill", body), Filling)).items
 
     def history(self, name: str, **filters: Any) -> Iterator[SlotModel]:
-        """Its slots, the newest first."""
+        """The slots of a schedule, newest first."""
         request = Request("GET", f"/schedules/{named(name)}/history", filters)
         return self._client.pages(request, Page[SlotModel])
 
     def preview(
         self, name: str, *, count: int = 10, after: datetime | None = None
     ) -> Sequence[FireModel]:
-        """Its next slots."""
+        """The next slots of a schedule."""
         request = Request(
             "GET", f"/schedules/{named(name)}/preview", given(count=count, after=after)
         )

@@ -13,7 +13,7 @@ class Tenants(Resource):
     """`client.tenants`."""
 
     def list(self, **filters: Any) -> Iterator[TenantModel]:
-        """By name."""
+        """Tenants by name."""
         return self._client.pages(Request("GET", "/tenants", filters), Page[TenantModel])
 
     def get(self, name: str) -> TenantModel:

@@ -13,7 +13,7 @@ class Tokens(Resource):
     """`client.tokens`."""
 
     def list(self, *, ended: bool = False, **filters: Any) -> Iterator[TokenModel]:
-        """By name."""
+        """Tokens by name."""
         request = Request("GET", "/tokens", {"ended": ended, **filters})
         return self._client.pages(request, Page[TokenModel])
 
@@ -21,7 +21,7 @@ class Tokens(Resource):
         return self._client.call(Request("GET", f"/tokens/{named(name)}"), TokenModel)
 
     def create(self, name: str, role: str, **fields: Any) -> CreatedTokenModel:
-        """The only time its text is shown."""
+        """Create a token; its text is shown only this once."""
         body = {"name": name, "role": role, **given(**fields)}
         return self._client.call(Request("POST", "/tokens", body=body), CreatedTokenModel)
 

@@ -13,7 +13,7 @@ class Triggers(Resource):
     """`client.triggers`."""
 
     def list(self, **filters: Any) -> Iterator[TriggerModel]:
-        """By name."""
+        """Triggers by name."""
         return self._client.pages(Request("GET", "/triggers", filters), Page[TriggerModel])
 
     def get(self, name: str) -> TriggerModel:
@@ -40,7 +40,7 @@ class Triggers(Resource):
     def test(
         self, name: str, context: dict[str, Any] | None = None, *, event: str | None = None
     ) -> dict[str, Any]:
-        """The payload that such an event would make."""
+        """The payload that such an event would produce."""
         body = given(context=context, event=event)
         return (
             self._client.call(act(f"/triggers/{named(name)}/test", body), RehearsedModel)

@@ -25,7 +25,7 @@ if sys.platform != "win32":
 
 SYSTEM_USER = "mainspring"
 
-_ADVICE = f"create a system user named {SYSTEM_USER}, run as another user or give a database URL"
+_ADVICE = f"create a system user named {SYSTEM_USER}, run as another user or set a database URL"
 _SYSTEM_PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
 # Only root writes in /run, so no other user can create the lock file first or hold its lock.
 _LOCK = Path("/run/mainspring-account.lock")

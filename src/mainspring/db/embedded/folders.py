@@ -21,7 +21,7 @@ from mainspring.db.embedded.accounts import (
 )
 from mainspring.domain.errors.database import EmbeddedServerError
 
-ADVICE = "choose another --data-dir or give a database URL"
+ADVICE = "choose another --data-dir or set a database URL"
 _CLUSTER = "postgres"
 
 
@@ -80,7 +80,8 @@ def _admit(home: Home) -> None:
     closed = barrier(home.folder, home.account)
     if closed is not None:
         raise EmbeddedServerError(
-            f"{closed} is closed to the user {home.account.name}, which runs PostgreSQL for root; "
+            f"{closed} is not accessible to the user {home.account.name}, which runs PostgreSQL "
+            "for root; "
             f"choose another --data-dir such as /var/lib/mainspring"
         )
 
@@ -107,7 +108,7 @@ def make_private(folder: Path, account: Account) -> None:
         folder.mkdir(mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {os.geteuid(), account.uid}:
-        raise EmbeddedServerError(f"{folder} was made by another user; remove it")
+        raise EmbeddedServerError(f"{folder} was created by another user; remove it")
     os.chown(folder, account.uid, account.gid, follow_symlinks=False)
     folder.chmod(0o700)
 

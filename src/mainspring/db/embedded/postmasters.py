@@ -45,7 +45,7 @@ def answering(home: Home) -> Postmaster | None:
             return found
         if time.monotonic() > deadline:
             raise EmbeddedServerError(
-                f"the server of {home.folder} does not answer; end its process {found.pid}"
+                f"the server of {home.folder} does not respond; stop its process {found.pid}"
             )
         time.sleep(POLL_SECONDS)
     return None

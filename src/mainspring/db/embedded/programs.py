@@ -45,7 +45,9 @@ def run(home: Home, program: str, *arguments: str) -> None:
     finally:
         os.close(descriptor)
     if done.returncode != 0:
-        raise EmbeddedServerError(f"{program} failed; {home.log} ends\n{_tail(home.log, before)}")
+        raise EmbeddedServerError(
+            f"{program} failed; the end of {home.log}:\n{_tail(home.log, before)}"
+        )
 
 
 def _environment(home: Home) -> dict[str, str]:

@@ -67,11 +67,11 @@ def _ensure_usable(home: Home) -> None:
     try:
         version = (home.cluster / "PG_VERSION").read_text().strip()
     except FileNotFoundError:
-        raise EmbeddedServerError(f"{home.cluster} holds no database; {ADVICE}") from None
+        raise EmbeddedServerError(f"{home.cluster} contains no database; {ADVICE}") from None
     if version != MAJOR_VERSION:
         raise EmbeddedServerError(
-            f"{home.cluster} was made by PostgreSQL {version} and this is {MAJOR_VERSION}; move "
-            f"its data with pg_dump of PostgreSQL {version}, or {ADVICE}"
+            f"{home.cluster} was created by PostgreSQL {version}, but this is {MAJOR_VERSION}; "
+            f"move its data with pg_dump of PostgreSQL {version}, or {ADVICE}"
         )
 
 
@@ -118,7 +118,7 @@ def _launch(home: Home, socket_dir: Path) -> EmbeddedServerError:
         run(home, "pg_ctl", "start", "-s", "-w", "-t", str(PATIENCE_SECONDS), "-o", options)
     except EmbeddedServerError as error:
         return error
-    return EmbeddedServerError(f"the server ended as soon as it had started; see {home.log}")
+    return EmbeddedServerError(f"the server exited right after it started; see {home.log}")
 
 
 def _clear_stale(home: Home, socket_dir: Path) -> None:

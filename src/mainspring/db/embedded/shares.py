@@ -52,9 +52,7 @@ def acquire(data_dir: Path | None = None) -> EmbeddedServer:
     A forked child does not inherit its parent's share and acquires its own.
     """
     if sys.platform == "win32":
-        raise EmbeddedServerError(
-            "the embedded server does not run on Windows; give a database URL"
-        )
+        raise EmbeddedServerError("the embedded server does not run on Windows; set a database URL")
     installation()
     folder = (data_dir or default_data_dir()).expanduser().resolve()
     with _guard, _failures_explained(folder):
@@ -204,6 +202,6 @@ def _failures_explained(folder: Path) -> Iterator[None]:
         raise EmbeddedServerError(f"{folder} is not a directory; {ADVICE}") from error
     except PermissionError as error:
         place = error.filename or folder
-        raise EmbeddedServerError(f"{place} is closed to this user; {ADVICE}") from error
+        raise EmbeddedServerError(f"{place} is not accessible to this user; {ADVICE}") from error
     except (OSError, psycopg.Error) as error:
         raise EmbeddedServerError(f"no database can run in {folder}: {error}; {ADVICE}") from error

@@ -77,7 +77,7 @@ def ensure_allowed(caller: Caller, noun: str, verb: str) -> None:
     """Raise Forbidden, with who may, unless the caller may."""
     if not may(caller.role, noun, verb):
         doers = sorted(role for role in Role if may(role, noun, verb))
-        hint = f"; it takes the role {' or '.join(doers)}" if doers else ""
+        hint = f"; it requires the role {' or '.join(doers)}" if doers else ""
         raise Forbidden(f"the role {caller.role} may not {verb} {noun}{hint}")
     if not allows(caller.scopes, noun, verb):
         raise Forbidden(f"the token lacks the scope {noun}:{verb}")
@@ -86,7 +86,7 @@ def ensure_allowed(caller: Caller, noun: str, verb: str) -> None:
 def ensure_may_grant(caller: Caller, role: Role) -> None:
     """Nobody makes a token or a person that may do more than itself."""
     if role is Role.OPERATOR and caller.role is not Role.OPERATOR:
-        raise Forbidden("only an operator can make another operator")
+        raise Forbidden("only an operator can create another operator")
 
 
 def ensure_role(role: object) -> Role:
@@ -103,9 +103,9 @@ def ensure_role(role: object) -> Role:
 def ensure_tenant_of(role: Role, tenant_id: str | None) -> None:
     """An operator belongs to no tenant, everyone else to one."""
     if role is Role.OPERATOR and tenant_id is not None:
-        raise InvalidOption("tenant", "cannot be given for an operator, who sees all of them")
+        raise InvalidOption("tenant", "cannot be set for an operator, who sees all tenants")
     if role is not Role.OPERATOR and tenant_id is None:
-        raise InvalidOption("tenant", f"must be given for the role {role}")
+        raise InvalidOption("tenant", f"is required for the role {role}")
 
 
 def ensure_scopes(scopes: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -113,7 +113,7 @@ def ensure_scopes(scopes: Sequence[str] | None) -> tuple[str, ...] | None:
     if scopes is None:
         return None
     if isinstance(scopes, str) or not scopes:
-        raise InvalidOption("scopes", "must be a list of scopes such as jobs:read, or left out")
+        raise InvalidOption("scopes", "must be a list of scopes such as jobs:read, or omitted")
     for scope in scopes:
         _ensure_scope(scope)
     return tuple(sorted(set(scopes)))

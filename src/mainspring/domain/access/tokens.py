@@ -70,7 +70,7 @@ class Person:
 def spell(random: bytes) -> str:
     """The text of a new token."""
     if len(random) != BYTES:
-        raise ValueError(f"a token is made of {BYTES} bytes, not {len(random)}")
+        raise ValueError(f"a token has {BYTES} bytes, not {len(random)}")
     first, rest = random[:6], random[6:]
     return f"msk_{_letters(first)}_{_letters(rest)}"
 
@@ -98,12 +98,12 @@ def ensure_name(name: object) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidOption(
             "name",
-            "must start with a letter, a digit or _ and hold only letters, digits, spaces and "
-            f"_ . @ + - (100 at most), not {name!r}",
+            "must start with a letter, a digit or _ and contain only letters, digits, spaces and "
+            f"_ . @ + - (at most 100 characters), not {name!r}",
         )
 
 
 def ensure_life(life: timedelta | None) -> None:
     """None is for ever."""
     if life is not None and not timedelta(0) < life <= LONGEST_LIFE:
-        raise InvalidOption("expires", "must be more than nothing and at most ten years")
+        raise InvalidOption("expires", "must be more than zero and at most ten years")

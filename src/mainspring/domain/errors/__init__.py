@@ -6,7 +6,7 @@ MainspringError
 │   ├── PayloadTooLarge
 │   ├── InvalidOption          priority, delay, deadline, key ... out of range
 │   ├── InvalidDefinition      a handler or definition that cannot be registered
-│   ├── UnknownDefinition      no definition has the key, or it is not active
+│   ├── UnknownDefinition      the definition is unknown or not active
 │   ├── InvalidSchedule        when, what or under which policy it fires cannot be
 │   ├── InvalidTemplate        a payload template that cannot be read or rendered
 │   ├── InvalidFlow            steps that wait for each other in a circle
@@ -69,7 +69,7 @@ from mainspring.domain.types import EventId, JobId, JobState
 
 
 class MainspringError(Exception):
-    """The root; catch it to catch all of ours and nothing else."""
+    """The root; catch it to catch every Mainspring error and nothing else."""
 
     code: ClassVar[str] = "mainspring_error"
 
@@ -100,7 +100,7 @@ class PayloadTooLarge(InputError):
 
 
 class InvalidOption(InputError):
-    """An option of an enqueue is out of its range or contradicts another."""
+    """An enqueue option is out of range or contradicts another."""
 
     code = "invalid_option"
 
@@ -121,9 +121,9 @@ class UnknownDefinition(InputError):
     code = "unknown_definition"
 
     def __init__(self, key: str, suggestion: str | None = None) -> None:
-        known_since = "a worker that has it makes it known when it starts"
+        known_since = "it is registered when a worker that declares it starts"
         hint = f"did you mean {suggestion!r}?" if suggestion else known_since
-        super().__init__(f"no definition has the key {key!r}; {hint}")
+        super().__init__(f"unknown definition {key!r}; {hint}")
         self.key, self.suggestion = key, suggestion
 
 
@@ -138,13 +138,13 @@ class InvalidSchedule(InputError):
 
 
 class InvalidTemplate(InputError):
-    """A payload template is malformed, or names what is not there."""
+    """A payload template is malformed, or names a value that does not exist."""
 
     code = "invalid_template"
 
 
 class InvalidFlow(InputError):
-    """The steps of a flow cannot all come after each other."""
+    """The steps of a flow form a cycle."""
 
     code = "invalid_flow"
 
@@ -170,7 +170,7 @@ class InvalidTrigger(InputError):
 
 
 class UnsupportedConnection(InputError):
-    """The object given as `connection=` is none of the kinds we can use."""
+    """The object passed as `connection=` is of an unsupported type."""
 
     code = "unsupported_connection"
 
@@ -182,30 +182,30 @@ class SettingsError(InputError):
 
 
 class ConflictError(MainspringError):
-    """What was asked is valid, but not in the present state."""
+    """The request is valid, but not in the current state."""
 
     code = "conflict"
 
 
 class DuplicateJob(ConflictError):
-    """A live job, or one inside the window, already holds the dedupe key."""
+    """A live job, or one inside the window, already has the dedupe key."""
 
     code = "duplicate_job"
 
     def __init__(self, dedupe_key: str, job_id: JobId) -> None:
-        super().__init__(f"job {job_id} already holds the dedupe key {dedupe_key!r}")
+        super().__init__(f"job {job_id} already has the dedupe key {dedupe_key!r}")
         self.dedupe_key, self.job_id = dedupe_key, job_id
 
 
 class IdempotencyConflict(ConflictError):
-    """The idempotency key was used before for another request."""
+    """The idempotency key was already used for a different request."""
 
     code = "idempotency_conflict"
 
     def __init__(self, idempotency_key: str, job_id: JobId) -> None:
         super().__init__(
             f"the idempotency key {idempotency_key!r} belongs to job {job_id}, "
-            "which has another definition or payload"
+            "which has a different definition or payload"
         )
         self.idempotency_key, self.job_id = idempotency_key, job_id
 
@@ -221,27 +221,27 @@ class IllegalMove(ConflictError):
 
 
 class DuplicateSchedule(ConflictError):
-    """The tenant has a schedule of this name already."""
+    """The tenant already has a schedule with this name."""
 
     code = "duplicate_schedule"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is a schedule {name!r} already; update it or choose another name")
+        super().__init__(f"schedule {name!r} already exists; update it or choose another name")
         self.name = name
 
 
 class DuplicateDefinition(ConflictError):
-    """There is a definition with this key already."""
+    """A definition with this key already exists."""
 
     code = "duplicate_definition"
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"there is a definition {key!r} already")
+        super().__init__(f"definition {key!r} already exists")
         self.key = key
 
 
 class NotAnApprover(ConflictError):
-    """The job waits for the decision of others."""
+    """The caller may not decide on this job."""
 
     code = "not_an_approver"
 
@@ -251,22 +251,22 @@ class NotAnApprover(ConflictError):
 
 
 class DuplicateTrigger(ConflictError):
-    """The tenant has a trigger of this name already."""
+    """The tenant already has a trigger with this name."""
 
     code = "duplicate_trigger"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is a trigger {name!r} already; update it or choose another name")
+        super().__init__(f"trigger {name!r} already exists; update it or choose another name")
         self.name = name
 
 
 class DuplicateTenant(ConflictError):
-    """There is a tenant with this name already."""
+    """A tenant with this name already exists."""
 
     code = "duplicate_tenant"
 
     def __init__(self, tenant_id: str) -> None:
-        super().__init__(f"there is a tenant {tenant_id!r} already; update it")
+        super().__init__(f"tenant {tenant_id!r} already exists; update it")
         self.tenant_id = tenant_id
 
 
@@ -276,12 +276,12 @@ class LeaseLost(ConflictError):
     code = "lease_lost"
 
     def __init__(self, job_id: JobId) -> None:
-        super().__init__(f"the lease of job {job_id} was lost; nothing it reports counts any more")
+        super().__init__(f"the lease of job {job_id} was lost; its reports are no longer accepted")
         self.job_id = job_id
 
 
 class NotFoundError(MainspringError):
-    """There is no such thing, or not in this tenant."""
+    """The object does not exist, or not in this tenant."""
 
     code = "not_found"
 
@@ -319,12 +319,12 @@ class LimitNotFound(NotFoundError):
 
 
 class ApprovalNotFound(NotFoundError):
-    """The job is not there, or never asked for approval."""
+    """The job does not exist, or never required approval."""
 
     code = "approval_not_found"
 
     def __init__(self, job_id: JobId) -> None:
-        super().__init__(f"job {job_id} has not asked for approval")
+        super().__init__(f"job {job_id} did not require approval")
         self.job_id = job_id
 
 
@@ -339,7 +339,7 @@ class FlowNotFound(NotFoundError):
 
 
 class EventNotFound(NotFoundError):
-    """The tenant has no event with this id, or none any more."""
+    """The tenant has no event with this id, or it was pruned."""
 
     code = "event_not_found"
 
@@ -371,12 +371,14 @@ class TenantNotFound(NotFoundError):
 
 
 class ResultTimeout(MainspringError):
-    """The job had not finished when the time was up; it goes on."""
+    """The job had not finished when the timeout expired; it continues."""
 
     code = "result_timeout"
 
     def __init__(self, job_id: JobId, state: JobState) -> None:
-        super().__init__(f"job {job_id} is still {state}; it goes on, but the time to wait is up")
+        super().__init__(
+            f"timed out waiting for job {job_id}, which is still {state}; the job continues"
+        )
         self.job_id, self.state = job_id, state
 
 

@@ -1,53 +1,53 @@
-"""Errors of access: who is asking, and what may they not."""
+"""Access errors: who the caller is and what it may do."""
 
 from mainspring.domain.errors import ConflictError, MainspringError, NotFoundError
 from mainspring.domain.errors.database import DatabaseError
 
 
 class Unauthenticated(MainspringError):
-    """Nobody we know is asking."""
+    """The caller is not authenticated."""
 
     code = "unauthenticated"
 
 
 class Forbidden(MainspringError):
-    """The caller is known, and may not do this."""
+    """The caller is not allowed to do this."""
 
     code = "forbidden"
 
 
 class DuplicateToken(ConflictError):
-    """A token that was not revoked has the name."""
+    """A token with this name exists and was not revoked."""
 
     code = "duplicate_token"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is a token {name!r} already; revoke it, or choose another name")
+        super().__init__(f"token {name!r} already exists; revoke it or choose another name")
         self.name = name
 
 
 class DuplicatePerson(ConflictError):
-    """There is a person of this name already."""
+    """A person with this name already exists."""
 
     code = "duplicate_person"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is a person {name!r} already; change its role instead")
+        super().__init__(f"person {name!r} already exists; change their role instead")
         self.name = name
 
 
 class ReplayConflict(ConflictError):
-    """The key of a create was used before for another request."""
+    """The key of a create was already used for a different request."""
 
     code = "replay_conflict"
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"the idempotency key {key!r} was used before for another request")
+        super().__init__(f"the idempotency key {key!r} was already used for a different request")
         self.key = key
 
 
 class WorkerGone(ConflictError):
-    """A worker over the API that has lost its lease, or is someone else's."""
+    """The API worker has lost its lease, or belongs to someone else."""
 
     code = "worker_gone"
 
@@ -79,6 +79,6 @@ class PersonNotFound(NotFoundError):
 
 
 class AppRoleMissing(DatabaseError):
-    """The role that requests run as is not there, and we may not make it."""
+    """The role that requests run as is missing, and the server may not create it."""
 
     code = "app_role_missing"

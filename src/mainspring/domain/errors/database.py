@@ -73,8 +73,8 @@ class SchemaUnreleased(DatabaseError):
 
     def __init__(self, found: int) -> None:
         super().__init__(
-            f"the schema was made by an unreleased version of Mainspring (at migration {found}) "
-            "and cannot be upgraded; save what you need, drop it with `drop schema mainspring, "
+            f"the schema was created by an unreleased version of Mainspring (at migration {found}) "
+            "and cannot be upgraded; back up what you need, drop it with `drop schema mainspring, "
             "mainspring_calls cascade` (embedded database: delete its data directory), then run "
             "`mainspring migrate`"
         )
@@ -107,7 +107,7 @@ class SchemaLocked(DatabaseError):
         times = f"{tries} tries" if tries > 1 else "1 try"
         holders = f": held by {', '.join(blockers)}" if blockers else ""
         super().__init__(
-            f"{what} could not get its locks in {times} of 2 s{holders}; wait for them to "
+            f"{what} could not acquire its locks in {times} of 2 s{holders}; wait for them to "
             "finish or end them, then run `mainspring migrate` again"
         )
         self.what, self.tries, self.blockers = what, tries, tuple(blockers)

@@ -12,7 +12,7 @@ class UnreadableSecret(MainspringError):
         problem = (
             "was changed, or moved from another field, definition or tenant"
             if key_id is None
-            else f"is encrypted with the key {key_id}, which is none of this process's "
+            else f"is encrypted with the key {key_id}, which is not among this process's "
             "MAINSPRING_ENCRYPTION_KEYS"
         )
         super().__init__(f"{field} {problem}")

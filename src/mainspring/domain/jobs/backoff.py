@@ -28,7 +28,7 @@ class Backoff:
             raise InvalidOption("backoff factor", f"must be at least 1, not {self.factor}")
         if self.factor > _LARGEST_FACTOR:
             raise InvalidOption(
-                "backoff factor", f"must be {_LARGEST_FACTOR:,} at most, not {self.factor}"
+                "backoff factor", f"must be at most {_LARGEST_FACTOR:,}, not {self.factor}"
             )
 
     def delay(self, failures: int, random: Callable[[], float]) -> timedelta:
@@ -44,4 +44,4 @@ def ensure_delay(option: str, delay: timedelta) -> None:
     if delay < timedelta(0):
         raise InvalidOption(option, f"must not be negative, not {delay}")
     if delay > LONGEST_DELAY:
-        raise InvalidOption(option, f"must be {LONGEST_DELAY.days} days at most")
+        raise InvalidOption(option, f"must be at most {LONGEST_DELAY.days} days")

@@ -62,7 +62,7 @@ MOVES: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a running job says it is."""
+    """The progress that a running job reported."""
 
     current: float
     total: float | None = None

@@ -22,7 +22,7 @@ OnParentFailure = Literal["cancel", "continue", "wait"]
 
 @dataclass(frozen=True, slots=True)
 class EnqueueOptions:
-    """What an enqueue may say beyond definition and payload; None means the definition's own."""
+    """Options of an enqueue besides definition and payload; None means the definition's own."""
 
     tenant_id: TenantId = DEFAULT_TENANT
     queue: str | None = None
@@ -53,7 +53,9 @@ class EnqueueOptions:
         if self.max_attempts is not None and self.max_attempts not in ATTEMPTS:
             raise InvalidOption("max_attempts", f"must be from 1 to 1000, not {self.max_attempts}")
         if len(self.tags) > MAX_TAGS:
-            raise InvalidOption("tags", f"must be {MAX_TAGS} at most, not {len(self.tags)}")
+            raise InvalidOption(
+                "tags", f"must have at most {MAX_TAGS} entries, not {len(self.tags)}"
+            )
         for tag in self.tags:
             ensure_text("tags", tag)
         if self.approvals_needed is not None:
@@ -87,19 +89,21 @@ def ensure_on_failure(choice: str) -> None:
 def ensure_queue(queue: str) -> None:
     ensure_text("queue", queue)
     if "," in queue or queue != queue.strip():
-        raise InvalidOption("queue", f"must not hold a comma or outer spaces: {queue!r}")
+        raise InvalidOption(
+            "queue", f"must not contain a comma, or start or end with a space: {queue!r}"
+        )
 
 
 def ensure_text(option: str, value: str) -> None:
     """Refuse what PostgreSQL cannot store or an index cannot hold."""
     if not isinstance(value, str):
-        raise InvalidOption(option, f"must be text, not {type(value).__name__}")
+        raise InvalidOption(option, f"must be a string, not {type(value).__name__}")
     if not value:
         raise InvalidOption(option, "must not be empty")
     if len(value) > MAX_KEY_LENGTH:
-        raise InvalidOption(option, f"must be {MAX_KEY_LENGTH} characters at most")
+        raise InvalidOption(option, f"must be at most {MAX_KEY_LENGTH} characters")
     if "\x00" in value:
-        raise InvalidOption(option, "must not hold a NUL byte")
+        raise InvalidOption(option, "must not contain a NUL byte")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise InvalidOption(option, "must be Unicode text, without lone surrogates")
 
@@ -126,7 +130,7 @@ def holds_nul(value: object) -> bool:
 
 def _check_times(options: EnqueueOptions) -> None:
     if options.delay is not None and options.scheduled_for is not None:
-        raise InvalidOption("delay", "and scheduled_for exclude each other; give one")
+        raise InvalidOption("delay", "and scheduled_for cannot be used together; choose one")
     if options.delay is not None:
         ensure_delay("delay", options.delay)
     for name in ("scheduled_for", "deadline"):
@@ -154,7 +158,7 @@ def _check_keys(options: EnqueueOptions) -> None:
         if value is not None:
             ensure_text(name, value)
     if options.dedupe_key is not None and options.dedupe_by is not None:
-        raise InvalidOption("dedupe_by", "and dedupe_key exclude each other; give one")
+        raise InvalidOption("dedupe_by", "and dedupe_key cannot be used together; choose one")
     if options.dedupe_by not in (None, "content"):
         raise InvalidOption("dedupe_by", f"must be 'content', not {options.dedupe_by!r}")
     if options.on_duplicate not in ("raise", "existing"):

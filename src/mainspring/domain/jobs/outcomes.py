@@ -18,7 +18,7 @@ class AttemptFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """Run the job again after a delay; it spends no attempt."""
+    """Run the job again after a delay, without using up an attempt."""
 
     delay: timedelta
 
@@ -35,7 +35,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """End the job as failed, whatever attempts are left."""
+    """End the job as failed, even if attempts are left."""
 
     reason: str
 
@@ -140,4 +140,4 @@ def clean(text: str, *, limit: int | None = MAX_ERROR_LENGTH) -> str:
         return storable
     half = limit // 2
     left_out = len(storable) - limit
-    return f"{storable[:half]}\n... {left_out} characters left out ...\n{storable[-half:]}"
+    return f"{storable[:half]}\n... {left_out} characters omitted ...\n{storable[-half:]}"

@@ -42,7 +42,7 @@ class Tail:
         (kept,) = self._parts
         start = max(len(kept) - self._limit, 0)
         text, left_out = show(kept, start), self._dropped + start
-        return f"... {left_out} characters left out ...\n{text}" if left_out else text
+        return f"... {left_out} characters omitted ...\n{text}" if left_out else text
 
     def _trim(self) -> None:
         """In one go for many additions, so that each character is moved about twice."""

@@ -1,9 +1,9 @@
 """Which days are free, and where a slot goes that falls on one.
 
-A calendar works in local time time of the schedule's zone. A day is free for its weekday, as a
+A calendar works in local time of the schedule's zone. A day is free for its weekday, as a
 public holiday or as one of the schedule's own dates, unless it is listed as a workday; a
 blackout closes a stretch of time whatever day it is. A slot in closed time is skipped, or
-moved at the same local time time to the nearest open day after or before it.
+moved at the same local time to the nearest open day after or before it.
 """
 
 import re
@@ -41,7 +41,7 @@ class WhenClosed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Blackout:
-    """A half-open stretch of naive local time time in which nothing is due."""
+    """A half-open stretch of naive local time in which nothing is due."""
 
     start: datetime
     end: datetime
@@ -50,7 +50,7 @@ class Blackout:
     def __post_init__(self) -> None:
         if self.start.tzinfo or self.end.tzinfo:
             raise _wrong(
-                "blackouts are in local time time of the schedule's zone, without an offset"
+                "blackouts are in the local time of the schedule's zone, without an offset"
             )
         if self.start >= self.end:
             raise _wrong(
@@ -74,7 +74,7 @@ class Calendar:
 
     def __post_init__(self) -> None:
         if not self.weekends <= frozenset(range(1, 8)):
-            raise _wrong(f"weekends are ISO weekdays 1 to 7, not {sorted(self.weekends)}")
+            raise _wrong(f"weekends must be ISO weekdays 1 to 7, not {sorted(self.weekends)}")
         _ensure_at_most(_MOST_DATES, "dates", self.dates)
         _ensure_at_most(_MOST_DATES, "workdays", self.workdays)
         _ensure_at_most(_MOST_BLACKOUTS, "blackouts", self.blackouts)
@@ -82,14 +82,14 @@ class Calendar:
 
 
 def why_closed(calendar: Calendar, moment: datetime) -> str | None:
-    """What closes the naive local time time, in words; None when it is open."""
+    """What closes the naive local time, in words; None when it is open."""
     return _why_free(calendar, moment.date()) or next(
         (each.label for each in calendar.blackouts if each.start <= moment < each.end), None
     )
 
 
 def place(calendar: Calendar, moment: datetime) -> datetime | None:
-    """The naive local time time itself or where it is moved; None when it is skipped, also when no
+    """The naive local time itself or where it is moved; None when it is skipped, also when no
     day within 366 days is open at that time."""
     if why_closed(calendar, moment) is None:
         return moment
@@ -190,7 +190,7 @@ def _unknown_subdivision(country: str, subdivision: str) -> InvalidSchedule:
     name = _countries()[country][0]
     known = sorted(_entity(country).subdivisions)
     if not known:
-        return _wrong(f"{name} has no subdivisions, so none can be {reprlib.repr(subdivision)}")
+        return _wrong(f"{name} has no subdivisions; remove {reprlib.repr(subdivision)}")
     aliases = _entity(country).subdivisions_aliases
     codes = {each.casefold(): each for each in known}
     codes.update((alias.casefold(), code) for alias, code in aliases.items())
@@ -246,14 +246,14 @@ def _object(data: object, what: str, keys: tuple[str, ...]) -> dict[str, Any]:
     for key in data:
         if key not in keys:
             hint = _hint(str(key), dict(zip(keys, keys, strict=True)))
-            raise _wrong(f"there is no key {reprlib.repr(key)}; {hint}it has {', '.join(keys)}")
+            raise _wrong(f"unknown key {reprlib.repr(key)}; {hint}the keys are {', '.join(keys)}")
     return {key: value for key, value in data.items() if value is not None}
 
 
 def _text(fields: Mapping[str, Any], key: str) -> str | None:
     value = fields.get(key)
     if value is not None and not isinstance(value, str):
-        raise _wrong(f"{key} must be text, not {reprlib.repr(value)}")
+        raise _wrong(f"{key} must be a string, not {reprlib.repr(value)}")
     return value
 
 
@@ -272,7 +272,7 @@ def _weekends(value: object) -> frozenset[int]:
         raise _wrong(f"{allowed}, not {reprlib.repr(value)}")
     for name in value:
         if name not in _SHORT_WEEKDAYS:
-            raise _wrong(f"{allowed}; {reprlib.repr(name)} is none of them")
+            raise _wrong(f"{allowed}; {reprlib.repr(name)} is not one of them")
     return frozenset(_SHORT_WEEKDAYS.index(name) + 1 for name in value)
 
 
@@ -281,7 +281,7 @@ def _dates(fields: Mapping[str, Any], key: str) -> frozenset[date]:
 
 
 def _date(key: str, text: object) -> date:
-    problem = f"{key} are written like 2026-12-24, not {reprlib.repr(text)}"
+    problem = f"{key} must be written like 2026-12-24, not {reprlib.repr(text)}"
     if not isinstance(text, str):
         raise _wrong(problem)
     try:
@@ -309,7 +309,7 @@ def _local_time(fields: Mapping[str, Any], key: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError as error:
         raise _wrong(
-            f"{key!r} of a blackout is written like 2026-12-20T00:00, not {reprlib.repr(text)}"
+            f"{key!r} of a blackout must be written like 2026-12-20T00:00, not {reprlib.repr(text)}"
         ) from error
 
 
@@ -324,7 +324,7 @@ def _when_closed(value: object) -> WhenClosed:
 
 def _ensure_at_most(most: int, key: str, values: frozenset[Any] | tuple[Any, ...]) -> None:
     if len(values) > most:
-        raise _wrong(f"{key} may hold at most {most:,}, not {len(values):,}")
+        raise _wrong(f"{key} may contain at most {most:,}, not {len(values):,}")
 
 
 def _hint(word: str, known: Mapping[str, str]) -> str:

@@ -201,7 +201,7 @@ def dst_note(cron: Cron, zone: ZoneInfo, at: datetime) -> str | None:
     before, after = zones.offsets(zone, local_time)
     if before > after:
         showing = "first" if zones.to_utc(local_time, before) == at else "second"
-        return f"{local_time:%H:%M} comes twice on this day; this is the {showing}"
+        return f"{local_time:%H:%M} occurs twice on this day; this is the {showing}"
     missed = _skipped_match(cron.fields, zone, at) if cron.is_fixed_time else None
     if missed is None:
         return None

@@ -36,7 +36,7 @@ def read(text: str) -> Expression:
     if words[0].startswith("@"):
         return _read_name(words)
     if words[0].upper().startswith(("CRON_TZ=", "TZ=")):
-        raise InvalidSchedule("cron", f"{words[0]} is not read here; set zone instead")
+        raise InvalidSchedule("cron", f"{words[0]} is not supported here; set zone instead")
     if len(words) != len(FIELDS):
         raise InvalidSchedule("cron", _wrong_count(words))
     return tuple(read_field(field, word) for field, word in zip(FIELDS, words, strict=True))
@@ -45,7 +45,7 @@ def read(text: str) -> Expression:
 def ensure_plain(text: str) -> None:
     """Refuse, before anything reads it, what no expression can be."""
     if not isinstance(text, str):
-        raise InvalidSchedule("cron", f"must be text, not {type(text).__name__}")
+        raise InvalidSchedule("cron", f"must be a string, not {type(text).__name__}")
     if len(text) > LONGEST_TEXT:
         raise InvalidSchedule(
             "cron", f"is {len(text):,} characters long; {LONGEST_TEXT} are allowed"

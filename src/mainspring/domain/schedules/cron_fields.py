@@ -154,7 +154,7 @@ def _read_special(field: Field, text: str) -> Item | None:
     if found := _NTH_WEEKDAY.fullmatch(text):
         day = _read_value(field, text, found["day"])
         if found["nth"] not in _NTHS:
-            raise field.refusal(f"{text} asks for week {found['nth']} of a month; 1 to 5 exist")
+            raise field.refusal(f"{text} asks for week {found['nth']} of a month; use 1 to 5")
         return Item(Kind.NTH_WEEKDAY, day, day, int(found["nth"]))
     return None
 
@@ -168,7 +168,9 @@ def _read_step(field: Field, item_text: str, text: str) -> int:
     if step > field.size:
         unit = _UNITS.get(field.name)
         hint = f"; for a fixed interval write @every {step}{unit}" if unit else ""
-        raise field.refusal(f"{item_text} has a step beyond {field.size}, which never comes{hint}")
+        raise field.refusal(
+            f"{item_text} has a step larger than {field.size}, which is never reached{hint}"
+        )
     return step
 
 
@@ -183,7 +185,7 @@ def _read_range(field: Field, item_text: str, text: str) -> tuple[int, int]:
         last = 7
     if last < first:
         halves = f"{first}-{field.high},{field.low}-{last}"
-        raise field.refusal(f"{text} runs backwards; write {halves} to go round the end")
+        raise field.refusal(f"{text} runs backwards; write {halves} to wrap around")
     return first, last
 
 

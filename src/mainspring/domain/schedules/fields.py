@@ -105,8 +105,10 @@ def _ensure_kind(name: str, value: object) -> None:
 
 def _ensure_text(name: str, value: str) -> None:
     if "\0" in value:
-        raise InvalidSchedule(name, "holds a NUL byte, which PostgreSQL refuses")
+        raise InvalidSchedule(name, "contains a NUL byte, which PostgreSQL cannot store")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise InvalidSchedule(name, "holds half a character, which is no text") from None
+        raise InvalidSchedule(
+            name, "contains a lone surrogate, which is not valid Unicode"
+        ) from None

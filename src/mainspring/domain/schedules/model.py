@@ -1,6 +1,6 @@
 """A schedule as a person decides it, and as it stands.
 
-Field names are those of the table, so that every door and plain SQL speak the same words.
+Field names are those of the table, so that every interface and plain SQL use the same words.
 """
 
 from collections.abc import Mapping
@@ -127,7 +127,7 @@ def ensure_fields(names: Mapping[str, object]) -> None:
     for name in names:
         if name not in FIELD_NAMES:
             hint = did_you_mean(name, FIELD_NAMES)
-            raise InvalidSchedule(name, f"is not a part of a schedule{hint}")
+            raise InvalidSchedule(name, f"is not a field of a schedule{hint}")
 
 
 def ensure_spec(spec: ScheduleSpec) -> None:
@@ -148,7 +148,7 @@ def _ensure_texts(spec: ScheduleSpec) -> None:
         if value is not None and not value.strip():
             raise InvalidSchedule(name, "must not be empty")
     if len(spec.name) > _LONGEST_NAME:
-        raise InvalidSchedule("name", f"must have {_LONGEST_NAME} characters at most")
+        raise InvalidSchedule("name", f"must have at most {_LONGEST_NAME} characters")
     try:
         ensure_queue(spec.queue or DEFAULT_QUEUE)
     except InvalidOption as error:
@@ -199,7 +199,7 @@ def _ensure_condition(spec: ScheduleSpec) -> None:
     bounds = (spec.gauge_lower, spec.gauge_upper)
     if spec.gauge_sql is None:
         if any(bound is not None for bound in bounds):
-            raise InvalidSchedule("gauge_sql", "is missing beside gauge_lower and gauge_upper")
+            raise InvalidSchedule("gauge_sql", "is required with gauge_lower and gauge_upper")
     elif spec.gauge_lower is None or spec.gauge_upper is None:
         raise InvalidSchedule("gauge", "needs gauge_lower and gauge_upper")
     elif not (isfinite(spec.gauge_lower) and isfinite(spec.gauge_upper)):
@@ -218,7 +218,7 @@ def _said(duration: timedelta) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleState:
-    """A schedule with what came of it so far."""
+    """A schedule with its results so far."""
 
     id: int
     spec: ScheduleSpec

@@ -28,7 +28,7 @@ _COALESCED = "a later slot was due as well and ran instead"
 
 
 class SlotOutcome(StrEnum):
-    """What came of a slot."""
+    """The outcome of a slot."""
 
     PENDING = "pending"
     ENQUEUED = "enqueued"

@@ -76,9 +76,9 @@ def _ensure_slots(timing: Timing) -> None:
     if timing.starts_at and timing.ends_at and timing.ends_at <= timing.starts_at:
         raise InvalidSchedule("ends_at", "must be after starts_at")
     if timing.at is not None and first_slot(timing, timing.at) is None:
-        raise InvalidSchedule("at", "is left out by starts_at, ends_at or the calendar")
+        raise InvalidSchedule("at", "is excluded by starts_at, ends_at or the calendar")
     if timing.starts_at is not None and next_slot(timing, _EARLIEST) is None:
-        raise InvalidSchedule("timing", "has no slot from starts_at to ends_at")
+        raise InvalidSchedule("timing", "has no slot between starts_at and ends_at")
 
 
 def next_slot(timing: Timing, after: datetime) -> datetime | None:
@@ -122,7 +122,7 @@ def slots_between(timing: Timing, start: datetime, end: datetime, *, limit: int)
     slots = list(islice(due, limit + 1))
     if len(slots) > limit:
         raise InvalidSchedule(
-            "range", f"holds more than {limit:,} slots; take a shorter one or raise the limit"
+            "range", f"contains more than {limit:,} slots; choose a shorter one or raise the limit"
         )
     return slots
 

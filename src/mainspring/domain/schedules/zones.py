@@ -36,7 +36,7 @@ def _load_zone(name: str) -> ZoneInfo | None:
 def find_zone(name: str) -> ZoneInfo:
     """The IANA zone of this name; raises InvalidSchedule with the nearest name."""
     if not isinstance(name, str):
-        raise InvalidSchedule("zone", f"must be text, not {type(name).__name__}")
+        raise InvalidSchedule("zone", f"must be a string, not {type(name).__name__}")
     zone = _load_zone(name)
     if zone is None:
         short = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."

@@ -39,7 +39,8 @@ def _read(text: str, number: int) -> Key:
         data = b""
     if not text.startswith(PREFIX) or len(data) != _BYTES:
         raise ValueError(
-            f"key number {number} is none that `mainspring admin secrets generate-key` has printed"
+            f"key number {number} is invalid; generate one with `mainspring admin secrets "
+            "generate-key`"
         )
     # What is shown and what encrypts are made from the key in ways that tell nothing of each other.
     key_id = hmac.digest(data, b"mainspring key id", hashlib.sha256).hex()[:_ID_DIGITS]

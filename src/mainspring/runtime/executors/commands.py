@@ -104,15 +104,15 @@ class CommandExecutor:
         """The definition pinned the program; a link that leads elsewhere since is refused."""
         path = Path(executable)
         if not path.is_absolute() or os.path.realpath(executable) != executable:
-            raise AttemptFailed(f"{executable} is not the path of a program; define it anew")
+            raise AttemptFailed(f"{executable} is not the path of a program; update the definition")
         if not any(path.is_relative_to(directory) for directory in self._directories):
-            raise AttemptFailed(f"{executable} is not in a command directory of this worker")
+            raise AttemptFailed(f"{executable} is not in any of this worker's command directories")
 
     def _environment(self, job: ClaimedJob, command: Command) -> dict[str, str]:
         if refused := set(command.environment) - self._variables:
             raise AttemptFailed(
-                f"the variable {min(refused)} is not among those a command may have "
-                "(setting command_environment)"
+                f"the variable {min(refused)} is not allowed for commands (setting "
+                "command_environment)"
             )
         given = {name: os.environ[name] for name in command.environment if name in os.environ}
         return {
@@ -247,10 +247,10 @@ def _answer(command: Command, code: int) -> Any:
     if code in command.success_codes:
         return {"exit_code": code}
     if code < 0:
-        raise AttemptFailed(f"the command was ended by {_name(-code)}")
+        raise AttemptFailed(f"the command was terminated by {_name(-code)}")
     if code in command.fail_codes:
-        return Fail(f"the command ended with exit code {code}")
-    raise AttemptFailed(f"the command ended with exit code {code}")
+        return Fail(f"the command exited with code {code}")
+    raise AttemptFailed(f"the command exited with code {code}")
 
 
 def _name(number: int) -> str:

@@ -160,7 +160,7 @@ class _Child:
         except (EOFError, OSError) as error:
             self._process.join(1)
             raise ChildDied(
-                f"the process of the job ended with exit code {self._process.exitcode}"
+                f"the job's process exited with code {self._process.exitcode}"
             ) from error
 
     def terminate(self) -> None:
@@ -268,7 +268,9 @@ class _ChildEnvironment:
 
     @property
     def async_source(self) -> AsyncSource:
-        raise InputError("a handler in a process is no async function; use the blocking methods")
+        raise InputError(
+            "a handler in a process is not an async function; use the blocking methods"
+        )
 
     @property
     def sync_source(self) -> "_ChildEnvironment":

@@ -86,8 +86,8 @@ class Housekeeper:
     ) -> dict[str, int] | Fail:
         if f"{table}.{column}" not in self._allowed:
             return Fail(
-                f"{table}.{column} is not among the columns that this worker may prune by; "
-                "add it to MAINSPRING_PRUNE_TABLES of all workers"
+                f"{table}.{column} is not a column that this worker may prune by; add it to "
+                "MAINSPRING_PRUNE_TABLES on all workers"
             )
         age = timedelta(days=older_than_days or 0, seconds=older_than_seconds or 0)
         left = float("inf") if max_rows is None else max_rows

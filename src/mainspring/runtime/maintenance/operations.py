@@ -30,7 +30,7 @@ class Operator:
         async with self._source.connection() as connection:
             operation = await store.get_operation(connection, ctx.job_id)
         if operation is None:
-            return Fail(f"{BULK.key} is started by POST /api/v1/jobs/bulk, and in no other way")
+            return Fail(f"{BULK.key} can be started only by POST /api/v1/jobs/bulk")
         sweep = Sweep.read(ctx.saved) if ctx.saved else Sweep(total=operation.total)
         if sweep.total is None:
             sweep = replace(sweep, total=await self._count(ctx, operation))

@@ -175,7 +175,7 @@ class Checker:
                 )
             return _read(due, answer)
         except (psycopg.errors.QueryCanceled, TimeoutError):
-            return Failed(f"the condition did not answer within {limit:g} s")
+            return Failed(f"the condition did not finish within {limit:g} s")
         except psycopg.errors.ReadOnlySqlTransaction:
             return Failed("the condition tried to write; conditions may only read")
         except psycopg.Error as error:
@@ -276,7 +276,7 @@ def _log(
         telemetry.event("schedule_skipped", schedule=name, reason=why)
     elif outcome is SlotOutcome.FAILED:
         # All that the database itself finds missing.
-        why = reason or "no active definition has its key"
+        why = reason or "unknown or inactive definition"
         retry = due.retry_count + counts
         telemetry.event("schedule_failed", schedule=name, error=why, retry=retry)
         if counts and retry >= due.spec.max_retries:

@@ -9,8 +9,8 @@
         def prepare_job_data(self) -> dict[str, Any]:
             return {"operation": "refresh"}
 
-A launcher is made anew for every slot. Its methods may be plain, then they run in a thread that
-is the launcher's own, or async. True enqueues, False skips, an exception is a failure.
+A new launcher is created for every slot. Its methods may be blocking, in which case they run in a
+thread of their own, or async. True enqueues, False skips, an exception is a failure.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class Launchers:
         limit = launch.schedule.condition_timeout.total_seconds()
         name = launch.schedule.launcher
         if len(self.threads) >= _MOST_THREADS:
-            return Failed("too many launchers hang; restart the scheduler")
+            return Failed("too many launchers are hanging; restart the scheduler")
         thread = _Thread(on_end=self.threads.discard)
         self.threads.add(thread)
         try:
@@ -101,7 +101,7 @@ async def _ask(thread: "_Thread", make: Callable[[], Launcher], launch: Launch) 
         return Skip(str(launcher.reason or "the condition is not met"))
     payload = await _answer(thread, launcher.prepare_job_data)
     if not isinstance(payload, dict):
-        raise InvalidPayload(f"prepare_job_data gave {type(payload).__name__}, not a dict")
+        raise InvalidPayload(f"prepare_job_data returned {type(payload).__name__}, not a dict")
     return Run(payload, launcher.get_job_type())
 
 

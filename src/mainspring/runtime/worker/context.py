@@ -1,4 +1,4 @@
-"""What a handler that asks for `ctx` gets."""
+"""The context of a handler that takes `ctx`."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -40,7 +40,7 @@ class SlotInfo:
 
 
 class Context:
-    """One attempt as its handler sees it."""
+    """The current attempt, for its handler."""
 
     __slots__ = ("_environment", "_is_stopped", "_job", "_log", "_mode")
 
@@ -103,12 +103,12 @@ class Context:
 
     @property
     def saved(self) -> Any:
-        """What an earlier attempt gave to `checkpoint`; None if nothing."""
+        """What an earlier attempt passed to `checkpoint`; None if nothing."""
         return self._job.rare("checkpoint")
 
     @property
     def log(self) -> Any:
-        """A logger whose every line names the job."""
+        """A logger that adds the job to every line."""
         if self._log is None:
             self._log = telemetry.logger_for(
                 job_id=self._job.id,
@@ -122,11 +122,12 @@ class Context:
 
     @property
     def is_canceled(self) -> bool:
-        """Whether the handler was asked to stop: canceled, timed out, or the worker leaves."""
+        """Whether the handler was asked to stop: canceled, timed out, or the worker is stopping."""
         return self._job.stop is not None or (self._is_stopped is not None and self._is_stopped())
 
     def raise_if_canceled(self) -> None:
-        """Call it now and then in a long blocking function."""
+        """Raise JobCanceled if the handler was asked to stop; call it regularly in long blocking
+        code."""
         if self.is_canceled:
             raise JobCanceled(self._job.stop_note or "the job was asked to stop")
 
@@ -138,15 +139,15 @@ class Context:
         *,
         data: Any = None,
     ) -> None:
-        """Say how far the job is. Costs nothing: the newest is stored about twice a second."""
+        """Report progress. Cheap: only the latest report is stored, about twice a second."""
         encoded = _encode("progress", asdict(Progress(current, total, message, data)))
         self._environment.note_progress(self._job, redacted(encoded, self._job.redactor))
 
     async def acheckpoint(
         self, data: Any, *, connection: AsyncConnection[Any] | None = None
     ) -> None:
-        """Store where a later attempt may start from; it is committed when this returns, or with
-        the transaction of a psycopg connection of yours."""
+        """Store the state that a later attempt resumes from; it is committed when this returns, or
+        with the transaction of your psycopg connection."""
         encoded = _encode("checkpoint", data).decode()
         async with self._lent(connection) as chosen:
             has_lease = await attempts.save_checkpoint(chosen, self._job.report, encoded)
@@ -161,7 +162,7 @@ class Context:
         return self._environment.async_source.connection()
 
     def checkpoint(self, data: Any, *, connection: Connection[Any] | None = None) -> None:
-        """The same for blocking functions."""
+        """Blocking version of `acheckpoint`."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.acheckpoint(...)`")
         encoded = _encode("checkpoint", data).decode()
@@ -173,12 +174,12 @@ class Context:
             raise LeaseLost(self._job.id)
 
     async def aparents(self) -> list[Parent]:
-        """The jobs that this one came after, with what they gave."""
+        """The jobs that this one came after, with their results."""
         async with self._environment.async_source.connection() as connection:
             return await flows.parents_of(connection, self._job.id)
 
     def parents(self) -> list[Parent]:
-        """The same for blocking functions."""
+        """Blocking version of `aparents`."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.aparents()`")
         with self._environment.sync_source.connection() as connection:
@@ -198,11 +199,11 @@ class Context:
         return transaction
 
     async def aenqueue(self, job: Any, /, **payload: Any) -> Any:
-        """Enqueue a follow-up; inside `transaction()` it commits with the job's success."""
+        """Enqueue a follow-up job; inside `transaction()` it commits with the job's success."""
         return await self._environment.enqueuer.aenqueue_followup(job, payload, **self._options())
 
     def enqueue(self, job: Any, /, **payload: Any) -> Any:
-        """The same for blocking functions."""
+        """Blocking version of `aenqueue`."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.aenqueue(...)`")
         return self._environment.enqueuer.enqueue_followup(job, payload, **self._options())
@@ -222,5 +223,5 @@ def _encode(what: str, value: object) -> bytes:
     except TypeError as error:
         raise InvalidPayload(f"the {what} is not JSON: {error}") from error
     if b"\\u0000" in encoded and holds_nul(value):
-        raise InvalidPayload(f"the {what} holds a NUL byte, which PostgreSQL refuses")
+        raise InvalidPayload(f"the {what} contains a NUL byte, which PostgreSQL cannot store")
     return encoded

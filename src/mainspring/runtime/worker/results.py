@@ -21,10 +21,10 @@ def encode_result(result: Any, redactor: Redactor = NO_SECRETS) -> bytes | None:
     except TypeError as error:
         raise UnstorableResult(
             f"the handler returned a {type(result).__name__} that is not JSON ({error}); return a "
-            "dict, list, text, number, bool or None"
+            "dict, list, str, number, bool or None"
         ) from error
     if b"\\u0000" in encoded and holds_nul(result):
-        raise UnstorableResult("the result holds a NUL byte, which PostgreSQL refuses")
+        raise UnstorableResult("the result contains a NUL byte, which PostgreSQL cannot store")
     return redacted(encoded, redactor)
 
 

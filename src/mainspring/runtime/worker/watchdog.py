@@ -63,7 +63,7 @@ class Watchdog:
             if now >= job.expires_at:
                 seconds = job.expires_at - job.began_at
                 self._runners.stop_job(
-                    job, StopReason.TIMEOUT, f"the handler ran longer than its {seconds:g} s"
+                    job, StopReason.TIMEOUT, f"the handler exceeded its timeout of {seconds:g} s"
                 )
                 self._stopped_at[job.id] = now
             return

@@ -55,8 +55,8 @@ begin
             when duplicate_object or unique_violation then
                 null;
             when insufficient_privilege then
-                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; let an '
-                    || 'administrator run: create role mainspring_app nologin; grant '
+                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; ask an '
+                    || 'administrator to run: create role mainspring_app nologin; grant '
                     || 'mainspring_app to ' || quote_ident(session_user), '{}');
         end;
     end if;

@@ -20,4 +20,5 @@ create or replace function mainspring.wrong_queue(queue text)
 returns text
 language sql immutable
 return case when length(queue) not between 1 and 500 then 'must have 1 to 500 characters'
-            when queue ~ '^\s|\s$|,' then 'must not hold a comma or outer spaces' end;
+            when queue ~ '^\s|\s$|,'
+            then 'must not contain a comma, or start or end with a space' end;

@@ -85,7 +85,7 @@ begin
     end if;
     if last < first then
         perform mainspring.cron_refuse(place, format(
-            '%s runs backwards; write %s-%s,%s-%s to go round the end',
+            '%s runs backwards; write %s-%s,%s-%s to wrap around',
             range, first, field.high, field.low, last));
     end if;
 end
@@ -106,8 +106,8 @@ begin
         perform mainspring.cron_refuse(place, item || ' has a step of zero');
     end if;
     if step::numeric > field.size then
-        perform mainspring.cron_refuse(place, item || ' has a step beyond ' || field.size
-            || ', which never comes'
+        perform mainspring.cron_refuse(place, item || ' has a step larger than ' || field.size
+            || ', which is never reached'
             || coalesce('; for a fixed interval write @every ' || step::numeric || field.unit, ''));
     end if;
     return step::integer;
@@ -173,7 +173,7 @@ begin
     end if;
     if week !~ '^[1-5]$' then
         perform mainspring.cron_refuse(5,
-            item || ' asks for week ' || week || ' of a month; 1 to 5 exist');
+            item || ' asks for week ' || week || ' of a month; use 1 to 5');
     end if;
     return 10 * week::integer + weekday;
 end
@@ -329,7 +329,7 @@ begin
         perform mainspring.refuse_schedule('cron', 'is empty; ' || needed || ', or @daily');
     elsif words[1] ~* '^(CRON_)?TZ=' then
         perform mainspring.refuse_schedule('cron',
-            words[1] || ' is not read here; set zone instead');
+            words[1] || ' is not supported here; set zone instead');
     elsif cardinality(words) = 6 then
         hint := '; for seconds use @every, such as @every 90s';
     elsif array_to_string(words, ' ')

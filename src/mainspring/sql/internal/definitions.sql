@@ -32,11 +32,11 @@ as $$
 begin
     if definition.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
         perform mainspring.refuse_definition(definition.key, 'key', 'must start with a letter or _ '
-            || 'and hold only letters, digits and _ . : - (200 at most)');
+            || 'and contain only letters, digits and _ . : - (at most 200 characters)');
     end if;
     if definition.key like 'mainspring.%' and definition.kind <> 'python' then
         perform mainspring.refuse_definition(definition.key, 'key',
-            'is built in, like all that start with mainspring.; choose another');
+            'is reserved, like all keys that start with mainspring.; choose another');
     end if;
 end
 $$;
@@ -53,15 +53,15 @@ begin
     if num_nonnulls(definition.concurrency, definition.key_concurrency, definition.rate_count) > 0
     then
         if definition.limit_name <> definition.key then
-            perform mainspring.refuse_definition(definition.key, 'limit', 'names a limit that is '
-                || 'shared, which excludes concurrency, key_concurrency and rate');
+            perform mainspring.refuse_definition(definition.key, 'limit',
+                'names a shared limit, so concurrency, key_concurrency and rate cannot be set');
         end if;
         return definition.key;
     elsif definition.limit_name = definition.key then
         if is_new then
             perform mainspring.refuse_definition(definition.key, 'limit',
-                'must be another name than the key; give concurrency, key_concurrency or rate '
-                || 'for a limit of its own');
+                'must differ from the key; set concurrency, key_concurrency or rate for a limit '
+                || 'of its own');
         end if;
         return null;
     end if;
@@ -96,10 +96,10 @@ return coalesce(
                     ('approval_expiry', definition.approval_expiry)) as bound (field, value)
       where value not between '0' and mainspring.longest_delay()
       limit 1),
-    case when definition.backoff_factor > 1e9 then '{backoff_factor,must be 1e9 at most}'::text[]
+    case when definition.backoff_factor > 1e9 then '{backoff_factor,must be at most 1e9}'::text[]
          when greatest(definition.concurrency, definition.key_concurrency, definition.rate_count,
                        definition.burst) > mainspring.largest_count()
-         then '{limit,must count to 1000000000 at most}' end);
+         then '{limit,must be at most 1000000000}' end);
 
 -- Refuses what the kind of a definition cannot run.
 create or replace function mainspring.check_definition_spec(definition mainspring.definitions)

@@ -11,8 +11,9 @@ begin
     select * into defined from mainspring.definitions as d
      where d.key = active_definition.key and d.is_active;
     if not found then
-        perform mainspring.refuse('MS010', 'no active definition has the key '
-            || coalesce(quote_literal(active_definition.key), 'null'),
+        perform mainspring.refuse('MS010', 'unknown or inactive definition '
+            || coalesce(quote_literal(active_definition.key), 'null')
+            || '; it is registered when a worker that declares it starts',
             jsonb_build_object('key', active_definition.key));
     end if;
     return defined;
@@ -84,7 +85,7 @@ begin
     if delay < '0' then
         perform mainspring.refuse_option('delay', 'delay must not be negative');
     elsif delay > mainspring.longest_delay() then
-        perform mainspring.refuse_option('delay', 'delay must be 36500 days at most');
+        perform mainspring.refuse_option('delay', 'delay must be at most 36500 days');
     elsif scheduled_for not between '0001-01-02T00:00:00Z' and '9999-12-30T00:00:00Z' then
         perform mainspring.refuse_option('scheduled_for',
             'scheduled_for must be in the years 1 to 9999');
@@ -92,7 +93,7 @@ begin
         perform mainspring.refuse_option('deadline', 'deadline must be in the years 1 to 9999');
     elsif delay is not null and scheduled_for is not null then
         perform mainspring.refuse_option('delay',
-            'delay and scheduled_for exclude each other; give one');
+            'delay and scheduled_for cannot be used together; choose one');
     elsif deadline <= now() then
         perform mainspring.refuse_option('deadline', 'deadline ' || deadline || ' has passed');
     elsif coalesce(scheduled_for, now() + delay) >= deadline then
@@ -179,7 +180,7 @@ begin
             'dedupe_window must be more than zero');
     elsif dedupe_window > mainspring.longest_delay() then
         perform mainspring.refuse_option('dedupe_window',
-            'dedupe_window must be 36500 days at most');
+            'dedupe_window must be at most 36500 days');
     end if;
     perform mainspring.check_text('dedupe_key', asked.dedupe_key);
     if coalesce(on_duplicate, '') not in ('raise', 'existing') then
@@ -189,7 +190,7 @@ begin
     if dedupe_by is not null then
         if dedupe_by <> 'content' or asked.dedupe_key is not null then
             perform mainspring.refuse_option('dedupe_by',
-                'dedupe_by must be ''content'' and excludes dedupe_key');
+                'dedupe_by must be ''content'' and cannot be used with dedupe_key');
         end if;
         return 'content:' || mainspring.content_of(asked);
     end if;
@@ -246,7 +247,7 @@ declare
 begin
     if held.fingerprint <> content then
         perform mainspring.refuse('MS021', 'the idempotency key ' || quote_literal(key)
-            || ' belongs to job ' || held.job_id || ', which has another definition or payload',
+            || ' belongs to job ' || held.job_id || ', which has a different definition or payload',
             jsonb_build_object('key', key, 'job_id', held.job_id));
     end if;
     return held.job_id;
@@ -278,7 +279,7 @@ returns void
 language plpgsql
 as $$
 begin
-    perform mainspring.refuse('MS020', 'job ' || holder || ' already holds the dedupe key '
+    perform mainspring.refuse('MS020', 'job ' || holder || ' already has the dedupe key '
         || quote_literal(key), jsonb_build_object('key', key, 'job_id', holder));
 end
 $$;

@@ -54,7 +54,7 @@ begin
     if length(value) not between 1 and 500 then
         perform mainspring.refuse('MS003',
             option || case when value = '' then ' must not be empty'
-                           else ' must be 500 characters at most' end,
+                           else ' must be at most 500 characters' end,
             jsonb_build_object('option', option));
     end if;
 end

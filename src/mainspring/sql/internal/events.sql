@@ -34,7 +34,8 @@ declare
 begin
     if mainspring.is_event_name(name) is not true then
         perform mainspring.refuse_event('name', coalesce(quote_literal(left(name, 200)), 'null')
-            || ' must be parts of letters, digits and _ : - with dots between them (200 at most)');
+            || ' must consist of letters, digits and _ : -, in parts separated by dots '
+            || '(at most 200 characters)');
     end if;
     if context is null or jsonb_typeof(context) <> 'object' then
         perform mainspring.refuse_event('context', 'must be a JSON object, not '

@@ -42,7 +42,7 @@ begin
     if parts[1] in ('mainspring', 'mainspring_calls', 'information_schema')
        or starts_with(parts[1], 'pg_') then
         perform mainspring.refuse('MS003', format(
-            'table %s is in a schema that nobody prunes', full_name), '{"option": "table"}');
+            'table %s is in a schema that cannot be pruned', full_name), '{"option": "table"}');
     end if;
     select c.oid, c.relkind into found_table, kind
       from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
@@ -51,7 +51,7 @@ begin
         perform mainspring.refuse('MS003', format('table %s %s', full_name,
             case when kind is null then 'does not exist'
                  when kind = 'p' then 'is partitioned; name one of its partitions, or drop them'
-                 else 'is no table' end), '{"option": "table"}');
+                 else 'is not a table' end), '{"option": "table"}');
     end if;
     return found_table;
 end

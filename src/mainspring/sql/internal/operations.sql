@@ -23,9 +23,9 @@ create or replace function mainspring.why_closed(definition text)
 returns text
 language sql immutable
 return definition || case when definition = 'mainspring.bulk'
-    then ' cannot be enqueued, scheduled or given another payload; ask for a bulk operation: '
+    then ' cannot be enqueued, scheduled or given another payload; request a bulk operation: '
          || 'POST /api/v1/jobs/bulk'
-    else ' is built in, and for operators only' end;
+    else ' is built in and for operators only' end;
 
 -- Refuses a definition whose jobs only Mainspring itself makes.
 create or replace function mainspring.ensure_open(definition text)

@@ -142,7 +142,7 @@ begin
     if failures >= schedule.max_retries then
         update mainspring.schedules as s
            set enabled = false,
-               disabled_reason = 'failed ' || failures || ' times in a row; the last: '
+               disabled_reason = 'failed ' || failures || ' times in a row; last error: '
                                  || left(problem, 1000)
          where s.schedule_id = schedule.schedule_id;
     end if;

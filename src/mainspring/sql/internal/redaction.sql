@@ -229,8 +229,8 @@ as $$
 begin
     if cardinality(path) = 0 then
         if edited = '"[redacted]"' and stored is null then
-            perform mainspring.refuse('MS001', 'the payload says [redacted] where nothing is '
-                || 'stored, or where an array has another length; give the real value');
+            perform mainspring.refuse('MS001', 'the payload contains [redacted] where nothing is '
+                || 'stored or where an array has a different length; pass the real value');
         end if;
         return case when edited = '"[redacted]"' then stored else edited end;
     elsif jsonb_typeof(edited) = 'object' then

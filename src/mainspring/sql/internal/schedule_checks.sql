@@ -59,7 +59,7 @@ begin
     return case
         when coalesce(schedule.name, '') !~ '\S' or length(schedule.name) > 200
         then '{name,must have 1 to 200 characters}'
-        when schedule.definition !~ '\S' then '{definition,must name what is to run}'
+        when schedule.definition !~ '\S' then '{definition,must name the definition to run}'
         when mainspring.wrong_queue(schedule.queue) is not null
         then array['queue', mainspring.wrong_queue(schedule.queue)]
         when schedule.dst_gap not in ('run_after', 'skip')

@@ -86,8 +86,8 @@ declare
         jsonb_populate_record(null::mainspring.schedules, spec));
 begin
     if stored.schedule_id is null then
-        perform mainspring.refuse('MS042', 'there is a schedule '
-            || quote_literal(spec ->> 'name') || ' already',
+        perform mainspring.refuse('MS042',
+            'schedule ' || quote_literal(spec ->> 'name') || ' already exists',
             jsonb_build_object('name', spec ->> 'name'));
     end if;
     return stored.schedule_id;
@@ -112,8 +112,8 @@ begin
     schedule := mainspring.store_schedule(jsonb_populate_record(schedule, changes));
     return schedule.schedule_id;
 exception when unique_violation then
-    perform mainspring.refuse('MS042', 'there is a schedule '
-        || quote_literal(changes ->> 'name') || ' already',
+    perform mainspring.refuse('MS042',
+        'schedule ' || quote_literal(changes ->> 'name') || ' already exists',
         jsonb_build_object('name', changes ->> 'name'));
 end
 $$;

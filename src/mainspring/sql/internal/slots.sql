@@ -25,7 +25,7 @@ begin
     outcome := 'failed';
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
-        reason := 'no active definition has the key ' || quote_literal(wanted);
+        reason := 'unknown or inactive definition ' || quote_literal(wanted);
         return;
     end if;
     if mainspring.is_closed(wanted) then

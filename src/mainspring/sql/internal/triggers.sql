@@ -23,10 +23,10 @@ begin
         when trigger.event is distinct from '*'
              and mainspring.is_event_name(regexp_replace(trigger.event, '\.\*$', '')) is not true
         then array['event', coalesce(quote_literal(left(trigger.event, 200)), 'null')
-                            || ' must be the name of an event, or its first parts and .* such as '
-                            || 'provider.*, or * for all']
+                            || ' must be an event name, a prefix followed by .* such as '
+                            || 'provider.*, or * for all events']
         when coalesce(trigger.definition, '') !~ '\S' or length(trigger.definition) > 200
-        then '{definition,must name what is to run}'
+        then '{definition,must name the definition to run}'
         when mainspring.is_closed(trigger.definition)
         then array['definition', mainspring.why_closed(trigger.definition)]
         when jsonb_typeof(trigger.payload) is distinct from 'object'
@@ -34,7 +34,7 @@ begin
         when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
         then '{unknown_paths,must be refuse or null}'
         when trigger.dedupe_window <= '0' or trigger.dedupe_window > mainspring.longest_delay()
-        then '{dedupe_window,must be more than 0 and 36500 days at most}'
+        then '{dedupe_window,must be more than 0 and at most 36500 days}'
         when mainspring.wrong_queue(trigger.queue) is not null
         then array['queue', mainspring.wrong_queue(trigger.queue)]
         when trigger.priority not between 0 and 1000

@@ -35,7 +35,7 @@ begin
 end
 $$;
 comment on function mainspring.approve is
-    'Approves a job as who is calling; says awaiting_approval while more have to.';
+    'Approves a job as the calling user; returns awaiting_approval while more must approve.';
 
 -- Counts a rejection of a job; one is enough to cancel it.
 create or replace function mainspring.reject(
@@ -67,4 +67,4 @@ begin
 end
 $$;
 comment on function mainspring.reject is
-    'Rejects a job that awaits approval as who is calling; it becomes canceled.';
+    'Rejects a job that awaits approval, as the calling user; the job is canceled.';

@@ -64,7 +64,7 @@ begin
 end
 $$;
 comment on function mainspring.enqueue_job is
-    'Enqueues one job in the caller''s transaction; says whether it is new or an earlier one.';
+    'Enqueues one job in the caller''s transaction; returns whether it is new or already existed.';
 
 -- Enqueues one job, for callers who need nothing but its id.
 create or replace function mainspring.enqueue(
@@ -127,4 +127,4 @@ begin
 end
 $$;
 comment on function mainspring.enqueue_many is
-    'Enqueues one job per payload; a payload whose dedupe key is taken is left out.';
+    'Enqueues one job per payload; skips payloads whose dedupe key is taken.';

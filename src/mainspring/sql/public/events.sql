@@ -55,7 +55,7 @@ begin
     end if;
     if known.handled_at is null then
         perform mainspring.refuse('MS063', 'event ' || known.event_id
-            || ' is not handled yet; it will be as soon as a scheduler runs',
+            || ' has not been handled yet; it will be as soon as a scheduler runs',
             jsonb_build_object('event_id', known.event_id));
     end if;
     if replay_event.trigger is not null then
@@ -67,7 +67,8 @@ begin
                 jsonb_build_object('name', replay_event.trigger));
         end if;
         if not mainspring.event_matches(chosen.event, known.name) then
-            perform mainspring.refuse('MS003', format('trigger %L is for %L, which is not %L',
+            perform mainspring.refuse('MS003', format(
+                'trigger %L is for %L, which does not match %L',
                 chosen.name, chosen.event, known.name), '{"option": "trigger"}');
         end if;
         if not chosen.is_enabled then
@@ -84,4 +85,4 @@ begin
 end
 $$;
 comment on function mainspring.replay_event is
-    'Gives a handled event to its triggers, or one of them, again; returns the replay''s number.';
+    'Dispatches a handled event again, to one trigger or all; returns the replay''s number.';

@@ -17,7 +17,7 @@ begin
     perform mainspring.check_text('name', coalesce(enqueue_flow.name, ''));
     if jsonb_typeof(steps) is distinct from 'array' or jsonb_array_length(steps) = 0 then
         perform mainspring.refuse_option('steps',
-            'steps must be a JSON array with one step at least');
+            'steps must be a JSON array with at least one step');
     end if;
     perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
@@ -45,7 +45,7 @@ begin
 end
 $$;
 comment on function mainspring.enqueue_flow is
-    'Enqueues jobs that wait for each other in the caller''s transaction.';
+    'Enqueues jobs that wait for each other, in the caller''s transaction.';
 
 -- Cancels the live jobs of a flow.
 create or replace function mainspring.cancel_flow(
@@ -71,7 +71,7 @@ begin
 end
 $$;
 comment on function mainspring.cancel_flow is
-    'Cancels what is live of a flow; says how many jobs that were.';
+    'Cancels the live jobs of a flow; returns how many there were.';
 
 -- Puts the jobs of a flow that did not succeed back.
 create or replace function mainspring.retry_flow(flow_id bigint, tenant text default 'default')
@@ -97,4 +97,4 @@ begin
 end
 $$;
 comment on function mainspring.retry_flow is
-    'Puts what failed or was canceled in a flow back; says how many jobs that were.';
+    'Puts the failed and canceled jobs of a flow back to queued; returns how many there were.';

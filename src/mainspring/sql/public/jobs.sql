@@ -24,7 +24,7 @@ begin
 end
 $$;
 comment on function mainspring.cancel is
-    'Cancels a job that has not started at once; asks a running one to stop and says running.';
+    'Cancels a job that has not started; asks a running one to stop and returns running.';
 
 -- Puts a job back and writes it to the audit.
 create or replace function mainspring.retry(
@@ -48,7 +48,7 @@ begin
 end
 $$;
 comment on function mainspring.retry is
-    'Puts a failed, dead-lettered or canceled job back to queued, with another payload if given.';
+    'Puts a failed, dead-lettered or canceled job back to queued, with a new payload if given.';
 
 -- Removes a job and writes it to the audit.
 create or replace function mainspring.delete_job(job_id bigint, tenant text default 'default')

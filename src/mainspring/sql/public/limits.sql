@@ -14,8 +14,8 @@ as $$
 begin
     perform mainspring.check_text('name', set_limit.name);
     if set_limit.name is null or set_limit.name !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
-        perform mainspring.refuse('MS003', 'name must start with a letter or _ and hold only '
-            || 'letters, digits and _ . : - (200 at most)', '{"option": "name"}');
+        perform mainspring.refuse('MS003', 'name must start with a letter or _ and contain only '
+            || 'letters, digits and _ . : - (at most 200 characters)', '{"option": "name"}');
     end if;
     if least(set_limit.concurrency, set_limit.key_concurrency) < 0 then
         perform mainspring.refuse('MS003', 'concurrency must be zero or more',
@@ -23,7 +23,7 @@ begin
     end if;
     if set_limit.rate_count < 1 or set_limit.rate_period <= '0'
        or (set_limit.rate_count is null) <> (set_limit.rate_period is null) then
-        perform mainspring.refuse('MS003', 'rate must be a count of 1 or more in a period of more '
+        perform mainspring.refuse('MS003', 'rate must be a count of 1 or more in a period longer '
             || 'than zero', '{"option": "rate"}');
     end if;
     if coalesce(set_limit.burst, 0) < 1 then
@@ -31,12 +31,12 @@ begin
     end if;
     if greatest(set_limit.concurrency, set_limit.key_concurrency, set_limit.rate_count,
                 set_limit.burst) > mainspring.largest_count() then
-        perform mainspring.refuse('MS003', 'limit must count to 1000000000 at most',
+        perform mainspring.refuse('MS003', 'limit must be at most 1000000000',
             '{"option": "limit"}');
     end if;
     if exists (select from mainspring.definitions as d
                 where d.key = set_limit.name and d.limit_name = d.key) then
-        perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
+        perform mainspring.refuse('MS003', 'name belongs to a definition with a limit of its own; '
             || 'change the definition', '{"option": "name"}');
     end if;
     perform mainspring.write_limit(
@@ -45,7 +45,7 @@ begin
 end
 $$;
 comment on function mainspring.set_limit is
-    'Sets what a limit allows; null stands for as many as there are.';
+    'Sets what a limit allows; null means unlimited.';
 
 -- Removes a limit that definitions share.
 create or replace function mainspring.remove_limit(name text)
@@ -57,7 +57,7 @@ as $$
 begin
     if exists (select from mainspring.definitions as d
                 where d.key = remove_limit.name and d.limit_name = d.key) then
-        perform mainspring.refuse('MS003', 'name is that of a definition with a limit of its own; '
+        perform mainspring.refuse('MS003', 'name belongs to a definition with a limit of its own; '
             || 'change the definition', '{"option": "name"}');
     end if;
     delete from mainspring.limits as known where known.name = remove_limit.name;
@@ -65,4 +65,4 @@ begin
 end
 $$;
 comment on function mainspring.remove_limit is
-    'Removes a limit; what waits for it may go. Says whether there was one.';
+    'Removes a limit and releases the jobs that wait for it; returns whether it existed.';

@@ -30,7 +30,7 @@ begin
     if schedule.launcher is not null or schedule.is_templated
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
-               'a scheduler looks at it first' as reason into started;
+               'waiting for a scheduler' as reason into started;
         perform mainspring.notify_schedule();
     else
         select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
@@ -59,4 +59,4 @@ begin
 end
 $$;
 comment on function mainspring.trigger_scheduled_job is
-    'Fires a schedule now, in a slot of its own; conditions are checked unless forced.';
+    'Fires a schedule now, in a slot of its own; checks its condition unless forced.';

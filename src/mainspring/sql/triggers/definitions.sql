@@ -44,7 +44,7 @@ begin
     perform mainspring.check_definition_key(new);
     if tg_op = 'UPDATE' and new.kind <> old.kind then
         perform mainspring.refuse_definition(
-            new.key, 'kind', format('is %s and stays so', old.kind));
+            new.key, 'kind', format('is %s and cannot be changed', old.kind));
     end if;
     new.limit_name := mainspring.limit_name_of(new, tg_op = 'INSERT');
     new.is_plain := mainspring.is_plain_definition(new);
