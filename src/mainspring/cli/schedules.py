@@ -1,4 +1,4 @@
-"""`mainspring schedules ...`: see, make and steer schedules."""
+"""`mainspring schedules`: Manage schedules."""
 
 import difflib
 from collections.abc import Sequence
