@@ -62,7 +62,8 @@ bench-quick: $(INSTALLED) ## Measure with small numbers, to see that the benchma
 soak: $(INSTALLED) ## Run the tests that take minutes.
 	@$(PY) -m pytest -m soak -o faulthandler_timeout=0
 
-client: $(INSTALLED) ## Write the blocking client anew from the async one.
+client: $(INSTALLED) ## Write the lists of nouns, and the blocking client from the async one.
+	@$(PY) tools/write_nouns.py
 	@$(PY) tools/write_sync_client.py
 
 schema: $(INSTALLED) ## Write sql/schema.sql and the version of the functions from the SQL.

@@ -16,20 +16,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mainspring import __version__
 from mainspring import settings as settings_module
-from mainspring.app.approvals import Approvals
-from mainspring.app.definitions import Definitions
 from mainspring.app.enqueueing import EnqueueMethods
-from mainspring.app.events import Events
-from mainspring.app.flows import Flows
 from mainspring.app.job_functions import JobDecorator, JobFunction, make_definition
-from mainspring.app.jobs import Jobs
-from mainspring.app.limits import Limits
-from mainspring.app.people import People
-from mainspring.app.schedules import Schedules
-from mainspring.app.secrets import Secrets
-from mainspring.app.tenants import Tenants
-from mainspring.app.tokens import Tokens
-from mainspring.app.triggers import Triggers
+from mainspring.app.nouns import Namespaces
 from mainspring.db.database import Database
 from mainspring.db.plans import arun, run
 from mainspring.domain.definitions import (
@@ -51,7 +40,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Mainspring(EnqueueMethods):
+class Mainspring(EnqueueMethods, Namespaces):
     """Definitions and their handlers, and access to the database.
 
     Without a URL (argument or MAINSPRING_DATABASE_URL) the embedded PostgreSQL is used.
@@ -63,20 +52,7 @@ class Mainspring(EnqueueMethods):
         self.handlers: dict[str, Handler] = {}
         self.functions = {}
         self._connect_to(settings or settings_module.load(database_url=database_url))
-
-        # One namespace per noun, each in the module of its name.
-        self.approvals = Approvals(self)
-        self.definitions = Definitions(self)
-        self.events = Events(self)
-        self.flows = Flows(self)
-        self.jobs = Jobs(self)
-        self.limits = Limits(self)
-        self.people = People(self)
-        self.schedules = Schedules(self)
-        self.secrets = Secrets(self)
-        self.tenants = Tenants(self)
-        self.tokens = Tokens(self)
-        self.triggers = Triggers(self)
+        self._make_namespaces()
 
         # What is used so often that it needs no namespace.
         self.emit, self.aemit = self.events.emit, self.events.aemit

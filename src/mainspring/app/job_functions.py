@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from mainspring.app.namespaces import App
 from mainspring.domain.definitions import Definition, Handler
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.handlers import HandlerSignature, choose_mode, read_signature
 from mainspring.domain.jobs.model import Job
-from mainspring.domain.jobs.options import DedupeBy, EnqueueOptions, OnDuplicate, OnParentFailure
+from mainspring.domain.jobs.options import EnqueueFields, EnqueueOptions
 from mainspring.domain.suggestions import did_you_mean
-from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
+from mainspring.domain.types import JobId, TenantId
 from mainspring.runtime.worker.context import Context
 from mainspring.services import jobs as services
 from mainspring.services.enqueueing import DEFAULT_OPTIONS
@@ -80,51 +79,14 @@ class JobFunction(Generic[P, R]):
         return result
 
     def options(
-        self,
-        *,
-        connection: object = None,
-        tenant_id: str | None = None,
-        queue: str | None = None,
-        priority: int | None = None,
-        max_attempts: int | None = None,
-        scheduled_for: datetime | None = None,
-        delay: timedelta | None = None,
-        deadline: datetime | None = None,
-        dedupe_key: str | None = None,
-        dedupe_by: DedupeBy | None = None,
-        dedupe_window: timedelta | None = None,
-        idempotency_key: str | None = None,
-        on_duplicate: OnDuplicate = "raise",
-        correlation_id: str | None = None,
-        tags: Sequence[str] = (),
-        limit_key: str | None = None,
-        approvals_needed: int | None = None,
-        after: "Sequence[JobHandle | int]" = (),
-        on_parent_failure: OnParentFailure = "cancel",
+        self, *, connection: object = None, **options: Unpack[EnqueueFields]
     ) -> "JobFunction[P, R]":
         """The same job with these enqueue options; its arguments are still type-checked."""
         chosen: JobFunction[P, R] = JobFunction(self._app, self.handler, self.signature)
         chosen._connection = connection
-        chosen._options = EnqueueOptions(
-            tenant_id=TenantId(tenant_id or DEFAULT_TENANT),
-            queue=queue,
-            priority=priority,
-            max_attempts=max_attempts,
-            scheduled_for=scheduled_for,
-            delay=delay,
-            deadline=deadline,
-            dedupe_key=dedupe_key,
-            dedupe_by=dedupe_by,
-            dedupe_window=dedupe_window,
-            idempotency_key=idempotency_key,
-            on_duplicate=on_duplicate,
-            correlation_id=correlation_id,
-            tags=tuple(tags),
-            limit_key=limit_key,
-            approvals_needed=approvals_needed,
-            after=job_ids(after),
-            on_parent_failure=on_parent_failure,
-        )
+        if not options.get("tenant_id"):
+            options.pop("tenant_id", None)
+        chosen._options = make_options({**options})
         return chosen
 
     @overload

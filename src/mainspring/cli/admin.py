@@ -1,4 +1,4 @@
-"""`mainspring admin ...`: what takes the role admin or operator."""
+"""`mainspring admin`: Commands for admins and operators."""
 
 from collections.abc import Iterator
 from heapq import merge

@@ -1,4 +1,4 @@
-"""`mainspring approvals ...`: see what awaits approval, and decide."""
+"""`mainspring approvals`: List, approve and reject jobs that await approval."""
 
 from collections.abc import Sequence
 from typing import Annotated

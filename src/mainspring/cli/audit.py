@@ -1,4 +1,4 @@
-"""`mainspring audit list`: who changed what."""
+"""`mainspring audit`: Show the audit log."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated

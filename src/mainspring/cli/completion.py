@@ -1,4 +1,4 @@
-"""`mainspring completion`: what a shell needs to complete commands and options."""
+"""`mainspring completion`: Print a shell completion script."""
 
 from enum import StrEnum
 from typing import Annotated

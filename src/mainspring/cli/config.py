@@ -1,4 +1,4 @@
-"""`mainspring config ...`: what the settings are, where from, and what is wrong with them."""
+"""`mainspring config`: Show, change and check settings."""
 
 import asyncio
 import sys

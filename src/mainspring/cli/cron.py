@@ -1,4 +1,4 @@
-"""`mainspring cron ...`: try an expression before a schedule depends on it; no database."""
+"""`mainspring cron`: Try cron expressions."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""`mainspring definitions ...`: see, make and steer what jobs can be."""
+"""`mainspring definitions`: Manage definitions."""
 
 from itertools import islice
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`mainspring events ...`: emit events, and see what came of them."""
+"""`mainspring events`: Emit and inspect events."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

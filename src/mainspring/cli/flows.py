@@ -1,4 +1,4 @@
-"""`mainspring flows ...`: see and steer jobs that wait for each other."""
+"""`mainspring flows`: Manage flows of dependent jobs."""
 
 import sys
 from collections.abc import Sequence

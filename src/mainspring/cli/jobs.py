@@ -1,4 +1,7 @@
-"""`mainspring jobs ...` and `mainspring enqueue`."""
+"""`mainspring enqueue`: Enqueue a job.
+
+`mainspring jobs`: Manage jobs.
+"""
 
 import sys
 from typing import Annotated, Any

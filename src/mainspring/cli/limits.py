@@ -1,4 +1,4 @@
-"""`mainspring limits ...`: shared limits on concurrency and rate."""
+"""`mainspring limits`: Manage shared limits on concurrency and rate."""
 
 from collections.abc import Sequence
 from typing import Annotated

@@ -1,4 +1,8 @@
-"""`mainspring login`, `logout` and `profiles ...`: the servers that commands talk to."""
+"""`mainspring login`: Log in to a server.
+
+`mainspring logout`: Forget a server and its token.
+`mainspring profiles`: List and select the servers you have logged in to.
+"""
 
 import os
 import re

@@ -4,9 +4,11 @@ Exit codes: 0 done; 1 what was requested did not succeed or was not found; 2 the
 setting or the database is wrong, and the message says how.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import typer
@@ -20,50 +22,42 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """A command or a group of commands; `help` repeats what the module says of itself, so that
-    the list of commands can be printed without importing all of them."""
+    """A command or a group of commands."""
 
     name: str
     module: str
     help: str
 
 
-COMMANDS = (
-    Entry("up", "roles", "Start a server, a scheduler, a worker and, if needed, the database."),
-    Entry("worker", "roles", "Run a worker until SIGTERM or Ctrl-C."),
-    Entry("scheduler", "roles", "Run a scheduler until SIGTERM or Ctrl-C; any number may run."),
-    Entry("server", "roles", "Serve the REST API until SIGTERM or Ctrl-C; any number may run."),
-    Entry("login", "login", "Log in to a server."),
-    Entry("logout", "login", "Forget a server and its token."),
-    Entry("profiles", "login", "List and select the servers you have logged in to."),
-    Entry("top", "top", "Watch queues, workers and jobs by state until Ctrl-C."),
-    Entry("completion", "completion", "Print a shell completion script."),
-    Entry("login-link", "tokens", "Print a one-time login link, valid for 15 minutes."),
-    Entry("enqueue", "jobs", "Enqueue a job."),
-    Entry("jobs", "jobs", "Manage jobs."),
-    Entry("schedules", "schedules", "Manage schedules."),
-    Entry("definitions", "definitions", "Manage definitions."),
-    Entry("limits", "limits", "Manage shared limits on concurrency and rate."),
-    Entry("approvals", "approvals", "List, approve and reject jobs that await approval."),
-    Entry("flows", "flows", "Manage flows of dependent jobs."),
-    Entry("events", "events", "Emit and inspect events."),
-    Entry("triggers", "triggers", "Manage triggers, which turn events into jobs."),
-    Entry("tenants", "tenants", "Manage tenants."),
-    Entry("people", "tokens", "Manage the people who may log in."),
-    Entry("tokens", "tokens", "Manage API tokens."),
-    Entry("workers", "workers", "List workers."),
-    Entry("queues", "workers", "List queues."),
-    Entry("audit", "audit", "Show the audit log."),
-    Entry("admin", "admin", "Commands for admins and operators."),
-    Entry("cron", "cron", "Try cron expressions."),
-    Entry("config", "config", "Show, change and check settings."),
-    Entry("migrate", "migrate", "Upgrade the database schema to this version."),
-    Entry("version", "version", "Print the version."),
-)
+# What a newcomer needs; the others follow by name.
+_FIRST = ("up", "worker", "scheduler", "server", "enqueue", "jobs", "schedules")
+_ENTRY = re.compile(r"^`mainspring ([\w-]+)`: (.+?)$", re.MULTILINE)
+
+
+def read_commands(folder: Path) -> list[Entry]:
+    """The commands that the docstrings of the modules name, a line each: so a new module needs no
+    table, and the list of commands can be printed without importing any of them."""
+    found = [
+        Entry(name, path.stem, help_line)
+        for path in folder.glob("*.py")
+        for name, help_line in _ENTRY.findall(_docstring(path))
+    ]
+    return sorted(found, key=lambda entry: (_place(entry.name), entry.name))
+
+
+def _docstring(path: Path) -> str:
+    return path.read_text(encoding="utf-8").partition('"""')[2].partition('"""')[0]
+
+
+def _place(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
+
+
+COMMANDS = tuple(read_commands(Path(__file__).parent))
 
 
 class LazyCommands(Mapping[str, Any]):
-    """The commands of the table; a module is imported when one of its commands is needed."""
+    """The commands by name; a module is imported when one of its commands is needed."""
 
     def __init__(self) -> None:
         self._modules = {entry.name: entry.module for entry in COMMANDS}
@@ -90,7 +84,7 @@ class LazyGroup(TyperGroup):
         super().__init__(**{**attributes, "commands": LazyCommands()})
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The list of commands is printed from the table."""
+        """The list of commands is printed from the docstrings."""
         whole = self.commands
         self.commands = {each.name: TyperCommand(each.name, help=each.help) for each in COMMANDS}
         try:

@@ -1,4 +1,4 @@
-"""`mainspring migrate`: upgrade the database schema."""
+"""`mainspring migrate`: Upgrade the database schema to this version."""
 
 import asyncio
 from functools import partial

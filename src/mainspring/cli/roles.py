@@ -1,4 +1,9 @@
-"""`mainspring worker`, `scheduler`, `server` and `up`: the long-running roles."""
+"""`mainspring up`: Start a server, a scheduler, a worker and, if needed, the database.
+
+`mainspring worker`: Run a worker until SIGTERM or Ctrl-C.
+`mainspring scheduler`: Run a scheduler until SIGTERM or Ctrl-C; any number may run.
+`mainspring server`: Serve the REST API until SIGTERM or Ctrl-C; any number may run.
+"""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""`mainspring schedules ...`: see, make and steer schedules."""
+"""`mainspring schedules`: Manage schedules."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""`mainspring tenants ...`: who there is, and what each may take of a queue."""
+"""`mainspring tenants`: Manage tenants."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

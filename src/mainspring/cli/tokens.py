@@ -1,4 +1,8 @@
-"""`mainspring tokens ...`, `mainspring people ...` and `mainspring login-link`."""
+"""`mainspring login-link`: Print a one-time login link, valid for 15 minutes.
+
+`mainspring people`: Manage the people who may log in.
+`mainspring tokens`: Manage API tokens.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta

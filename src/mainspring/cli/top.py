@@ -1,4 +1,4 @@
-"""`mainspring top`: queues, workers and jobs by state, live."""
+"""`mainspring top`: Watch queues, workers and jobs by state until Ctrl-C."""
 
 import gc
 import time

@@ -1,4 +1,4 @@
-"""`mainspring triggers ...`: see, make and steer what turns events into jobs."""
+"""`mainspring triggers`: Manage triggers, which turn events into jobs."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`mainspring version`."""
+"""`mainspring version`: Print the version."""
 
 import typer
 

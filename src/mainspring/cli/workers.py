@@ -1,4 +1,7 @@
-"""`mainspring workers ...` and `mainspring queues ...`."""
+"""`mainspring workers`: List workers.
+
+`mainspring queues`: List queues.
+"""
 
 from collections.abc import Sequence
 

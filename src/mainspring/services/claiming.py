@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 from psycopg import AsyncConnection
 
 from mainspring.domain.claiming.fair_share import FairShare, Visit
-from mainspring.domain.claiming.lanes import Lane, LaneBook, ReadyLane
+from mainspring.domain.claiming.lanes import Lane, LaneBook, ReadyLane, lane_order
 from mainspring.domain.errors import LeaseLost
 from mainspring.domain.types import WorkerId
 from mainspring.store import attempts, limits
@@ -116,7 +116,7 @@ class ClaimOrder:
     def note(
         self, visits: Sequence[Visit], claimed: Mapping[Lane, Sequence[Claimable]], limit: int
     ) -> Given:
-        """Count what a statement claimed, by lane and in the order of ids."""
+        """Count what a statement claimed, by lane and in their order there."""
         counts = {lane: len(jobs) for lane, jobs in claimed.items()}
         for lane, jobs in claimed.items():
             self.lanes.claimed(lane, jobs[-1].id)
@@ -139,7 +139,7 @@ class ClaimOrder:
 
         async def visit(visits: Sequence[Visit], wanted: int) -> Given:
             taken = await self.take(connection, worker_id, visits, limit=wanted)
-            claimed = sorted(ClaimedRow(*row) for row in taken)
+            claimed = sorted((ClaimedRow(*row) for row in taken), key=lane_order)
             rows.extend(claimed)
             return self.note(visits, by_lane(claimed), wanted)
 

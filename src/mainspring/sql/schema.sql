@@ -2438,7 +2438,7 @@ CREATE FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainsp
 declare
     -- Where there is nothing to be found is not looked.
     is_live boolean := states && '{awaiting_approval,blocked,queued,running}';
-    has_ended boolean := states && '{succeeded,failed,dead_letter,canceled}';
+    has_ended boolean := not states <@ '{awaiting_approval,blocked,queued,running}';
 begin
     if is_patient then
         perform from mainspring.jobs as job where job.job_id = any (hold_jobs.job_ids) for update;
@@ -3839,7 +3839,7 @@ begin
       from mainspring.flow_jobs as member
       join mainspring.jobs_history as past using (job_id)
      where member.flow_id = retry_flow.flow_id
-       and past.state in ('failed', 'dead_letter', 'canceled');
+       and past.state <> 'succeeded';
     update mainspring.dependencies as known set outcome = null
      where known.parent_id = any (retried) and known.job_id = any (retried);
     perform mainspring.put_back(job_id, null, tenant) from unnest(retried) as job_id;
@@ -4459,7 +4459,7 @@ declare
 begin
     delete from mainspring.jobs_history as job
      where job.job_id = take_from_history.job_id and job.tenant_id = take_from_history.tenant
-       and job.state in ('failed', 'dead_letter', 'canceled')
+       and job.state <> 'succeeded'
     returning * into ended;
     if not found then
         select state into found_state from mainspring.job_status as job

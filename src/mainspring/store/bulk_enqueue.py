@@ -1,6 +1,7 @@
 """Bulk enqueue by COPY, on connections of our own."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple, cast
 
 from psycopg import AsyncConnection, Connection
@@ -9,7 +10,8 @@ from mainspring.db.arrays import TextArray
 from mainspring.db.statements import load
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId
-from mainspring.store.rows.jobs import common_options
+from mainspring.store.jobs import DEFAULT_OPTIONS
+from mainspring.store.rows.jobs import option_params
 
 _STATEMENTS = load("jobs")
 _PREPARE = _STATEMENTS["prepare_bulk"].sql
@@ -17,6 +19,13 @@ _COPY = _STATEMENTS["copy_jobs"].sql
 _ENQUEUE = _STATEMENTS["enqueue_many"].sql
 _ANNOUNCE = _STATEMENTS["announce"].sql
 _ROWS_A_WRITE = 2000
+_COPIED = frozenset(
+    {
+        *("tenant_id", "queue", "priority", "max_attempts", "scheduled_for", "delay", "deadline"),
+        *("correlation_id", "tags"),
+    }
+)
+_NOT_COPIED = frozenset(field.name for field in fields(EnqueueOptions)) - _COPIED
 
 
 class BulkPlan(NamedTuple):
@@ -82,11 +91,13 @@ async def aenqueue(
 
 
 def _params(definition: str, payloads: Sequence[bytes], options: EnqueueOptions) -> dict[str, Any]:
-    return {"definition": definition, "count": len(payloads), **common_options(options)}
+    return {"definition": definition, "count": len(payloads), **option_params(options)}
 
 
 def _suits_copy(options: EnqueueOptions) -> bool:
-    return options.limit_key is None and options.approvals_needed is None
+    """Whether nothing is asked for that COPY cannot write, so that an option that is new here
+    goes through the database's own function."""
+    return all(getattr(options, name) == getattr(DEFAULT_OPTIONS, name) for name in _NOT_COPIED)
 
 
 def _inserted(
@@ -97,7 +108,7 @@ def _inserted(
         "definition": definition,
         "payloads": TextArray(payloads),
         "dedupe_keys": None,
-        **common_options(options),
+        **option_params(options),
     }
 
 

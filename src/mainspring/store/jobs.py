@@ -18,7 +18,7 @@ from mainspring.domain.types import (
     JobState,
     TenantId,
 )
-from mainspring.store.rows.jobs import common_options, read_job
+from mainspring.store.rows.jobs import option_params, read_job
 
 _STATEMENTS = load("jobs")
 _ENQUEUE = _STATEMENTS["enqueue"].sql
@@ -58,27 +58,14 @@ def enqueue(definition: str, payload: str, options: EnqueueOptions = DEFAULT_OPT
     """One job; the row is (job_id, is_new)."""
     if options is DEFAULT_OPTIONS:
         return Call(_ENQUEUE, {"definition": definition, "payload": payload})
-    params = {"definition": definition, "payload": payload, **_all_options(options)}
+    params = {"definition": definition, "payload": payload, **option_params(options)}
     return Call(_ENQUEUE_WITH_OPTIONS, params)
 
 
 def enqueue_as(digest: bytes, definition: str, payload: str, *, options: EnqueueOptions) -> Call:
     """The same for the bearer of a token, on a connection of our own."""
-    params = {"definition": definition, "payload": payload, **_all_options(options)}
+    params = {"definition": definition, "payload": payload, **option_params(options)}
     return Call(_STATEMENTS["enqueue_as"].sql, {**params, "digest": digest})
-
-
-def _all_options(options: EnqueueOptions) -> dict[str, Any]:
-    return {
-        "dedupe_key": options.dedupe_key,
-        "dedupe_by": options.dedupe_by,
-        "dedupe_window": options.dedupe_window,
-        "idempotency_key": options.idempotency_key,
-        "on_duplicate": options.on_duplicate,
-        "after": list(options.after) or None,
-        "on_parent_failure": options.on_parent_failure,
-        **common_options(options),
-    }
 
 
 def enqueue_many(
@@ -95,7 +82,7 @@ def enqueue_many(
             "definition": definition,
             "payloads": TextArray(payloads),
             "dedupe_keys": list(dedupe_keys) if dedupe_keys is not None else None,
-            **common_options(options),
+            **option_params(options),
         },
     )
 

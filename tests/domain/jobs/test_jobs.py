@@ -1,6 +1,7 @@
 """Jobs: which moves are legal, and what an enqueue may ask."""
 
 import re
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,12 @@ import pytest
 from mainspring.domain.errors import IllegalMove, InvalidOption, InvalidPayload
 from mainspring.domain.jobs import model
 from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES, MOVES, Job, ensure_can_move
-from mainspring.domain.jobs.options import EnqueueOptions, ensure_payload, holds_nul
+from mainspring.domain.jobs.options import (
+    EnqueueFields,
+    EnqueueOptions,
+    ensure_payload,
+    holds_nul,
+)
 from mainspring.domain.jobs.outcomes import Snooze
 from mainspring.domain.types import LONGEST_DELAY, JobId, JobState, TenantId
 
@@ -36,6 +42,10 @@ def with_option(name: str, value: Any) -> EnqueueOptions:
     """Options that hold a dedupe key, for those that need one."""
     given = {"dedupe_key": "k", name: value}
     return EnqueueOptions(**given)
+
+
+def test_every_option_can_be_given_as_a_keyword():
+    assert list(EnqueueFields.__annotations__) == [field.name for field in fields(EnqueueOptions)]
 
 
 # Moves

@@ -1,5 +1,6 @@
 """Jobs and their attempts in requests and answers."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -63,41 +64,11 @@ class JobModel(Answer):
 
     @classmethod
     def of(cls, job: Job) -> "JobModel":
-        found = job.progress
-        return cls.model_construct(
-            id=job.id,
-            tenant=job.tenant_id,
-            definition=job.definition,
-            queue=job.queue,
-            state=job.state,
-            waits_for=job.waits_for,
-            priority=job.priority,
-            payload=job.payload,
-            source=job.source,
-            created_by=job.created_by,
-            created_at=job.created_at,
-            scheduled_for=job.scheduled_for,
-            started_at=job.started_at,
-            finished_at=job.finished_at,
-            deadline_at=job.deadline_at,
-            cancel_requested_at=job.cancel_requested_at,
-            attempt=job.attempt,
-            failures=job.failures,
-            max_attempts=job.max_attempts,
-            dedupe_key=job.dedupe_key,
-            correlation_id=job.correlation_id,
-            tags=list(job.tags),
-            progress=found
-            and ProgressModel.model_construct(
-                current=found.current,
-                total=found.total,
-                message=found.message,
-                data=found.data,
-            ),
-            checkpoint=job.checkpoint,
-            result=job.result,
-            last_error=job.last_error,
-        )
+        own = {name: getattr(job, name) for name in cls.model_fields if hasattr(job, name)}
+        own |= {"tenant": job.tenant_id, "tags": list(job.tags)}
+        if job.progress is not None:
+            own["progress"] = ProgressModel.model_construct(**asdict(job.progress))
+        return cls.model_construct(**own)
 
 
 class SummaryModel(Answer):

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from mainspring.client._async.resources import Resources
 from mainspring.client.protocols import AsyncTransport
 from mainspring.client.requests import (
     TRIES,
@@ -29,35 +30,12 @@ if TYPE_CHECKING:
     from mainspring.api.models.callers import CallerModel
     from mainspring.api.models.queues import QueueModel
     from mainspring.api.models.workers import WorkerModel
-    from mainspring.client._async.approvals import Approvals
-    from mainspring.client._async.definitions import Definitions
-    from mainspring.client._async.events import Events
-    from mainspring.client._async.flows import Flows
-    from mainspring.client._async.jobs import Jobs
-    from mainspring.client._async.limits import Limits
-    from mainspring.client._async.people import People
-    from mainspring.client._async.schedules import Schedules
-    from mainspring.client._async.tenants import Tenants
-    from mainspring.client._async.tokens import Tokens
-    from mainspring.client._async.triggers import Triggers
 
 Model = TypeVar("Model", bound="BaseModel")
 
 
-class AsyncClient:
+class AsyncClient(Resources):
     """The REST API of one server. `tenant` is the one an operator acts on."""
-
-    approvals: "Approvals"
-    definitions: "Definitions"
-    events: "Events"
-    flows: "Flows"
-    jobs: "Jobs"
-    limits: "Limits"
-    people: "People"
-    schedules: "Schedules"
-    tenants: "Tenants"
-    tokens: "Tokens"
-    triggers: "Triggers"
 
     def __init__(
         self,
@@ -73,7 +51,7 @@ class AsyncClient:
 
     def __getattr__(self, name: str) -> Any:
         """Import a resource with its models on first use: most programs need few of them."""
-        if name not in AsyncClient.__annotations__:
+        if name not in Resources.__annotations__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         module = import_module(f"{__package__}.{name}")
         resource = getattr(module, name.title())(self)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from mainspring.client._sync.resources import Resources
 from mainspring.client.protocols import Transport
 from mainspring.client.requests import (
     TRIES,
@@ -29,35 +30,12 @@ if TYPE_CHECKING:
     from mainspring.api.models.callers import CallerModel
     from mainspring.api.models.queues import QueueModel
     from mainspring.api.models.workers import WorkerModel
-    from mainspring.client._sync.approvals import Approvals
-    from mainspring.client._sync.definitions import Definitions
-    from mainspring.client._sync.events import Events
-    from mainspring.client._sync.flows import Flows
-    from mainspring.client._sync.jobs import Jobs
-    from mainspring.client._sync.limits import Limits
-    from mainspring.client._sync.people import People
-    from mainspring.client._sync.schedules import Schedules
-    from mainspring.client._sync.tenants import Tenants
-    from mainspring.client._sync.tokens import Tokens
-    from mainspring.client._sync.triggers import Triggers
 
 Model = TypeVar("Model", bound="BaseModel")
 
 
-class Client:
+class Client(Resources):
     """The REST API of one server. `tenant` is the one an operator acts on."""
-
-    approvals: "Approvals"
-    definitions: "Definitions"
-    events: "Events"
-    flows: "Flows"
-    jobs: "Jobs"
-    limits: "Limits"
-    people: "People"
-    schedules: "Schedules"
-    tenants: "Tenants"
-    tokens: "Tokens"
-    triggers: "Triggers"
 
     def __init__(
         self,
@@ -73,7 +51,7 @@ class Client:
 
     def __getattr__(self, name: str) -> Any:
         """Import a resource with its models on first use: most programs need few of them."""
-        if name not in Client.__annotations__:
+        if name not in Resources.__annotations__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         module = import_module(f"{__package__}.{name}")
         resource = getattr(module, name.title())(self)

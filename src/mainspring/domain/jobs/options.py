@@ -1,8 +1,9 @@
 """What an enqueue may ask for beyond its definition and payload, and the checks of each option."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal, TypedDict
 
 from mainspring.domain.errors import InvalidOption, InvalidPayload
 from mainspring.domain.jobs.backoff import ensure_delay
@@ -61,6 +62,29 @@ class EnqueueOptions:
         if self.approvals_needed is not None:
             ensure_approvals("approvals_needed", self.approvals_needed)
         ensure_on_failure(self.on_parent_failure)
+
+
+class EnqueueFields(TypedDict, total=False):
+    """The same as keyword arguments; `after` may hold handles of jobs."""
+
+    tenant_id: str | None
+    queue: str | None
+    priority: int | None
+    max_attempts: int | None
+    scheduled_for: datetime | None
+    delay: timedelta | None
+    deadline: datetime | None
+    dedupe_key: str | None
+    dedupe_by: DedupeBy | None
+    dedupe_window: timedelta | None
+    idempotency_key: str | None
+    on_duplicate: OnDuplicate
+    correlation_id: str | None
+    tags: Sequence[str]
+    limit_key: str | None
+    approvals_needed: int | None
+    after: Sequence[Any]
+    on_parent_failure: OnParentFailure
 
 
 def ensure_priority(priority: int) -> None:

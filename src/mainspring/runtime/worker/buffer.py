@@ -12,7 +12,7 @@ from itertools import chain, islice
 from operator import attrgetter
 
 from mainspring.domain.claiming.fair_share import FairShare
-from mainspring.domain.claiming.lanes import Lane
+from mainspring.domain.claiming.lanes import Lane, lane_order
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 
 STARTED_WHILE_PAUSED = 50
@@ -87,7 +87,7 @@ class Buffer:
         """Put all jobs in order, whatever order they had."""
         waiting = by_lane(chain(self.jobs, added))
         for jobs in waiting.values():
-            jobs.sort(key=_job_id)
+            jobs.sort(key=lane_order)
         self.jobs.clear()
         self._merge(waiting)
         if len(waiting) == 1:
@@ -126,7 +126,6 @@ def _in_order(jobs: Iterable[ClaimedJob]) -> list[ClaimedJob]:
 
 
 _key: Callable[[ClaimedJob], tuple[int, str, str]] = attrgetter("priority", "tenant_id", "queue")
-_job_id = attrgetter("id")
 _order = attrgetter("priority", "virtual_start")
 _priority = attrgetter("priority")
 _virtual_start = attrgetter("virtual_start")

@@ -18,7 +18,13 @@ from psycopg import AsyncConnection
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.claiming.fair_share import Visit
-from mainspring.domain.claiming.lanes import Lane, LaneBook, ReadyLane, parse_ready_lane
+from mainspring.domain.claiming.lanes import (
+    Lane,
+    LaneBook,
+    ReadyLane,
+    lane_order,
+    parse_ready_lane,
+)
 from mainspring.domain.claiming.prefetch import PrefetchRate
 from mainspring.domain.types import WorkerId
 from mainspring.runtime.worker.buffer import Buffer, Claimed, by_lane, lane_of
@@ -246,7 +252,7 @@ class Claimer:
         now = time.monotonic()
         jobs = [ClaimedJob(row, worker_id, now) for row in rows]
         if len(jobs) > 1:
-            jobs.sort(key=_job_id)
+            jobs.sort(key=lane_order)
         return jobs
 
     def _accept(self, jobs: list[ClaimedJob], visits: Sequence[Visit], limit: int) -> Given:
@@ -343,10 +349,6 @@ class Claimer:
         self._announced.clear()
         self.wants_wake = True
         self.wake()
-
-
-def _job_id(job: ClaimedJob) -> int:
-    return job.id
 
 
 async def hand_back_unknown(

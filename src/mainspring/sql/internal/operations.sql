@@ -244,7 +244,7 @@ as $$
 declare
     -- Where there is nothing to be found is not looked.
     is_live boolean := states && '{awaiting_approval,blocked,queued,running}';
-    has_ended boolean := states && '{succeeded,failed,dead_letter,canceled}';
+    has_ended boolean := not states <@ '{awaiting_approval,blocked,queued,running}';
 begin
     if is_patient then
         perform from mainspring.jobs as job where job.job_id = any (hold_jobs.job_ids) for update;

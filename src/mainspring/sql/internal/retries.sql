@@ -12,7 +12,7 @@ declare
 begin
     delete from mainspring.jobs_history as job
      where job.job_id = take_from_history.job_id and job.tenant_id = take_from_history.tenant
-       and job.state in ('failed', 'dead_letter', 'canceled')
+       and job.state <> 'succeeded'
     returning * into ended;
     if not found then
         select state into found_state from mainspring.job_status as job

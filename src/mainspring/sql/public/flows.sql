@@ -89,7 +89,7 @@ begin
       from mainspring.flow_jobs as member
       join mainspring.jobs_history as past using (job_id)
      where member.flow_id = retry_flow.flow_id
-       and past.state in ('failed', 'dead_letter', 'canceled');
+       and past.state <> 'succeeded';
     update mainspring.dependencies as known set outcome = null
      where known.parent_id = any (retried) and known.job_id = any (retried);
     perform mainspring.put_back(job_id, null, tenant) from unnest(retried) as job_id;

@@ -1,56 +1,37 @@
 """Jobs, and the options that every way to enqueue has."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 from mainspring.domain.jobs.model import Job, Progress
 from mainspring.domain.jobs.options import EnqueueOptions
-from mainspring.domain.types import JobId, JobSource, JobState, TenantId, WaitsFor
+from mainspring.domain.types import JobId, JobSource, JobState, WaitsFor
+
+_JOB_COLUMNS = tuple(field.name for field in fields(Job) if field.name != "id")
+# The fields that are not as the database has them.
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "state": JobState,
+    "waits_for": lambda wait: WaitsFor(wait) if wait else None,
+    "tags": lambda tags: tuple(tags or ()),
+    "progress": lambda progress: Progress(**progress) if progress else None,
+    "source": JobSource,
+}
+_OPTIONS = tuple(field.name for field in fields(EnqueueOptions))
+_values_of = attrgetter(*_OPTIONS)
 
 
 def read_job(row: Mapping[str, Any]) -> Job:
-    progress = row["progress"]
-    return Job(
-        id=JobId(row["job_id"]),
-        tenant_id=TenantId(row["tenant_id"]),
-        definition=row["definition"],
-        queue=row["queue"],
-        state=JobState(row["state"]),
-        priority=row["priority"],
-        payload=row["payload"],
-        created_at=row["created_at"],
-        scheduled_for=row["scheduled_for"],
-        waits_for=WaitsFor(row["waits_for"]) if row["waits_for"] else None,
-        attempt=row["attempt"],
-        failures=row["failures"],
-        max_attempts=row["max_attempts"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        deadline_at=row["deadline_at"],
-        cancel_requested_at=row["cancel_requested_at"],
-        dedupe_key=row["dedupe_key"],
-        correlation_id=row["correlation_id"],
-        tags=tuple(row["tags"] or ()),
-        progress=Progress(**progress) if progress else None,
-        checkpoint=row["checkpoint"],
-        result=row["result"],
-        last_error=row["last_error"],
-        created_by=row["created_by"],
-        source=JobSource(row["source"]),
-    )
+    """The row has a column of its name for every field of a job but its id."""
+    facts = {name: row[name] for name in _JOB_COLUMNS}
+    for name, read in _READ.items():
+        facts[name] = read(facts[name])
+    return Job(id=JobId(row["job_id"]), **facts)
 
 
-def common_options(options: EnqueueOptions) -> dict[str, Any]:
-    return {
-        "tenant_id": options.tenant_id,
-        "queue": options.queue,
-        "priority": options.priority,
-        "max_attempts": options.max_attempts,
-        "scheduled_for": options.scheduled_for,
-        "delay": options.delay,
-        "deadline": options.deadline,
-        "correlation_id": options.correlation_id,
-        "tags": list(options.tags) or None,
-        "limit_key": options.limit_key,
-        "approvals_needed": options.approvals_needed,
-    }
+def option_params(options: EnqueueOptions) -> dict[str, Any]:
+    """Every option by its name, as statements take them; an empty list is null."""
+    values = dict(zip(_OPTIONS, _values_of(options), strict=True))
+    values["tags"], values["after"] = list(options.tags) or None, list(options.after) or None
+    return values
