@@ -73,12 +73,16 @@ class Fetched:
         self._rows, self._at, self._pgresult = rows, 0, pgresult
 
     @property
+    def names(self) -> list[str]:
+        """Those of the columns; none where the driver does not say."""
+        result = self._pgresult
+        if result is None:
+            return []
+        return [(result.fname(number) or b"").decode() for number in range(result.nfields)]
+
+    @property
     def description(self) -> list[_Name] | None:
-        """None where the driver does not say."""
-        if self._pgresult is None:
-            return None
-        numbers = range(self._pgresult.nfields)
-        return [_Name((self._pgresult.fname(number) or b"").decode()) for number in numbers]
+        return [_Name(name) for name in self.names] or None
 
     async def fetchall(self) -> Rows:
         rows, self._at = self._rows[self._at :], len(self._rows)
@@ -122,5 +126,12 @@ async def fetch_mappings(
 ) -> list[Mapping[str, Any]]:
     """The rows by the names of their columns."""
     result = await session.execute(sql, params)
-    names = [column.name for column in result.description or ()]
+    names = _names(result)
     return [dict(zip(names, row, strict=True)) for row in await result.fetchall()]
+
+
+def _names(result: Result) -> list[str]:
+    # A description makes an object for every column, and a job has many.
+    if isinstance(result, Fetched):
+        return result.names
+    return [column.name for column in result.description or ()]
