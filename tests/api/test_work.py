@@ -213,7 +213,7 @@ async def test_what_comes_with_mainspring_is_left_to_its_own_workers(api: Api, r
     for answer, refused in ((queue, "queues"), (definition, "definitions")):
         assert answer.status_code == 422, answer.text
         assert answer.json()["code"] == "invalid_option"
-        assert answer.json()["detail"].startswith(f"{refused} cannot hold mainspring")
+        assert answer.json()["detail"].startswith(f"{refused} cannot contain mainspring")
 
 
 async def test_a_worker_gets_the_jobs_of_its_tenant_alone(api: Api):

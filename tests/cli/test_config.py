@@ -112,7 +112,7 @@ WRONG = {
     "error: setting port: '99999' is not a whole number from 0 to 65,535": ["port", "99999"],
     "error: there is no setting 'prot'; did you mean port?": ["prot", "1"],
     "error: there is no setting 'hots'; did you mean host?": ["hots", "--unset"],
-    "error: setting encryption_keys: key number 1 is none": ["encryption_keys", "hunter2"],
+    "error: setting encryption_keys: key number 1 is invalid": ["encryption_keys", "hunter2"],
     "error: give a value, or --unset to remove the setting": ["port"],
     "error: give a value, or --unset to": ["port", "1", "--unset"],
 }

@@ -97,7 +97,7 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["update", "x"], 2, "update needs an option that changes something"),
     (["show", "helo"], 1, "unknown definition 'helo'; did you mean 'hello'?"),
     (["update", "hello", "--queue", "q"], 2, "hello: is declared in code; change it there"),
-    (["create", "hello", "--function", "civic.bare"], 1, "there is a definition 'hello' already"),
+    (["create", "hello", "--function", "civic.bare"], 1, "definition 'hello' already exists"),
 ]
 
 
@@ -131,6 +131,6 @@ def test_only_an_operator_says_what_may_run(server_command):
 
     assert made.stdout == "Definition x is created.\n"
     assert sentence(refused).startswith(
-        "error: the role member may not write definitions; it takes"
+        "error: the role member may not write definitions; it requires"
     )
     assert "civic.bare" in shown.stdout

@@ -47,7 +47,7 @@ def test_enqueue_waits_for_the_result_only_as_long_as_it_is_told(command):
     done = command("enqueue", "hello", ADA, "--wait", "0.1")
 
     assert done.returncode == 1
-    assert done.stderr.startswith("error: job 1 is still queued")
+    assert done.stderr.startswith("error: timed out waiting for job 1, which is still queued")
 
 
 def test_list_filters_and_speaks_json(each_command):

@@ -84,7 +84,7 @@ def test_a_mistake_is_answered_with_one_sentence(call):
         ],
         "the payload is not JSON": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "{a}"],
         "payload must be a JSON object": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", "[1]"],
-        "knows no name 'evnt'": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", '{"a": "{{evnt}}"}'],
+        "unknown name 'evnt'": [*RESYNC[:1], "x", *RESYNC[2:], "--payload", '{"a": "{{evnt}}"}'],
         "--dedupe-window must be a dur": [*RESYNC[:1], "x", *RESYNC[2:], "--dedupe-window", "x"],
         "update needs an option that changes something": ["update", "resync"],
         "did you mean dedupe_window?": ["update", "resync", "--clear", "dedup-window"],

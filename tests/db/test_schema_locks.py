@@ -150,6 +150,6 @@ def test_the_command_says_in_one_line_who_is_in_the_way(database_url):
 
     assert done.returncode == 2
     waited, gave_up = done.stderr.strip().splitlines()
-    assert "waits for a lock held by pid" in waited
+    assert "is waiting for a lock held by pid" in waited
     assert "could not acquire its locks in 2 tries" in gave_up
     assert "'nightly report'" in gave_up

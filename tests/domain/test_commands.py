@@ -50,9 +50,9 @@ def test_what_a_shell_would_read_is_one_argument_as_it_is(value):
 
 @pytest.mark.parametrize("value", ["--rm", "-v", "-", "-5", -5])
 def test_a_value_cannot_become_an_option(value):
-    with pytest.raises(InvalidPayload, match="'v' begins with a dash"):
+    with pytest.raises(InvalidPayload, match="'v' starts with a dash"):
         build(["x", "{v}"], {"v": value})
-    with pytest.raises(InvalidPayload, match="'v' begins with a dash"):
+    with pytest.raises(InvalidPayload, match="'v' starts with a dash"):
         build(["x", "--name", "{v}"], {"v": value})
 
 

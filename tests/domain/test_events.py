@@ -27,7 +27,7 @@ def test_parts_with_dots_between_them_are_a_name(name):
 
 @pytest.mark.parametrize("name", NO_NAMES)
 def test_nothing_else_is_a_name(name):
-    with pytest.raises(InvalidEvent, match=r"name: .* with dots between them"):
+    with pytest.raises(InvalidEvent, match=r"name: .* in parts separated by dots"):
         ensure_name(name)
 
 

@@ -54,7 +54,7 @@ def test_a_step_that_waits_for_itself_is_refused():
     alone = step("alone")
     alone.after(alone)
 
-    with pytest.raises(InvalidFlow, match="wait for each other"):
+    with pytest.raises(InvalidFlow, match="the steps form a cycle"):
         in_order([alone])
 
 

@@ -243,7 +243,7 @@ def test_what_is_not_a_date_is_refused(value):
         ("{{x()}}", "not '\\(\\)}}'"),
         ("{{x y}}", "not 'y}}'"),
         ("{{x|}}", "expected the name of a filter"),
-        ("{{x|uper}}", "no filter 'uper'; did you mean 'upper'"),
+        ("{{x|uper}}", "unknown filter 'uper'; did you mean 'upper'"),
         ("{{x|attr}}", "choose from date, default, lower, number, string, upper"),
         ("{{x|upper('a')}}", "expected '|' or '}}' at character 10"),
         ("{{x|default}}", "expected a value, as in default\\('x'\\)"),
@@ -267,7 +267,7 @@ def test_a_malformed_template_is_refused_by_check_and_by_render(template, proble
 def test_a_name_that_is_not_known_is_refused_though_it_has_a_default():
     check({"a": ["{{slot_at}} {{event.any.thing}}"]}, {"slot_at", "event"})
 
-    with pytest.raises(InvalidTemplate, match="no name 'slotat'; did you mean 'slot_at'"):
+    with pytest.raises(InvalidTemplate, match="unknown name 'slotat'; did you mean 'slot_at'"):
         check({"a": ["{{event.x}} {{slotat|default('x')}}"]}, {"slot_at", "event"})
 
 

@@ -52,7 +52,7 @@ def test_what_can_be_is_taken(fields):
         ({"dedupe_window": timedelta(days=36_500) + TICK}, "dedupe_window: must be more than 0"),
         ({"queue": ""}, "queue must not be empty"),
         ({"priority": 1001}, "priority must be a whole number"),
-        ({"payload": {"a": "{{evnt.size}}"}}, "no name 'evnt'; did you mean 'event"),
+        ({"payload": {"a": "{{evnt.size}}"}}, "unknown name 'evnt'; did you mean 'event"),
         ({"payload": {"a": "{{event.size"}}, "expected"),
     ],
 )

@@ -120,7 +120,7 @@ def test_what_cannot_be_is_refused_by_its_name(civic: Mainspring, key, kind, fie
 def test_a_key_can_be_taken_once(civic: Mainspring):
     civic.definitions.create("cleanup", "sql", function="civic.cleanup")
 
-    with pytest.raises(DuplicateDefinition, match="there is a definition 'cleanup' already"):
+    with pytest.raises(DuplicateDefinition, match="definition 'cleanup' already exists"):
         civic.definitions.create("cleanup", "sql", function="civic.cleanup")
 
 
@@ -185,7 +185,10 @@ def test_a_command_is_stored_with_the_path_of_its_program(commands: Mainspring, 
         ({"argv": ["notes.txt"]}, "x: there is no program 'notes.txt' in "),
         ({"argv": ["/bin/sh"]}, "x: there is no program '/bin/sh' in "),
         ({"argv": ["../bin/sh"]}, "x: there is no program '../bin/sh' in "),
-        ({"argv": ["tool"], "environment": "PATH"}, "x: environment must be a list of names"),
+        (
+            {"argv": ["tool"], "environment": "PATH"},
+            "x: environment must be a list of variable names",
+        ),
         ({"argv": ["tool"], "environment": ["A=B"]}, "x: 'A=B' is not the name of an environment"),
         ({"argv": ["tool"], "working_directory": "tmp"}, "x: working_directory must be an abs"),
         (

@@ -211,7 +211,9 @@ def test_a_wrong_key_is_refused_without_being_shown(is_in_file):
     wrong = "-".join(["hunter2", "is", "no", "key"])
     Path("mainspring.toml").write_text(f"encryption_keys = '{wrong}'" if is_in_file else "")
 
-    with pytest.raises(SettingsError, match=r"encryption_keys: .*key number 1 is none") as caught:
+    with pytest.raises(
+        SettingsError, match=r"encryption_keys: .*key number 1 is invalid"
+    ) as caught:
         load(**{} if is_in_file else {"encryption_keys": wrong})
 
     assert wrong not in "".join(traceback.format_exception(caught.value))

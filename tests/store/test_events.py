@@ -332,7 +332,7 @@ def test_a_replay_is_for_a_trigger_that_matches_and_is_enabled(tx):
     events.insert_trigger(tx, "off", is_enabled=False)
     with refused(tx, "MS064", "there is no trigger 'gone'", name="gone"):
         call(tx, "replay_event", event_id, trigger="gone")
-    with refused(tx, "MS003", "'other' is for 'list.*', which is not", option="trigger"):
+    with refused(tx, "MS003", "'other' is for 'list.*', which does not match", option="trigger"):
         call(tx, "replay_event", event_id, trigger="other")
     with refused(tx, "MS003", "'off' is disabled", option="trigger"):
         call(tx, "replay_event", event_id, trigger="off")

@@ -146,7 +146,7 @@ def test_a_key_that_is_built_in_cannot_be_taken_by_sql(civic):
     civic.execute(
         "create function civic.f() returns jsonb language sql as $$ select '{}'::jsonb $$"
     )
-    with pytest.raises(psycopg.Error, match="is built in") as caught, civic.transaction():
+    with pytest.raises(psycopg.Error, match="is reserved") as caught, civic.transaction():
         civic.execute(
             "insert into mainspring.definitions (key, kind, spec)"
             " values ('mainspring.mine', 'sql', '{\"function\": \"civic.f\"}')"

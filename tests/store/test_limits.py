@@ -305,7 +305,7 @@ def test_of_a_changed_limit_only_what_differs_is_written_down(limited):
         ({"name": "a", "rate_count": 0, "rate_period": "1 s"}, "rate", "rate must be a count"),
         ({"name": "a", "rate_count": 1}, "rate", "rate must be a count"),
         ({"name": "a", "burst": 0}, "burst", "burst must be 1 or more"),
-        ({"name": "capped"}, "name", "name is that of a definition with a limit of its own"),
+        ({"name": "capped"}, "name", "name belongs to a definition with a limit of its own"),
     ],
 )
 def test_a_limit_that_cannot_be_is_refused(limited, given, option, message):

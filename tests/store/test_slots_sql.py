@@ -525,6 +525,6 @@ def test_slots_may_be_filled_with_payloads_of_their_own(tx):
 def test_nothing_is_filled_without_a_definition(tx):
     insert_schedule(tx, definition="nothing")
 
-    with refused(tx, "MS010", "no active definition", key="nothing"):
+    with refused(tx, "MS010", "unknown or inactive definition", key="nothing"):
         backfill(tx, SLOT)
     assert count(tx, "slots") == 0

@@ -104,8 +104,8 @@ def test_what_is_written_reads_back_the_same(calendar):
     [
         (None, "it must be an object, not None"),
         ([], "it must be an object"),
-        ({"weekend": True}, "no key 'weekend'; did you mean 'weekends'"),
-        ({"zzz": 1}, "it has weekends, country, subdivision, dates, workdays, blackouts"),
+        ({"weekend": True}, "unknown key 'weekend'; did you mean 'weekends'"),
+        ({"zzz": 1}, "the keys are weekends, country, subdivision, dates, workdays, blackouts"),
         ({"weekends": "sat"}, "weekends must be true, false or a list of mon, tue"),
         ({"weekends": ["sat", "saturday"]}, "'saturday' is not one of them"),
         ({"weekends": [6]}, "6 is not one of them"),
@@ -139,7 +139,7 @@ def test_what_is_wrong_in_json_is_named(data, problem):
     [
         ({"from": "2026-01-01"}, "a blackout needs 'to'"),
         ({"to": "2026-01-01"}, "a blackout needs 'from'"),
-        ({"form": "2026-01-01"}, "no key 'form'; did you mean 'from'"),
+        ({"form": "2026-01-01"}, "unknown key 'form'; did you mean 'from'"),
         ({"from": "soon", "to": "2026-01-01"}, "'from' of a blackout must be written like"),
         ({"from": 1, "to": "2026-01-01"}, "from must be a string"),
         ({"from": "2026-01-01", "to": "2026-01-01"}, "must begin before it ends"),

@@ -65,7 +65,7 @@ def test_what_a_schedule_must_have_may_not_be_none(field):
 
 
 def test_a_field_that_there_is_not_is_refused_with_the_one_that_was_meant():
-    with pytest.raises(InvalidSchedule, match=r"zome: is not a part .* did you mean zone"):
+    with pytest.raises(InvalidSchedule, match=r"zome: is not a field .* did you mean zone"):
         ensure_kinds({"zome": "UTC"})
 
 

@@ -218,7 +218,7 @@ def test_a_field_that_there_is_not_is_refused_with_a_guess():
     ensure_fields(dict.fromkeys(FIELD_NAMES))
 
     with pytest.raises(
-        InvalidSchedule, match=r"^catchup: is not a part .*; did you mean catch_up\?"
+        InvalidSchedule, match=r"^catchup: is not a field .*; did you mean catch_up\?"
     ):
         ensure_fields({"name": "x", "catchup": "all"})
     with pytest.raises(InvalidSchedule, match=r"^xyzzy: is not a field of a schedule$"):

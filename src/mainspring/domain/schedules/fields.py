@@ -15,7 +15,7 @@ NULLABLE = frozenset(part.name for part in fields(ScheduleSpec) if part.default 
 }
 
 _AWARE = "a datetime with a time zone, such as datetime(2026, 1, 1, tzinfo=UTC)"
-_TEXT = (str, "text")
+_TEXT = (str, "a string")
 _DURATION = (timedelta, "a timedelta, such as timedelta(minutes=5)")
 _INSTANT = (datetime, _AWARE)
 _WHOLE = (int, "a whole number")

@@ -12,8 +12,7 @@ begin
      where d.key = active_definition.key and d.is_active;
     if not found then
         perform mainspring.refuse('MS010', 'unknown or inactive definition '
-            || coalesce(quote_literal(active_definition.key), 'null')
-            || '; it is registered when a worker that declares it starts',
+            || coalesce(quote_literal(active_definition.key), 'null'),
             jsonb_build_object('key', active_definition.key));
     end if;
     return defined;
