@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+import orjson
 from psycopg import AsyncConnection
 
 from mainspring.db.statements import load
@@ -13,6 +14,7 @@ from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
+from mainspring.store.definitions import read_backoff
 from mainspring.store.secrets import read_paths
 
 _STATEMENTS = load("work")
@@ -70,7 +72,7 @@ async def leased_job(connection: AsyncConnection[Any], lease: Lease) -> LeasedJo
     if row is None:
         return None
     tenant_id, definition, payload, failures, max_attempts, limit_name, limit_key, ran = row[:8]
-    base, factor, cap, jitter, paths = row[8:]
+    backoff, paths = row[8:]
     return LeasedJob(
         tenant_id=TenantId(tenant_id),
         definition=definition,
@@ -80,7 +82,7 @@ async def leased_job(connection: AsyncConnection[Any], lease: Lease) -> LeasedJo
         limit_name=limit_name,
         limit_key=limit_key,
         ran=ran,
-        backoff=Backoff() if base is None else Backoff(base, factor, cap, jitter),
+        backoff=Backoff() if backoff is None else read_backoff(orjson.loads(backoff)),
         secret_paths=read_paths(paths) if paths else (),
     )
 
