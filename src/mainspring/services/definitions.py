@@ -160,7 +160,7 @@ def _texts(key: str, name: str, values: Sequence[str]) -> tuple[str, ...]:
 
 
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "backoff": ("backoff_base", "backoff_factor", "backoff_cap", "backoff_jitter"),
+    "backoff": tuple(store.BACKOFF_COLUMNS.values()),
     "rate": ("rate_count", "rate_period"),
     "limit": ("limit_name",),
 }

@@ -615,6 +615,25 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.definition_versions (
+    key text NOT NULL COLLATE pg_catalog."C",
+    version integer NOT NULL,
+    kind text NOT NULL,
+    timeout interval NOT NULL,
+    backoff_base interval NOT NULL,
+    backoff_factor double precision NOT NULL,
+    backoff_cap interval NOT NULL,
+    backoff_jitter interval NOT NULL,
+    arg_schema jsonb,
+    spec jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    secret_paths jsonb
+);
+
+CREATE FUNCTION mainspring.backoff_of(version mainspring.definition_versions) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN (SELECT (jsonb_object_agg(field.key, field.value))::text AS jsonb_object_agg FROM jsonb_each((to_jsonb(backoff_of.version) || jsonb_build_object('backoff_base', EXTRACT(epoch FROM (backoff_of.version).backoff_base), 'backoff_cap', EXTRACT(epoch FROM (backoff_of.version).backoff_cap), 'backoff_jitter', EXTRACT(epoch FROM (backoff_of.version).backoff_jitter)))) field(key, value) WHERE (field.key ~~ 'backoff_%'::text));
+
 CREATE FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
@@ -2586,12 +2605,7 @@ CREATE FUNCTION mainspring.keep_version() RETURNS trigger
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-    insert into mainspring.definition_versions (
-        key, version, kind, timeout, backoff_base, backoff_factor, backoff_cap, backoff_jitter,
-        arg_schema, spec, secret_paths)
-    values (
-        new.key, new.version, new.kind, new.timeout, new.backoff_base, new.backoff_factor,
-        new.backoff_cap, new.backoff_jitter, new.arg_schema, new.spec, new.secret_paths)
+    insert into mainspring.definition_versions select (mainspring.version_of(new)).*
     on conflict (key, version) do nothing;
     return null;
 end
@@ -3095,21 +3109,6 @@ begin
 end
 $$;
 
-CREATE TABLE mainspring.definition_versions (
-    key text NOT NULL COLLATE pg_catalog."C",
-    version integer NOT NULL,
-    kind text NOT NULL,
-    timeout interval NOT NULL,
-    backoff_base interval NOT NULL,
-    backoff_factor double precision NOT NULL,
-    backoff_cap interval NOT NULL,
-    backoff_jitter interval NOT NULL,
-    arg_schema jsonb,
-    spec jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    secret_paths jsonb
-);
-
 CREATE FUNCTION mainspring.paths_of(definition text, version integer) RETURNS jsonb
     LANGUAGE sql STABLE
     RETURN (SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg FROM mainspring.definition_versions kept, LATERAL jsonb_array_elements(kept.secret_paths) path(value) WHERE ((kept.key = paths_of.definition) AND (kept.secret_paths IS NOT NULL) AND (kept.version = ANY (ARRAY[paths_of.version, (SELECT now.version FROM mainspring.definitions now WHERE (now.key = paths_of.definition))]))));
@@ -3201,11 +3200,8 @@ begin
         new.version := 1 + coalesce((select max(kept.version)
                                        from mainspring.definition_versions as kept
                                       where kept.key = new.key), 0);
-    elsif (
-        new.timeout, new.backoff_base, new.backoff_factor, new.backoff_cap, new.backoff_jitter,
-        new.arg_schema, new.spec) is distinct from (
-        old.timeout, old.backoff_base, old.backoff_factor, old.backoff_cap, old.backoff_jitter,
-        old.arg_schema, old.spec) then
+    elsif to_jsonb(mainspring.version_of(new)) - 'secret_paths'
+          is distinct from to_jsonb(mainspring.version_of(old)) - 'secret_paths' then
         new.version := old.version + 1;
     end if;
     return new;
@@ -4658,6 +4654,10 @@ exception when unique_violation then
         jsonb_build_object('name', changes ->> 'name'));
 end
 $$;
+
+CREATE FUNCTION mainspring.version_of(definition mainspring.definitions) RETURNS mainspring.definition_versions
+    LANGUAGE sql STABLE
+    RETURN jsonb_populate_record(NULL::mainspring.definition_versions, (to_jsonb(definition) || jsonb_build_object('created_at', now())));
 
 CREATE FUNCTION mainspring.visible_state(job_id bigint, tenant text) RETURNS mainspring.job_state
     LANGUAGE plpgsql STABLE
@@ -6415,6 +6415,8 @@ REVOKE ALL ON FUNCTION mainspring.audited_columns(stored jsonb, options jsonb) F
 
 REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.backoff_of(version mainspring.definition_versions) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.call_function(full_name text, role text, payload jsonb) FROM PUBLIC;
@@ -6800,6 +6802,8 @@ REVOKE ALL ON FUNCTION mainspring.unsettled_children(most integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.version_of(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.visible_state(job_id bigint, tenant text) FROM PUBLIC;
 

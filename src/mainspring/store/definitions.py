@@ -1,7 +1,7 @@
 """Statements on definitions."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +18,9 @@ from mainspring.domain.types import Kind
 _STATEMENTS = load("definitions")
 
 Version = tuple[str, int]
+
+_BACKOFF = Backoff()
+BACKOFF_COLUMNS = {field.name: f"backoff_{field.name}" for field in fields(Backoff)}
 
 
 def sync(definitions: Sequence[Definition]) -> Call:
@@ -82,12 +85,7 @@ def _state(text: str) -> DefinitionState:
         priority=facts["priority"],
         max_attempts=facts["max_attempts"],
         timeout=timedelta(seconds=facts["timeout"]),
-        backoff=Backoff(
-            timedelta(seconds=facts["backoff_base"]),
-            facts["backoff_factor"],
-            timedelta(seconds=facts["backoff_cap"]),
-            timedelta(seconds=facts["backoff_jitter"]),
-        ),
+        backoff=read_backoff(facts),
         description=facts["description"],
         kind=Kind(facts["kind"]),
         arg_schema=facts["arg_schema"],
@@ -123,7 +121,6 @@ def _waits(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _facts(definition: Definition) -> dict[str, Any]:
     """The columns of a definition, as the database reads them from JSON."""
-    backoff = definition.backoff
     rate = None if definition.rate is None else Rate.parse(definition.rate)
     return {
         "key": definition.key,
@@ -133,10 +130,7 @@ def _facts(definition: Definition) -> dict[str, Any]:
         "priority": definition.priority,
         "max_attempts": definition.max_attempts,
         "timeout": _interval(definition.timeout),
-        "backoff_base": _interval(backoff.base),
-        "backoff_factor": backoff.factor,
-        "backoff_cap": _interval(backoff.cap),
-        "backoff_jitter": _interval(backoff.jitter),
+        **_backoff_facts(definition.backoff),
         "arg_schema": definition.arg_schema,
         "spec": definition.spec,
         "tags": list(definition.tags),
@@ -151,6 +145,23 @@ def _facts(definition: Definition) -> dict[str, Any]:
         "approvals_needed": definition.approvals_needed,
         "approval_expiry": _interval(definition.approval_expiry),
         "approvers": list(definition.approvers) or None,
+    }
+
+
+def read_backoff(facts: Mapping[str, Any]) -> Backoff:
+    """From the columns of a definition or of a version; durations are seconds."""
+    given: dict[str, Any] = {}
+    for name, column in BACKOFF_COLUMNS.items():
+        is_duration = isinstance(getattr(_BACKOFF, name), timedelta)
+        given[name] = timedelta(seconds=facts[column]) if is_duration else facts[column]
+    return Backoff(**given)
+
+
+def _backoff_facts(backoff: Backoff) -> dict[str, Any]:
+    values = {column: getattr(backoff, name) for name, column in BACKOFF_COLUMNS.items()}
+    return {
+        column: _interval(value) if isinstance(value, timedelta) else value
+        for column, value in values.items()
     }
 
 
@@ -169,11 +180,11 @@ async def load_versions(session: Session, wanted: Collection[Version]) -> dict[V
 
 
 def _version(row: tuple[Any, ...]) -> Definition:
-    key, _, kind, timeout, base, factor, cap, jitter, arg_schema, spec = row
+    key, _, kind, timeout, backoff, arg_schema, spec = row
     return Definition(
         key=key,
         timeout=timeout,
-        backoff=Backoff(base, factor, cap, jitter),
+        backoff=read_backoff(orjson.loads(backoff)),
         kind=Kind(kind),
         arg_schema=arg_schema,
         spec=spec,

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
+import orjson
+
 from mainspring.db.sessions import Session
 from mainspring.db.statements import load
 from mainspring.domain.jobs.backoff import Backoff
@@ -12,6 +14,7 @@ from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
+from mainspring.store.definitions import read_backoff
 from mainspring.store.rows.secrets import read_paths
 
 _STATEMENTS = load("work")
@@ -67,7 +70,7 @@ async def leased_job(session: Session, lease: Lease) -> LeasedJob | None:
     if row is None:
         return None
     tenant_id, definition, payload, failures, max_attempts, limit_name, limit_key, ran = row[:8]
-    base, factor, cap, jitter, paths = row[8:]
+    backoff, paths = row[8:]
     return LeasedJob(
         tenant_id=TenantId(tenant_id),
         definition=definition,
@@ -77,7 +80,7 @@ async def leased_job(session: Session, lease: Lease) -> LeasedJob | None:
         limit_name=limit_name,
         limit_key=limit_key,
         ran=ran,
-        backoff=Backoff() if base is None else Backoff(base, factor, cap, jitter),
+        backoff=Backoff() if backoff is None else read_backoff(orjson.loads(backoff)),
         secret_paths=read_paths(paths) if paths else (),
     )
 

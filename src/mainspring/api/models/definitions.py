@@ -1,5 +1,6 @@
 """Definitions in requests and responses."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -81,9 +82,7 @@ class DefinitionModel(Answer):
 
 
 def _backoff(backoff: Backoff) -> BackoffModel:
-    return BackoffModel.model_construct(
-        base=backoff.base, factor=backoff.factor, cap=backoff.cap, jitter=backoff.jitter
-    )
+    return BackoffModel.model_construct(**asdict(backoff))
 
 
 class BackoffIn(Body):

@@ -13,6 +13,25 @@ return (to_jsonb(definition) || jsonb_build_object(
     'rate_period', extract(epoch from definition.rate_period),
     'approval_expiry', extract(epoch from definition.approval_expiry)))::text;
 
+-- What a version of a definition keeps of it: the columns that both tables have.
+create or replace function mainspring.version_of(definition mainspring.definitions)
+returns mainspring.definition_versions
+language sql stable
+return jsonb_populate_record(
+    null::mainspring.definition_versions,
+    to_jsonb(definition) || jsonb_build_object('created_at', now()));
+
+-- The backoff of a version as JSON, by the names of its columns; durations are in seconds.
+create or replace function mainspring.backoff_of(version mainspring.definition_versions)
+returns text
+language sql stable
+return (select jsonb_object_agg(field.key, field.value)::text
+          from jsonb_each(to_jsonb(version) || jsonb_build_object(
+              'backoff_base', extract(epoch from version.backoff_base),
+              'backoff_cap', extract(epoch from version.backoff_cap),
+              'backoff_jitter', extract(epoch from version.backoff_jitter))) as field
+         where field.key like 'backoff_%');
+
 -- Raises the error for a definition with a field that is wrong.
 create or replace function mainspring.refuse_definition(key text, field text, problem text)
 returns void

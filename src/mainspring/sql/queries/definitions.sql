@@ -107,8 +107,7 @@ select mainspring.definition_text(d)
 -- name: load_versions
 -- scope: system
 -- Versions of definitions without code, for the workers that run their jobs.
-select asked.key, asked.version, v.kind, v.timeout, v.backoff_base, v.backoff_factor,
-       v.backoff_cap, v.backoff_jitter, v.arg_schema, v.spec
+select asked.key, asked.version, v.kind, v.timeout, mainspring.backoff_of(v), v.arg_schema, v.spec
   from unnest(%(keys)s::text[], %(versions)s::integer[]) as asked (key, version)
   join mainspring.definition_versions as v using (key, version)
  where v.kind <> 'python';

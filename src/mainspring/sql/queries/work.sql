@@ -10,8 +10,7 @@ select queues from mainspring.workers
 select job.tenant_id, job.definition, job.payload::text, job.failures, job.max_attempts,
        job.limit_name, job.limit_key,
        (extract(epoch from now() - job.started_at) * 1000000)::bigint,
-       defined.backoff_base, defined.backoff_factor, defined.backoff_cap, defined.backoff_jitter,
-       defined.secret_paths::text
+       mainspring.backoff_of(defined), defined.secret_paths::text
   from mainspring.jobs as job
   left join mainspring.definition_versions as defined
          on defined.key = job.definition and defined.version = job.definition_version

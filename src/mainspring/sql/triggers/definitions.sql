@@ -69,11 +69,8 @@ begin
         new.version := 1 + coalesce((select max(kept.version)
                                        from mainspring.definition_versions as kept
                                       where kept.key = new.key), 0);
-    elsif (
-        new.timeout, new.backoff_base, new.backoff_factor, new.backoff_cap, new.backoff_jitter,
-        new.arg_schema, new.spec) is distinct from (
-        old.timeout, old.backoff_base, old.backoff_factor, old.backoff_cap, old.backoff_jitter,
-        old.arg_schema, old.spec) then
+    elsif to_jsonb(mainspring.version_of(new)) - 'secret_paths'
+          is distinct from to_jsonb(mainspring.version_of(old)) - 'secret_paths' then
         new.version := old.version + 1;
     end if;
     return new;
@@ -116,12 +113,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    insert into mainspring.definition_versions (
-        key, version, kind, timeout, backoff_base, backoff_factor, backoff_cap, backoff_jitter,
-        arg_schema, spec, secret_paths)
-    values (
-        new.key, new.version, new.kind, new.timeout, new.backoff_base, new.backoff_factor,
-        new.backoff_cap, new.backoff_jitter, new.arg_schema, new.spec, new.secret_paths)
+    insert into mainspring.definition_versions select (mainspring.version_of(new)).*
     on conflict (key, version) do nothing;
     return null;
 end
