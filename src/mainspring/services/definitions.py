@@ -26,6 +26,7 @@ from mainspring.domain.schemas import Schema
 from mainspring.domain.suggestions import closest, did_you_mean
 from mainspring.domain.types import Kind
 from mainspring.store import definitions as store
+from mainspring.store.rows.definitions import BACKOFF_COLUMNS
 
 # What each kind has in its spec; the first is needed.
 SPEC_FIELDS: Mapping[Kind, tuple[str, ...]] = {
@@ -160,7 +161,7 @@ def _texts(key: str, name: str, values: Sequence[str]) -> tuple[str, ...]:
 
 
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "backoff": tuple(store.BACKOFF_COLUMNS.values()),
+    "backoff": tuple(BACKOFF_COLUMNS.values()),
     "rate": ("rate_count", "rate_period"),
     "limit": ("limit_name",),
 }

@@ -1,7 +1,7 @@
 """Statements on definitions."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,13 +14,11 @@ from mainspring.domain.definitions import Definition, DefinitionState
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.limits import Rate
 from mainspring.domain.types import Kind
+from mainspring.store.rows.definitions import BACKOFF_COLUMNS, read_backoff
 
 _STATEMENTS = load("definitions")
 
 Version = tuple[str, int]
-
-_BACKOFF = Backoff()
-BACKOFF_COLUMNS = {field.name: f"backoff_{field.name}" for field in fields(Backoff)}
 
 
 def sync(definitions: Sequence[Definition]) -> Call:
@@ -146,15 +144,6 @@ def _facts(definition: Definition) -> dict[str, Any]:
         "approval_expiry": _interval(definition.approval_expiry),
         "approvers": list(definition.approvers) or None,
     }
-
-
-def read_backoff(facts: Mapping[str, Any]) -> Backoff:
-    """From the columns of a definition or of a version; durations are seconds."""
-    given: dict[str, Any] = {}
-    for name, column in BACKOFF_COLUMNS.items():
-        is_duration = isinstance(getattr(_BACKOFF, name), timedelta)
-        given[name] = timedelta(seconds=facts[column]) if is_duration else facts[column]
-    return Backoff(**given)
 
 
 def _backoff_facts(backoff: Backoff) -> dict[str, Any]:

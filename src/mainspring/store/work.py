@@ -14,7 +14,7 @@ from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
 from mainspring.store.attempts import Report
-from mainspring.store.definitions import read_backoff
+from mainspring.store.rows.definitions import read_backoff
 from mainspring.store.rows.secrets import read_paths
 
 _STATEMENTS = load("work")

@@ -37,7 +37,9 @@ def test_root_runs_the_server_as_a_user_of_its_own(data_dir):
 def test_root_is_told_which_folder_is_closed_to_the_server(folder):
     (folder / "closed").mkdir(mode=0o700)
 
-    with pytest.raises(EmbeddedServerError, match=f"{folder}/closed is closed.*--data-dir such as"):
+    with pytest.raises(
+        EmbeddedServerError, match=f"{folder}/closed is not accessible.*--data-dir such as"
+    ):
         embedded.acquire(folder / "closed" / "data")
     assert (folder / "closed").stat().st_mode & 0o777 == 0o700
 
