@@ -217,13 +217,15 @@ class _Entering(NamedTuple):
     options: EnqueueOptions
     bearer: Bearer
 
-    def run(self, database: Database) -> Any:
-        raise NotImplementedError("requests are served by async code")
+    @property
+    def call(self) -> Call:
+        return store.enqueue_as(self.bearer.digest, self.key, self.payload, options=self.options)
+
+    def run(self, _: Database) -> list[tuple[Any, ...]]:
+        return self.bearer.database.run(self.call)
 
     async def arun(self, _: ServiceSession) -> list[tuple[Any, ...]]:
-        database, digest = self.bearer
-        call = store.enqueue_as(digest, self.key, self.payload, options=self.options)
-        return await run_call(database, call)
+        return await run_call(self.bearer.database, self.call)
 
 
 class _Copy(NamedTuple):
