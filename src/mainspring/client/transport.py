@@ -4,7 +4,7 @@ short command may run."""
 import os
 from base64 import b64encode
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -51,10 +51,10 @@ class HttpTransport:
 
     def _exchange(self, connection: HTTPConnection, message: Message) -> HTTPResponse:
         target = f"{self._server.path.rstrip('/')}{message.target}"
-        if connection.host != self._server.hostname and not isinstance(connection, HTTPSConnection):
+        headers = dict(message.headers)
+        if isinstance(connection, _ProxyConnection):
             target = f"{self._server.scheme}://{self._server.netloc}{target}"
-        proxy_headers = getattr(connection, "proxy_headers", {})
-        headers = {**message.headers, **proxy_headers}
+            headers |= connection.headers
         connection.request(message.method, target, message.content, headers)
         return connection.getresponse()
 
@@ -82,6 +82,12 @@ class HttpTransport:
             return _connection(server, timeout)
         except (OSError, ValueError) as error:
             raise TransportError(str(error)) from error
+
+
+class _ProxyConnection(HTTPConnection):
+    """A connection to a proxy, which wants the whole address and its own login in each request."""
+
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,6 @@ def _through(proxy: SplitResult, server: SplitResult, timeout: float) -> HTTPCon
         tunnel = HTTPSConnection(host, proxy.port, timeout=timeout, context=_tls())
         tunnel.set_tunnel(server.hostname or "", server.port, headers)
         return tunnel
-    connection = HTTPConnection(host, proxy.port, timeout=timeout)
-    connection.proxy_headers = headers  # type: ignore[attr-defined]
+    connection = _ProxyConnection(host, proxy.port, timeout=timeout)
+    connection.headers = headers
     return connection
