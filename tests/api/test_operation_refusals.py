@@ -75,7 +75,7 @@ FORGED = {
 
 
 ENQUEUED = {"definition": "mainspring.bulk", "payload": FORGED}
-DOORS: list[tuple[str, dict[str, Any]]] = [
+INTERFACES: list[tuple[str, dict[str, Any]]] = [
     ("/jobs", ENQUEUED),
     ("/jobs", {**ENQUEUED, "dedupe_key": "a"}),
     ("/jobs/many", {"definition": "mainspring.bulk", "payloads": [FORGED]}),
@@ -89,7 +89,7 @@ DOORS: list[tuple[str, dict[str, Any]]] = [
 async def test_nobody_forges_an_operation(api: Api, connection: psycopg.Connection):
     await api.app.state.server.install()
 
-    for path, body in DOORS:
+    for path, body in INTERFACES:
         for role in (Role.ADMIN, Role.OPERATOR):
             answer = await api.post(path, body, role=role)
 

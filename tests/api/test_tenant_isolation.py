@@ -15,7 +15,7 @@ ALL = set(Role)
 
 # Method, path after /api/v1, and who may. {job}, {flow} and {event} are ids of the tenant default,
 # {name} is the name of something there.
-WALL: dict[tuple[str, str], set[Role]] = {
+MAY: dict[tuple[str, str], set[Role]] = {
     ("GET", "/jobs"): OAMV,
     ("POST", "/jobs"): OAM,
     ("POST", "/jobs/many"): OAM,
@@ -105,7 +105,7 @@ WALL: dict[tuple[str, str], set[Role]] = {
 # What belongs to one tenant, with the body that gets it past the checks.
 OF_TENANT = [
     (method, path)
-    for method, path in WALL
+    for method, path in MAY
     if "{" in path and not path.startswith(("/definitions", "/limits", "/tenants", "/work"))
 ]
 BODIES = {
@@ -127,7 +127,7 @@ def endpoints(api: Api) -> set[tuple[str, str]]:
 
 
 async def test_the_table_names_every_endpoint(api: Api):
-    assert endpoints(api) == set(WALL)
+    assert endpoints(api) == set(MAY)
 
 
 def filled(path: str, ids: dict[str, str]) -> str:
@@ -172,7 +172,7 @@ async def test_a_role_may_what_the_table_says_and_nothing_else(api: Api, role: R
     api.app.state.server.hub.close()  # Streams end at once.
 
     answers = {}
-    for method, path in WALL:
+    for method, path in MAY:
         answer = await api.ask(
             method, filled(path, ids), role=role, json=BODIES.get((method, path), {})
         )
@@ -180,7 +180,7 @@ async def test_a_role_may_what_the_table_says_and_nothing_else(api: Api, role: R
         assert answer.status_code < 500, (method, path, answer.text)
 
     forbidden = {endpoint for endpoint, status in answers.items() if status == 403}
-    assert forbidden == {endpoint for endpoint, may in WALL.items() if role not in may}
+    assert forbidden == {endpoint for endpoint, may in MAY.items() if role not in may}
 
 
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.MEMBER, Role.VIEWER])
@@ -196,7 +196,7 @@ async def test_what_another_tenant_has_is_not_there(
     connection.execute("update mainspring.triggers set name = 'acme-only' where tenant_id = 'acme'")
 
     for method, path in OF_TENANT:
-        if role not in WALL[method, path]:
+        if role not in MAY[method, path]:
             continue
         answer = await api.ask(
             method, filled(path, ids), role=role, json=BODIES.get((method, path), {})
@@ -216,7 +216,7 @@ async def test_an_operator_lists_what_all_tenants_have(api: Api):
     for path in (*LISTS, "/people", "/tokens", "/audit"):
         found = (await api.get(path, params={"tenant": "*"})).json()["items"]
         assert {each["tenant"] for each in found} - {None} == {"default", "acme"}, path
-        for role in WALL["GET", path] - {Role.OPERATOR}:
+        for role in MAY["GET", path] - {Role.OPERATOR}:
             answer = await api.get(path, params={"tenant": "*"}, role=role)
             assert (answer.status_code, answer.json()["code"]) == (404, "tenant_not_found")
 

@@ -78,12 +78,12 @@ async def test_a_connection_of_the_wrong_kind_is_refused(app, database_url):
     await app.database.close_loop()
 
 
-@pytest.mark.parametrize("door", [Events, Triggers])
-def test_no_use_is_without_a_twin(door):
-    uses = {name for name, use in vars(door).items() if asyncio.iscoroutinefunction(use)}
+@pytest.mark.parametrize("namespace", [Events, Triggers])
+def test_no_use_is_without_a_twin(namespace):
+    uses = {name for name, use in vars(namespace).items() if asyncio.iscoroutinefunction(use)}
     public = {name for name in uses if not name.startswith("_")}
 
-    assert {name.removeprefix("a") for name in public} <= vars(door).keys()
+    assert {name.removeprefix("a") for name in public} <= vars(namespace).keys()
 
 
 async def test_a_blocking_twin_does_not_block_an_event_loop(app):

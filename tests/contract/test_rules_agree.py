@@ -4,53 +4,31 @@ Cron expressions are compared in tests/store/test_cron_checks.py, the paths of s
 tests/store/test_redaction.py.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import Any, get_args
-from zoneinfo import available_timezones
+from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
-from pydantic import BaseModel
 
-from mainspring.api.models.definitions import NewDefinition
-from mainspring.api.models.jobs import NewJob
-from mainspring.api.models.schedules import NewSchedule
-from mainspring.api.models.tenants import NewTenant
 from mainspring.db.template_databases import fresh_database
 from mainspring.domain import events, limits
-from mainspring.domain.access.roles import Role
 from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import MainspringError
-from mainspring.domain.events import DispatchOutcome
 from mainspring.domain.jobs.backoff import Backoff
-from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES
 from mainspring.domain.jobs.options import (
-    APPROVALS,
-    ATTEMPTS,
     MAX_PAYLOAD_BYTES,
-    PRIORITIES,
     EnqueueOptions,
-    OnParentFailure,
 )
 from mainspring.domain.schedules.cron import DstFold, DstGap
-from mainspring.domain.schedules.cron_fields import FIELDS
 from mainspring.domain.schedules.model import ScheduleSpec, ensure_spec
-from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome
-from mainspring.domain.schedules.zones import find_zone
-from mainspring.domain.secrets.patterns import NAMES
+from mainspring.domain.schedules.slots import CatchUp, Overlap
 from mainspring.domain.tenants import WEIGHTS, ensure_max_running, ensure_weight
 from mainspring.domain.triggers import Trigger, UnknownPaths, ensure_trigger
 from mainspring.domain.types import (
     LONGEST_DELAY,
-    AttemptStatus,
-    JobState,
-    Kind,
-    WaitsFor,
 )
 from mainspring.services.payloads import encode_payload
 from tests.support.databases import undone
@@ -363,138 +341,3 @@ def test_a_trigger_is_accepted_by_both_or_by_neither(tx, row, verdict):
 
     assert python_accepts(lambda: ensure_trigger(Trigger(**trigger))) is verdict
     assert sql_accepts(tx, insert("triggers", columns), columns) is verdict
-
-
-# The API
-
-
-def bounds_of(model: type[BaseModel], field: str) -> tuple[Any, Any]:
-    schema = model.model_json_schema()["properties"][field]
-    (number,) = [each for each in schema.get("anyOf", [schema]) if "maximum" in each]
-    return number["minimum"], number["maximum"]
-
-
-@pytest.mark.parametrize(
-    ("model", "field", "low", "high"),
-    [
-        (NewJob, "priority", PRIORITIES[0], PRIORITIES[-1]),
-        (NewJob, "max_attempts", ATTEMPTS[0], ATTEMPTS[-1]),
-        (NewJob, "approvals_needed", APPROVALS[0], APPROVALS[-1]),
-        (NewJob, "delay", 0, LONGEST_DELAY.total_seconds()),
-        (NewDefinition, "priority", PRIORITIES[0], PRIORITIES[-1]),
-        (NewDefinition, "max_attempts", ATTEMPTS[0], ATTEMPTS[-1]),
-        (NewDefinition, "approvals_needed", APPROVALS[0], APPROVALS[-1]),
-        (NewDefinition, "timeout", 0, LONGEST_DELAY.total_seconds()),
-        (NewDefinition, "concurrency", 0, MOST),
-        (NewDefinition, "burst", 1, MOST),
-        (NewSchedule, "priority", PRIORITIES[0], PRIORITIES[-1]),
-        (NewSchedule, "max_attempts", 1, 1000),
-        (NewSchedule, "max_running", 1, 1000),
-        (NewSchedule, "max_retries", 1, 1000),
-        (NewSchedule, "catch_up_limit", 1, 10_000),
-        (NewSchedule, "run_timeout", 0, LONGEST_DELAY.total_seconds()),
-        (NewTenant, "weight", WEIGHTS[0], WEIGHTS[-1]),
-    ],
-)
-def test_the_api_documents_the_bounds_of_the_domain(model, field, low, high):
-    assert bounds_of(model, field) == (low, high)
-
-
-# Zones and cron
-
-OTHER_ZONES = [
-    "",
-    "Nowhere",
-    "utc",
-    "europe/berlin",
-    "UTC+3",
-    "EST5EDT4",
-    "PDT",
-    "+02",
-    "America",
-    "Factory",
-    "posixrules",
-    "right/UTC",
-    "posix/UTC",
-]
-
-
-def test_a_time_zone_exists_for_both_or_for_neither(tx):
-    zones = sorted({*available_timezones(), *OTHER_ZONES} - {"localtime"})
-    found = tx.execute(
-        "select name, mainspring.is_zone(name) from unnest(%s::text[]) as name", (zones,)
-    ).fetchall()
-
-    assert dict(found) == {zone: python_accepts(partial(find_zone, zone)) for zone in zones}
-
-
-def test_a_cron_field_holds_the_same_for_both(tx):
-    found = tx.execute(
-        "select field.name, field.low, field.high, field.spread_high, field.size,"
-        "       coalesce(field.names, '{}')"
-        "  from generate_series(1, 5) as place, mainspring.cron_place(place) as field"
-    ).fetchall()
-
-    assert found == [
-        (field.name, field.low, field.high, field.spread_high, field.size, list(field.names))
-        for field in FIELDS
-    ]
-
-
-# Words
-
-CONSTRAINT = """
-select pg_get_constraintdef(oid) from pg_constraint
- where conrelid = %s::regclass and contype = 'c' and pg_get_constraintdef(oid) ~ %s
-"""
-
-
-def words_of(tx: psycopg.Connection, table: str, column: str) -> set[str]:
-    """The words that a constraint lets a column hold."""
-    found = tx.execute(CONSTRAINT, (f"mainspring.{table}", rf"\({column}.* = ANY")).fetchall()
-    (definition,) = [text for (text,) in found if f"({column} = ANY" in text]
-    (listed,) = re.findall(rf"\({column} = ANY \(+ARRAY\[(.*?)\]", definition)
-    return set(re.findall(r"'([^']*)'", listed))
-
-
-@pytest.mark.parametrize(
-    ("type_name", "known"),
-    [
-        ("job_state", JobState),
-        ("waits_for", WaitsFor),
-        ("attempt_outcome", AttemptStatus),
-        ("slot_outcome", SlotOutcome),
-    ],
-)
-def test_a_type_has_the_words_of_python(tx, type_name, known):
-    ((labels,),) = tx.execute(f"select enum_range(null::mainspring.{type_name})::text[]").fetchall()
-
-    assert set(labels) == {str(word) for word in known}
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "known"),
-    [
-        ("jobs", "state", LIVE_STATES),
-        ("jobs_history", "state", FINAL_STATES),
-        ("definitions", "kind", Kind),
-        ("people", "role", set(Role) - {Role.WORKER}),
-        ("tokens", "role", Role),
-        ("dispatches", "outcome", DispatchOutcome),
-        ("triggers", "unknown_paths", UnknownPaths),
-        ("dependencies", "on_failure", get_args(OnParentFailure)),
-    ],
-)
-def test_a_column_holds_the_words_of_python(tx, table, column, known):
-    assert words_of(tx, table, column) == {str(word) for word in known}
-
-
-# Secrets
-
-
-@pytest.mark.parametrize("spelling", [str.lower, str.upper, "x_{}".format, "my{}".format])
-def test_what_stands_under_the_name_of_a_secret_is_hidden_by_both(tx, spelling):
-    value = {spelling(name): "hunter2" for name in (*NAMES, "authorization")}
-    ((shown,),) = tx.execute("select mainspring.shown_value(%s)", (Jsonb(value),)).fetchall()
-
-    assert set(shown.values()) == {"[redacted]"}

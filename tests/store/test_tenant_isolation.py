@@ -1,4 +1,4 @@
-"""The second wall: what the role of the API can reach in the database, with no service between."""
+"""Row-level security: what the role of the API reaches in the database, with no service between."""
 
 import asyncio
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ ARGUMENTS = {
 
 
 @pytest.fixture
-def walled(database_url: str, connection: psycopg.Connection) -> str:
+def filled(database_url: str, connection: psycopg.Connection) -> str:
     """A database in which default and acme have one of each thing; its URL."""
     database = Database(settings.load(database_url=database_url))
     asyncio.run(open_to_app(database))
@@ -153,7 +153,7 @@ def refusal(connection: psycopg.Connection, statement: str) -> str | None:
     return None
 
 
-def test_every_table_of_tenants_has_its_wall(walled: str, connection: psycopg.Connection):
+def test_every_table_of_tenants_is_isolated(filled: str, connection: psycopg.Connection):
     open_tables = connection.execute(
         "select c.relname from pg_class as c join pg_attribute as a on a.attrelid = c.oid"
         " where c.relnamespace = 'mainspring'::regnamespace and c.relkind in ('r', 'p')"
@@ -164,9 +164,9 @@ def test_every_table_of_tenants_has_its_wall(walled: str, connection: psycopg.Co
     assert open_tables == []
 
 
-def test_nothing_of_another_tenant_is_seen(walled: str, connection: psycopg.Connection):
+def test_nothing_of_another_tenant_is_seen(filled: str, connection: psycopg.Connection):
     names = [name for name, _ in connection.execute(OF_TENANTS)]
-    with acting(walled) as caller:
+    with acting(filled) as caller:
         found = {name: seen(caller, name) for name in names}
 
     assert {name: whose for name, whose in found.items() if whose and whose - {"default"}} == {}
@@ -175,8 +175,8 @@ def test_nothing_of_another_tenant_is_seen(walled: str, connection: psycopg.Conn
         assert found[name] == {"default"}
 
 
-def test_views_without_a_tenant_hold_only_what_belongs_to_visible_jobs(walled: str):
-    with acting(walled) as caller:
+def test_views_without_a_tenant_hold_only_what_belongs_to_visible_jobs(filled: str):
+    with acting(filled) as caller:
         hidden = caller.execute(
             "select count(*) from mainspring.attempt_status as a"
             " where not exists (select from mainspring.job_status as j where j.job_id = a.job_id)"
@@ -191,7 +191,7 @@ def test_views_without_a_tenant_hold_only_what_belongs_to_visible_jobs(walled: s
 
 
 def test_functions_with_the_rights_of_the_owner_refuse_another_tenant(
-    walled: str, connection: psycopg.Connection
+    filled: str, connection: psycopg.Connection
 ):
     functions = connection.execute(DEFINERS).fetchall()
     assert len(functions) > 8
@@ -200,7 +200,7 @@ def test_functions_with_the_rights_of_the_owner_refuse_another_tenant(
         given = [f"{each} => {ARGUMENTS[each]}" for each in arguments[:count] if each in ARGUMENTS]
         given.append("tenant => 'acme'")
         call = f"select mainspring.{name}({', '.join(given)})"
-        with acting(walled) as caller:
+        with acting(filled) as caller:
             assert refusal(caller, call) in ("MS030", "MS070", "MS081"), call
 
 
@@ -245,14 +245,14 @@ def test_functions_with_the_rights_of_the_owner_refuse_another_tenant(
         "select mainspring.open_to_app()",
     ],
 )
-def test_what_is_not_the_callers_cannot_be_written(walled: str, statement: str):
-    with acting(walled) as caller, pytest.raises(errors.InsufficientPrivilege):
+def test_what_is_not_the_callers_cannot_be_written(filled: str, statement: str):
+    with acting(filled) as caller, pytest.raises(errors.InsufficientPrivilege):
         caller.execute(statement)
 
 
 @pytest.mark.parametrize("table", ["schedules", "triggers", "people", "tokens"])
-def test_changes_without_a_tenant_touch_only_the_callers_rows(walled: str, table: str):
-    with acting(walled) as caller:
+def test_changes_without_a_tenant_touch_only_the_callers_rows(filled: str, table: str):
+    with acting(filled) as caller:
         changed = caller.execute(
             sql.SQL(
                 "update mainspring.{} set tenant_id = tenant_id where tenant_id = 'acme'"
@@ -262,12 +262,12 @@ def test_changes_without_a_tenant_touch_only_the_callers_rows(walled: str, table
     assert changed.rowcount == 0
 
 
-def test_a_member_sees_only_what_it_created(walled: str):
-    with acting(walled, member="nobody") as caller:
+def test_a_member_sees_only_what_it_created(filled: str):
+    with acting(filled, member="nobody") as caller:
         others = caller.execute("select count(*) from mainspring.job_status").fetchone()
         flows = caller.execute("select count(*) from mainspring.flow_status").fetchone()
         sought = caller.execute(SEEK).fetchone()
-    with acting(walled, member="someone") as caller:
+    with acting(filled, member="someone") as caller:
         own = caller.execute("select count(*) from mainspring.job_status").fetchone()
         found = caller.execute(SEEK).fetchone()
 
@@ -276,10 +276,10 @@ def test_a_member_sees_only_what_it_created(walled: str):
 
 
 def test_an_operation_of_a_member_is_about_its_own_jobs_whatever_it_asks(
-    walled: str, connection: psycopg.Connection
+    filled: str, connection: psycopg.Connection
 ):
     connection.execute("insert into mainspring.definitions (key) values ('mainspring.bulk')")
-    with acting(walled, member="eve") as caller:
+    with acting(filled, member="eve") as caller:
         (job_id,) = caller.execute(
             """select mainspring.start_bulk('delete', '{"created_by": "someone"}', 'mine')"""
         ).fetchone() or (0,)
@@ -297,14 +297,14 @@ def test_an_operation_of_a_member_is_about_its_own_jobs_whatever_it_asks(
     }
 
 
-def test_whoever_is_not_the_api_is_not_asked(walled: str, connection: psycopg.Connection):
+def test_whoever_is_not_the_api_is_not_asked(filled: str, connection: psycopg.Connection):
     whose = {row[0] for row in connection.execute("select tenant_id from mainspring.job_status")}
 
     assert whose == {"default", "acme"}
 
 
 def test_whoever_enqueues_by_a_token_is_let_in_before_anything_is_written(
-    walled: str, connection: psycopg.Connection
+    filled: str, connection: psycopg.Connection
 ):
     text = "msk_aaaaaaaa_" + "a" * 43
     connection.execute(

@@ -127,7 +127,7 @@ def _database(error: psycopg.Error) -> Response:
     from mainspring import telemetry  # noqa: PLC0415 - slow to import
 
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        # The second wall; whoever gets here has found a hole in the first.
+        # Row-level security refused what the service let through: a hole in the checks above it.
         telemetry.event("row_security_refused", error=str(error).partition("\n")[0])
         return problem(
             HTTPStatus.FORBIDDEN, Forbidden.code, "you are not allowed to read or change this"

@@ -45,8 +45,10 @@ def bulk(
     watch: Watch = False,
     is_sure: Sure = False,
 ) -> None:
-    """Cancel, retry or delete all jobs that match a filter, in the background. Shows how many match
-    and asks for confirmation."""
+    """Cancel, retry or delete all jobs that match a filter, in the background.
+
+    Shows how many match and asks for confirmation.
+    """
     said: dict[str, Any] = {
         "status": state,
         "queue": queue,

@@ -49,8 +49,11 @@ def login(
     output_format: OutputFormat = Format.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Log in to a server. Prompts for a token, or reads it from standard input; a login link needs
-    none. Later commands use this server."""
+    """Log in to a server.
+
+    Prompts for a token, or reads it from standard input; a login link needs
+    none. Later commands use this server.
+    """
     out = Out.chosen(output_format, as_json=as_json)
     address = _address(server)
     known_as = _profile_name(name or urlsplit(address).hostname or "")

@@ -1,4 +1,4 @@
-"""The database as a front door reaches it: found, migrated if it is ours, and called."""
+"""The database as an interface reaches it: found, migrated if it is ours, and called."""
 
 import asyncio
 import threading

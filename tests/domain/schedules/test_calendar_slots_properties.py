@@ -43,7 +43,7 @@ thorough = settings(max_examples=80, deadline=None, derandomize=True)
 
 
 @dataclass(frozen=True)
-class Walls:
+class LocalTimes:
     """What an expression is to name, written down apart from it; None is every hour or day."""
 
     minutes: tuple[int, ...]
@@ -70,7 +70,7 @@ class Walls:
 class BruteForce:
     timing: Timing
     calendar: Calendar
-    local_times: Walls | None
+    local_times: LocalTimes | None
 
     @property
     def zone(self) -> ZoneInfo:
@@ -126,7 +126,7 @@ def some(values: Sequence[int]) -> st.SearchStrategy[tuple[int, ...]]:
 
 
 local_times = st.builds(
-    Walls, some(range(0, 60, 5)), st.none() | some(range(24)), st.none() | some(range(1, 8))
+    LocalTimes, some(range(0, 60, 5)), st.none() | some(range(24)), st.none() | some(range(1, 8))
 )
 intervals = st.sampled_from([3600, 7 * 3600, 86_400, 90_000]) | st.integers(2000, 400_000)
 

@@ -1,19 +1,15 @@
 """A secret that is told in every way there is: its handler has it, and nobody can read it."""
 
-import base64
 import hashlib
-import json
 import stat
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import psycopg
 import pytest
 
-from mainspring import JobState, Launcher, Mainspring
+from mainspring import Mainspring
 from mainspring.client import Client
 from mainspring.client.direct_transport import DirectTransport
 from mainspring.db.database import Database
@@ -21,14 +17,12 @@ from mainspring.services.secrets import generate_key
 from mainspring.settings import load
 from tests.support import secret_jobs
 from tests.support.commands import mainspring_each
+from tests.support.hidden_words import WORD, ensure_hidden, read_all
 from tests.support.processes import WorkerProcess, worker_processes
 from tests.support.secret_schemas import MARKED, of
-from tests.support.waiting import await_until, wait_until
-from tests.support.workers import ended, working
+from tests.support.waiting import wait_until
 
-WORD = 'S3cret/wörd "qu\'ote" x7'
 APP = "tests.support.secret_jobs:app"
-HEARD: list[str] = []
 KEYS = {"plain": "", "encrypted": generate_key()}
 FUNCTION = """
 create schema civic;
@@ -67,33 +61,6 @@ for stream in (sys.stdout, sys.stderr):
 sys.exit(int(sys.argv[3]))
 """
 FINISHED = "select count(*) from mainspring.job_status where finished_at is not null"
-VIEWS = """
-select relname from pg_class
- where relnamespace = 'mainspring'::regnamespace and relkind = 'v' or relname = 'audit'
-"""
-
-
-def forms(word: str) -> list[str]:
-    inner = base64.b64encode(f"user:{word}".encode()).decode()[8:-8]
-    escaped = [quote(word), quote(word, safe=""), json.dumps(word)[1:-1], repr(word)[1:-1]]
-    return [word, *escaped, inner]
-
-
-def ensure_hidden(text: str) -> None:
-    found = [form for form in forms(WORD) if form in text]
-    assert found == [], text[max(text.find(found[0]) - 500, 0) :][:1000]
-    # What was cut or came in pieces.
-    assert WORD[:12] not in text
-    assert WORD[-12:] not in text
-
-
-def read_all(connection: psycopg.Connection) -> str:
-    """Everything that readers of the SQL door can see."""
-    texts = []
-    for (name,) in connection.execute(VIEWS).fetchall():
-        rows = connection.execute(f"select * from mainspring.{name} as row".encode()).fetchall()
-        texts += [f"{row} {json.dumps(row, default=str, ensure_ascii=False)}" for row in rows]
-    return "\n".join(texts)
 
 
 @pytest.fixture(params=KEYS)
@@ -254,170 +221,3 @@ def test_what_a_function_says_is_hidden(app, worker, connection, database_url):
 
 
 # In the test's own event loop
-
-
-@pytest.fixture
-async def own(database_url: str) -> AsyncIterator[Mainspring]:
-    """An app with a key, whose job `login` has a secret and notes what it got."""
-    settings = load(database_url=database_url, encryption_keys=KEYS["encrypted"])
-    async with Mainspring(settings=settings) as app:
-        HEARD.clear()
-
-        @app.job(key="login", arg_schema=of(word=MARKED), max_attempts=2)
-        async def login(word: str) -> None:
-            HEARD.append(word)
-
-        yield app
-
-
-async def test_a_worker_without_the_key_fails_the_attempt_and_leaves_it_to_another(own):
-    async with working(own, encryption_keys=generate_key()):
-        handle = await own.aenqueue("login", {"word": WORD})
-
-        async def has_failed() -> Any:
-            job = await handle.ajob()
-            return job if job.failures else None
-
-        job = await await_until(has_failed)
-
-    assert job.state is JobState.QUEUED
-    assert "payload.word is encrypted with the key" in (job.last_error or "")
-    assert HEARD == []
-
-
-async def test_a_value_that_was_changed_fails_for_good(own, connection):
-    handle = await own.aenqueue("login", {"word": WORD})
-    connection.execute(
-        "update mainspring.jobs set payload = jsonb_set(payload, '{word,value}', '\"AAAA\"')"
-    )
-    async with working(own, encryption_keys=KEYS["encrypted"]):
-        job = await ended(handle)
-
-    assert job.state is JobState.FAILED
-    assert job.last_error == (
-        "payload.word was changed, or moved from another field, definition or tenant"
-    )
-
-
-async def test_a_handler_that_marks_nothing_any_more_still_gets_the_real_value(own):
-    handle = await own.aenqueue("login", {"word": WORD})
-    got = []
-
-    async with Mainspring(own.database.url) as later:
-
-        @later.job(key="login")
-        async def login(word: str) -> str:
-            got.append(word)
-            return word
-
-        async with working(later, encryption_keys=KEYS["encrypted"]):
-            job = await ended(handle)
-
-    assert got == [WORD]
-    assert job.result == "[redacted]"
-
-
-async def test_a_payload_by_plain_sql_is_hidden_without_being_encrypted(own, connection):
-    await own.aregister_definitions()
-    connection.execute(
-        "select mainspring.enqueue('login', jsonb_build_object('word', %s::text))", (WORD,)
-    )
-    async with working(own, encryption_keys=KEYS["encrypted"]):
-        await await_until(lambda: HEARD)
-
-    assert HEARD == [WORD]
-    ensure_hidden(read_all(connection))
-
-
-async def test_an_error_shows_no_token_even_where_nothing_is_marked(own):
-    @own.job(key="connect", max_attempts=1)
-    async def connect() -> None:
-        raise OSError("no answer from postgres://ada:hunter2@db")
-
-    async with working(own):
-        job = await ended(await own.aenqueue("connect", {}))
-
-    assert "postgres://ada:[redacted]@db" in (job.last_error or "")
-    assert "hunter2" not in (job.last_error or "")
-
-
-async def test_a_result_without_marked_secrets_stays_as_it_is(own):
-    @own.job(key="connect")
-    async def connect() -> str:
-        return "password=hunter2"
-
-    async with working(own):
-        job = await ended(await own.aenqueue("connect", {}))
-
-    assert job.result == "password=hunter2"
-
-
-# Schedules
-
-
-def enqueued(connection: psycopg.Connection) -> Any:
-    """The payload of a live job as it is stored."""
-    return connection.execute("select payload from mainspring.jobs").fetchone()
-
-
-class TellsAll(Launcher):
-    """Reads the real payload of its schedule, and fails or goes on."""
-
-    got: list[Any] = []  # noqa: RUF012 - read back by the test
-
-    def check_conditions(self) -> bool:
-        self.got.append(dict(self.launch.schedule.payload))
-        if self.launch.schedule.name == "fails":
-            raise ValueError(f"cannot use {self.launch.schedule.payload['word']}")
-        return True
-
-    def prepare_job_data(self) -> dict[str, Any]:
-        return {"word": self.launch.schedule.payload["word"] + "!"}
-
-
-async def test_a_launcher_has_the_secret_and_its_failure_hides_it(own, connection):
-    TellsAll.got.clear()
-    own.register_launcher("tells_all", TellsAll)
-    await own.schedules.acreate(
-        "fails", "login", cron="@daily", payload={"word": WORD}, launcher="tells_all"
-    )
-    async with own.schedules.running():
-        await own.schedules.atrigger("fails")
-
-        def has_failed() -> bool:
-            found = connection.execute("select from mainspring.slots where outcome = 'failed'")
-            return found.fetchone() is not None
-
-        await await_until(has_failed)
-
-    assert TellsAll.got == [{"word": WORD}]
-    ensure_hidden(read_all(connection))
-    assert "cannot use [redacted]" in read_all(connection)
-
-
-async def test_what_a_launcher_makes_is_encrypted_with_the_job(own, connection):
-    own.register_launcher("tells_all", TellsAll)
-    await own.schedules.acreate(
-        "works", "login", cron="@daily", payload={"word": WORD}, launcher="tells_all"
-    )
-    async with own.schedules.running():
-        await own.schedules.atrigger("works")
-        (stored,) = await await_until(lambda: enqueued(connection))
-    async with working(own, encryption_keys=KEYS["encrypted"]):
-        await await_until(lambda: HEARD)
-
-    assert stored["word"]["$mainspring"] == "encrypted"
-    assert [f"{WORD}!"] == HEARD
-
-
-async def test_a_template_is_rendered_before_it_is_encrypted(own, connection):
-    payload = {"word": "for {{schedule}} only"}
-    await own.schedules.acreate("daily", "login", cron="@daily", payload=payload)
-    async with own.schedules.running():
-        await own.schedules.atrigger("daily")
-        (stored,) = await await_until(lambda: enqueued(connection))
-    async with working(own, encryption_keys=KEYS["encrypted"]):
-        await await_until(lambda: HEARD)
-
-    assert stored["word"]["$mainspring"] == "encrypted"
-    assert HEARD == ["for daily only"]

@@ -22,7 +22,7 @@ MainspringError
 │   ├── DuplicateDefinition    the key is taken
 │   ├── DuplicateTrigger       the name is taken
 │   ├── DuplicateTenant        the name is taken
-│   ├── DuplicateToken         the name is taken; this and the next three in access_errors
+│   ├── DuplicateToken         the name is taken; this and the next three in errors.access
 │   ├── DuplicatePerson        the name is taken
 │   ├── ReplayConflict         the key of a create belongs to another request
 │   ├── WorkerGone             a worker over the API without its lease
@@ -39,14 +39,14 @@ MainspringError
 │   ├── TenantNotFound
 │   ├── TokenNotFound
 │   └── PersonNotFound
-├── Unauthenticated            nobody we know is asking; in access_errors
+├── Unauthenticated            nobody we know is asking; in errors.access
 ├── Forbidden                  the caller is known, and may not do this
-├── UnreadableSecret           an encrypted value, and no key that fits; in secret_errors
-├── ApiError                   the server refused what a client asked; in client_errors
-├── ServerUnreachable          no server answered a client; in client_errors
+├── UnreadableSecret           an encrypted value, and no key that fits; in errors.secrets
+├── ApiError                   the server refused what a client asked; in errors.client
+├── ServerUnreachable          no server answered a client; in errors.client
 ├── ResultTimeout              the job did not finish in the time given
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
-└── DatabaseError              the database cannot be used as it is; in database_errors
+└── DatabaseError              the database cannot be used as it is; in errors.database
     ├── DatabaseUnreachable
     ├── DatabaseTooOld         PostgreSQL below 15
     ├── SchemaMissing          not migrated
@@ -55,7 +55,7 @@ MainspringError
     ├── SchemaUnreleased       made by an unreleased version; cannot be upgraded
     ├── FunctionsOutdated      functions and views are not those of the program
     ├── SchemaLocked           an upgrade could not lock what it changes
-    ├── AppRoleMissing         the role that requests of the API run as; in access_errors
+    ├── AppRoleMissing         the role that requests of the API run as; in errors.access
     ├── EmbeddedServerError
     └── EmbeddedServerMissing
 

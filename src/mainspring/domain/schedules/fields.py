@@ -1,4 +1,4 @@
-"""What kind of value each field of a schedule takes, for doors that any program can call."""
+"""What kind of value each field of a schedule takes, for interfaces that any program can call."""
 
 from collections.abc import Mapping
 from dataclasses import fields
