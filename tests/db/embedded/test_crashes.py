@@ -10,6 +10,8 @@ import psycopg
 import pytest
 
 from mainspring.db import embedded
+from mainspring.db.embedded import servers
+from mainspring.db.embedded.postmasters import Postmaster
 from tests.db.embedded.folders import owner_of
 from tests.db.embedded.processes import ACQUIRE, answers, run_python
 from tests.support.waiting import wait_until
@@ -51,6 +53,25 @@ def test_a_killed_server_is_started_again_with_its_data(data_dir):
             assert server.pid != killed.pid
             assert again.execute("select answer from kept").fetchone() == (42,)
     assert not answers(server.url)
+
+
+def test_a_server_that_is_killed_while_it_is_joined_is_started_again(data_dir, hold, monkeypatch):
+    first = hold(data_dir)
+    pid, _ = first.server()
+    ensure, killed = servers._ensure_database, []
+
+    def kill_first(postmaster: Postmaster) -> None:
+        if not killed:
+            killed.append(postmaster.pid)
+            os.kill(postmaster.pid, signal.SIGKILL)
+            wait_until(lambda: not postmaster.answers())
+        ensure(postmaster)
+
+    monkeypatch.setattr(servers, "_ensure_database", kill_first)
+
+    with embedded.running(data_dir) as server:
+        assert killed == [pid]
+        assert answers(server.url)
 
 
 def test_a_start_waits_for_what_survives_of_a_killed_server(data_dir, hold):

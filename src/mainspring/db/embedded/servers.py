@@ -28,6 +28,7 @@ SETTINGS = (
 )
 
 _CRASH_PATIENCE_SECONDS = 10
+_TRIES = 3
 _LONGEST_SOCKET_PATH = 103  # macOS; Linux allows 107
 
 
@@ -40,9 +41,17 @@ def serve(home: Home) -> Postmaster:
 def resume(home: Home, socket_dir: Path | None = None) -> Postmaster:
     """The same for a cluster that exists; who uses its server knows it by the folder given."""
     _ensure_usable(home)
-    postmaster = postmasters.answering(home) or _start(home, socket_dir)
-    _ensure_database(postmaster)
-    return postmaster
+    for _ in range(_TRIES):
+        postmaster = postmasters.answering(home) or _start(home, socket_dir)
+        try:
+            _ensure_database(postmaster)
+            return postmaster
+        except psycopg.OperationalError as error:
+            # It may have been killed since it answered; then the next try starts it.
+            if postmaster.answers():
+                raise
+            ended = error
+    raise ended
 
 
 def stop(home: Home) -> None:
