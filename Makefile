@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help up test coverage test-matrix check fix bench bench-quick soak client schema clean
+.PHONY: help up test coverage test-matrix check fix bench bench-quick soak models client schema clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,9 @@ bench-quick: $(INSTALLED) ## Measure with small numbers, to see that the benchma
 
 soak: $(INSTALLED) ## Run the tests that take minutes.
 	@$(PY) -m pytest -m soak -o faulthandler_timeout=0
+
+models: $(INSTALLED) ## Check the models of leases and slots with SPIN; about two minutes.
+	@$(PY) tools/check_models.py
 
 client: $(INSTALLED) ## Write the lists of nouns, and the blocking client from the async one.
 	@$(PY) tools/write_nouns.py
