@@ -58,7 +58,8 @@ def test_a_killed_server_is_started_again_with_its_data(data_dir):
 def test_a_server_that_is_killed_while_it_is_joined_is_started_again(data_dir, hold, monkeypatch):
     first = hold(data_dir)
     pid, _ = first.server()
-    ensure, killed = servers._ensure_database, []
+    ensure = servers._ensure_database
+    killed: list[int] = []
 
     def kill_first(postmaster: Postmaster) -> None:
         if not killed:
