@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help up test coverage test-matrix check fix bench bench-quick soak models client schema clean
+.PHONY: help up test coverage test-matrix check fix bench bench-quick soak chaos models client schema clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,12 @@ bench-quick: $(INSTALLED) ## Measure with small numbers, to see that the benchma
 
 soak: $(INSTALLED) ## Run the tests that take minutes.
 	@$(PY) -m pytest -m soak -o faulthandler_timeout=0
+
+# How many systems are broken, and for how many seconds each.
+SEEDS ?= 3
+CHAOS_SECONDS ?= 180
+chaos: models ## Break a running system at random and check the promises; SEEDS=10 for more.
+	@$(PY) -m chaos --seeds $(SEEDS) --seconds $(CHAOS_SECONDS)
 
 models: $(INSTALLED) ## Check the models of leases and slots with SPIN; about two minutes.
 	@$(PY) tools/check_models.py
