@@ -24,11 +24,14 @@ _PINNED_PLANS = " ".join(
     )
 )
 
-_KEEPALIVE = {
+# A network that goes silent is an error about as soon as a lease runs out, not when the kernel gives
+# up after a quarter of an hour. What the URL says of these takes precedence.
+_NETWORK = {
     "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
     "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
     "connect_timeout": 10,
 }
 
@@ -46,7 +49,7 @@ _BEFORE_A_QUOTE = re.compile(r'(?:[^"]|"[^"]")*')
 
 def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[str, Any]:
     """Keyword arguments for a psycopg connection; a pooler allows neither options nor prepares."""
-    arguments: dict[str, Any] = {**_KEEPALIVE, "autocommit": True}
+    arguments: dict[str, Any] = {**_NETWORK, "autocommit": True}
     if use_pooler:
         return {**arguments, "prepare_threshold": None}
     if pins_plans:
@@ -61,6 +64,7 @@ async def connect(
     arguments = connection_arguments(use_pooler=use_pooler, pins_plans=pins_plans)
     try:
         target = with_options(url, arguments.pop("options", ""))
+        arguments = _without_given(url, arguments)
         connection = await AsyncConnection.connect(target, application_name=name, **arguments)
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
@@ -73,13 +77,20 @@ async def connect(
 def connect_sync(url: str, *, use_pooler: bool = False) -> Connection[Any]:
     """A dedicated blocking connection in autocommit mode."""
     try:
-        connection = Connection.connect(url, **connection_arguments(use_pooler=use_pooler))
+        arguments = _without_given(url, connection_arguments(use_pooler=use_pooler))
+        connection = Connection.connect(url, **arguments)
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
     if (version := _too_old(connection.info)) is not None:
         connection.close()
         raise DatabaseTooOld(version)
     return connection
+
+
+def _without_given(url: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments but for those that the URL sets itself: psycopg would prefer the argument."""
+    given = conninfo_to_dict(url)
+    return {name: value for name, value in arguments.items() if name not in given}
 
 
 def _too_old(info: ConnectionInfo) -> str | None:

@@ -78,7 +78,10 @@ def host_name() -> str:
 
 def process_identity() -> str:
     """Names this very process: another with the same pid, later or elsewhere, differs."""
-    return _identity(os.getpid()) or ""
+    try:
+        return _identity(os.getpid()) or ""
+    except OSError:
+        return ""
 
 
 def is_gone(identity: str) -> bool:
@@ -86,16 +89,30 @@ def is_gone(identity: str) -> bool:
     scope, _, process = identity.rpartition("/")
     if not identity or scope != _scope():
         return False
-    pid, _, _ = process.partition(":")
-    return _identity(int(pid)) != identity
+    pid = int(process.partition(":")[0])
+    if not _exists(pid):
+        return True
+    try:
+        return _identity(pid) != identity
+    except OSError:
+        return False  # With hidepid, /proc shows nothing of other users' processes.
+
+
+def _exists(pid: int) -> bool:
+    """False only if there is no such process; one of another user may not be signaled."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _identity(pid: int) -> str | None:
+    """None for a zombie, which runs nothing, and where processes cannot be told apart."""
     scope = _scope()
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
+    stat = Path(f"/proc/{pid}/stat").read_text()
     fields = stat.rpartition(")")[2].split()
     state, started = fields[0], fields[19]
     return None if not scope or state == "Z" else f"{scope}/{pid}:{started}"
