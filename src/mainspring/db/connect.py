@@ -24,16 +24,16 @@ _PINNED_PLANS = " ".join(
     )
 )
 
-# A network that goes silent is an error about as soon as a lease runs out, not when the kernel gives
-# up after a quarter of an hour. What the URL says of these takes precedence.
-_NETWORK = {
+# A network that goes silent is an error about as soon as a lease runs out, not when the kernel
+# gives up after a quarter of an hour.
+PATIENCE_SECONDS = 15.0
+_KEEPALIVE = {
     "keepalives": 1,
     "keepalives_idle": 5,
     "keepalives_interval": 3,
     "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
-    "connect_timeout": 10,
 }
+_SHORTEST_CONNECT_TIMEOUT = 2
 
 # A server that does not answer, and a URL that is none.
 _UNUSABLE = (psycopg.OperationalError, psycopg.ProgrammingError)
@@ -47,9 +47,17 @@ _NAMING = ("invalid URI query parameter", "invalid connection option")
 _BEFORE_A_QUOTE = re.compile(r'(?:[^"]|"[^"]")*')
 
 
-def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[str, Any]:
-    """Keyword arguments for a psycopg connection; a pooler allows neither options nor prepares."""
-    arguments: dict[str, Any] = {**_NETWORK, "autocommit": True}
+def connection_arguments(
+    *, use_pooler: bool, pins_plans: bool = False, patience_seconds: float = PATIENCE_SECONDS
+) -> dict[str, Any]:
+    """Keyword arguments for a psycopg connection, which may be silent for `patience_seconds`; a
+    pooler allows neither options nor prepares."""
+    arguments: dict[str, Any] = {
+        **_KEEPALIVE,
+        "tcp_user_timeout": int(patience_seconds * 1000),
+        "connect_timeout": max(int(patience_seconds * 2 / 3), _SHORTEST_CONNECT_TIMEOUT),
+        "autocommit": True,
+    }
     if use_pooler:
         return {**arguments, "prepare_threshold": None}
     if pins_plans:
@@ -58,10 +66,17 @@ def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[
 
 
 async def connect(
-    url: str, *, name: str, use_pooler: bool = False, pins_plans: bool = False
+    url: str,
+    *,
+    name: str,
+    use_pooler: bool = False,
+    pins_plans: bool = False,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> AsyncConnection[Any]:
     """A dedicated connection in autocommit mode."""
-    arguments = connection_arguments(use_pooler=use_pooler, pins_plans=pins_plans)
+    arguments = connection_arguments(
+        use_pooler=use_pooler, pins_plans=pins_plans, patience_seconds=patience_seconds
+    )
     try:
         target = with_options(url, arguments.pop("options", ""))
         arguments = _without_given(url, arguments)
@@ -74,11 +89,19 @@ async def connect(
     return connection
 
 
-def connect_sync(url: str, *, use_pooler: bool = False) -> Connection[Any]:
+def connect_sync(
+    url: str,
+    *,
+    name: str = "",
+    use_pooler: bool = False,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Connection[Any]:
     """A dedicated blocking connection in autocommit mode."""
+    arguments = connection_arguments(use_pooler=use_pooler, patience_seconds=patience_seconds)
+    if name:
+        arguments["application_name"] = name
     try:
-        arguments = _without_given(url, connection_arguments(use_pooler=use_pooler))
-        connection = Connection.connect(url, **arguments)
+        connection = Connection.connect(url, **_without_given(url, arguments))
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
     if (version := _too_old(connection.info)) is not None:
