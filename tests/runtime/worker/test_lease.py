@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from mainspring import Mainspring
+from mainspring.domain.types import JobId
 from tests.support import apps, reading
 from tests.support.processes import StartWorker, WorkerProcess, says, worker_of
 from tests.support.waiting import wait_until
@@ -40,6 +41,9 @@ insert into mainspring.workers
      version)
 values (%s, now(), now(), 0, 1, 'gone', 'gone', '', '{}', '1')
 """
+
+
+Blocked = tuple[JobId, list[JobId]]
 
 
 def count(connection: psycopg.Connection, query: str) -> int:
@@ -111,9 +115,7 @@ def has_succeeded(connection: psycopg.Connection, job_id: int) -> bool:
 
 
 @pytest.fixture
-def blocked(
-    shared_app: Mainspring, connection: psycopg.Connection
-) -> Iterator[tuple[int, list[int]]]:
+def blocked(shared_app: Mainspring, connection: psycopg.Connection) -> Iterator[Blocked]:
     """A job that blocks the event loop of the worker that takes it, before 50 others."""
     connection.execute("select pg_advisory_lock(%s)", (apps.BLOCKED,))
     blocker = apps.block_the_loop.enqueue().id
@@ -122,7 +124,7 @@ def blocked(
     connection.execute("select pg_advisory_unlock_all()")
 
 
-def are_done(connection: psycopg.Connection, job_ids: list[int]) -> bool:
+def are_done(connection: psycopg.Connection, job_ids: list[JobId]) -> bool:
     row = connection.execute(
         "select count(*) from mainspring.jobs_history where job_id = any (%s)", (job_ids,)
     ).fetchone()
@@ -130,7 +132,7 @@ def are_done(connection: psycopg.Connection, job_ids: list[int]) -> bool:
 
 
 def test_a_handler_that_blocks_the_event_loop_costs_the_others_a_moment_and_the_worker_its_lease(
-    connection: psycopg.Connection, start_worker: StartWorker, blocked: tuple[int, list[int]]
+    connection: psycopg.Connection, start_worker: StartWorker, blocked: Blocked
 ):
     blocker, others = blocked
     victim = start_worker(lease_seconds=LEASE)
@@ -154,7 +156,7 @@ def test_a_handler_that_blocks_the_event_loop_costs_the_others_a_moment_and_the_
 
 
 def test_a_block_shorter_than_the_lease_costs_nothing_but_the_hand_back(
-    connection: psycopg.Connection, start_worker: StartWorker, blocked: tuple[int, list[int]]
+    connection: psycopg.Connection, start_worker: StartWorker, blocked: Blocked
 ):
     blocker, others = blocked
     victim = start_worker(lease_seconds=8)

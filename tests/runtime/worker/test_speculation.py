@@ -226,10 +226,13 @@ async def test_a_claim_is_not_committed_after_the_lease(aconnection: AsyncConnec
     lease = Lease(15)
     lease.valid_until = math.inf
 
-    with pytest.raises(LeaseEnded):
+    async def claim() -> None:
         async with SpeculativeStarts(lease).transaction(aconnection):
             await aconnection.execute("create table claimed ()")
             lease.valid_until = -math.inf
+
+    with pytest.raises(LeaseEnded):
+        await claim()
 
     found = await aconnection.execute("select to_regclass('claimed')")
     assert await found.fetchone() == (None,)

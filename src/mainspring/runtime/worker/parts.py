@@ -10,6 +10,7 @@ bottom. What a part has to say to one that is made after it goes through `Listen
 events.
 """
 
+import asyncio
 from collections.abc import (
     Awaitable,
     Callable,
@@ -92,12 +93,18 @@ class Connections:
         """Those without which a worker can do nothing for its jobs, and the others."""
         return (self.claims, self.finishes), (self.maintenance,)
 
-    async def come_back(self) -> None:
-        """Wait until the database answers where something may have hung."""
-        for connection in (self.claims, self.finishes):
-            if connection.waiting_since is not None:
-                connection.abort()
-            await connection.run(_ping)
+    async def come_back(self, seconds: float) -> None:
+        """Wait until the database answers on all of them; what it does not answer in so many
+        seconds is asked again on a new connection."""
+        for connection in (self.claims, self.finishes, self.maintenance):
+            answered = asyncio.create_task(connection.run(_ping))
+            try:
+                await asyncio.wait((answered,), timeout=seconds)
+                if not answered.done():
+                    connection.abort()
+                await answered
+            finally:
+                answered.cancel()
 
     async def close(self) -> None:
         for connection in (self.claims, self.finishes, self.maintenance):

@@ -305,7 +305,7 @@ class Worker:
         self.parts.unknown.take_all()
         self._stop_outlived()
         self.parts.reporter.forget()
-        await self.parts.connections.come_back()
+        await self.parts.connections.come_back(self.parts.lease.ask_after)
         await self._register()
         self._stop_outlived()
         await self._do(self.parts.maintenance.recover)
