@@ -33,7 +33,7 @@ from mainspring.db.reconnecting import ReconnectingConnection, shut_down
 from mainspring.domain.errors.database import DatabaseError
 from mainspring.domain.types import WorkerId
 from mainspring.runtime.worker.claimed_job import ClaimedJob
-from mainspring.runtime.worker.progress import EVENT_LOOP, Progress, SignOfLife
+from mainspring.runtime.worker.progress import Progress, SignOfLife
 from mainspring.store import attempts, workers
 
 _UNREACHABLE = (psycopg.Error, DatabaseError, OSError)
@@ -172,9 +172,9 @@ class LeaseKeeper:
         return is_renewed
 
     def _note_stall(self, oldest: SignOfLife, now: float) -> None:
-        lease = self._lease
-        bound = lease.silent_after if oldest.of == EVENT_LOOP else 2 * lease.ask_after
-        if now - oldest.at < bound:
+        lease, silence = self._lease, self._progress.silence(now)
+        is_blocked = silence >= lease.silent_after  # Then no connection could be read either.
+        if not is_blocked and now - oldest.at < 2 * lease.ask_after:
             if lease.is_stalled:
                 lease.is_stalled = False
                 self._call(self._owner.resumed, [])
@@ -183,14 +183,13 @@ class LeaseKeeper:
         self._withdrawn += withdrawn
         if not lease.is_stalled:
             lease.is_stalled = True
-            facts = self._owner.stalled_facts() if oldest.of == EVENT_LOOP else {}
             telemetry.event(
                 "worker_stalled",
                 worker=self._worker_id,
-                hangs=oldest.of,
-                seconds=round(now - oldest.at, 1),
+                hangs="event loop" if is_blocked else oldest.of,
+                seconds=round(silence if is_blocked else now - oldest.at, 1),
                 handed_back=len(withdrawn),
-                **facts,
+                **(self._owner.stalled_facts() if is_blocked else {}),
             )
 
     def _hand_back(self) -> None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.store.workers import Backend
 
-EVENT_LOOP = "event loop"
 # More often than this, what was asked is not slow but refused.
 _MOST_TRIES = 3
 
@@ -54,7 +53,7 @@ class Progress:
 
     def oldest(self, now: float) -> SignOfLife:
         signs = [SignOfLife(each.name, self._sign(each, now)) for each in self._needed]
-        return min((SignOfLife(EVENT_LOOP, self._beat_at), *signs), key=lambda sign: sign.at)
+        return min((SignOfLife("event loop", self._beat_at), *signs), key=lambda sign: sign.at)
 
     def waiting(self, now: float, seconds: float) -> list[ReconnectingConnection]:
         """The connections that have waited for an answer for so long."""
@@ -71,9 +70,6 @@ class Progress:
         if connection.failures < _MOST_TRIES and not backend.is_blocked:
             self._worked_at[connection.name] = now
         return False
-
-    def is_needed(self, connection: ReconnectingConnection) -> bool:
-        return connection in self._needed
 
     def _was_silent_before(self, connection: ReconnectingConnection) -> bool:
         """An answer may be on its way when one looks for the first time."""
