@@ -43,6 +43,7 @@ _LEVELS: dict[str, int] = {
     "setting_unknown": logging.WARNING,
     "supervisor_gone": logging.WARNING,
     "trigger_failed": logging.WARNING,
+    "worker_stalled": logging.WARNING,
 }
 
 _logger: Any = None

@@ -4,6 +4,7 @@ import re
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from mainspring.db import connect
 from mainspring.domain.errors.database import DatabaseTooOld, DatabaseUnreachable
@@ -90,3 +91,23 @@ async def test_a_server_that_is_too_old_is_refused_by_its_version(server_url, mo
         await connect.connect(server_url, name="test")
     with pytest.raises(DatabaseTooOld, match=said):
         connect.connect_sync(server_url)
+
+
+async def test_a_silent_network_is_an_error_within_seconds(server_url):
+    async with await connect.connect(server_url, name="test") as connection:
+        parameters = [connection.info.get_parameters()]
+    with connect.connect_sync(server_url) as blocking:
+        parameters.append(blocking.info.get_parameters())
+
+    for given in parameters:
+        assert (given["keepalives_idle"], given["tcp_user_timeout"]) == ("5", "15000")
+        assert given["connect_timeout"] == "10"
+
+
+async def test_the_url_decides_how_long_a_silent_network_is_waited_for(server_url):
+    url = make_conninfo(server_url, tcp_user_timeout=1234, connect_timeout=3)
+
+    async with await connect.connect(url, name="test") as connection:
+        given = connection.info.get_parameters()
+
+    assert (given["tcp_user_timeout"], given["connect_timeout"]) == ("1234", "3")

@@ -14,6 +14,7 @@ from mainspring import Backoff, Context, Fail, Mainspring
 
 AT_ONCE = Backoff(timedelta(0), jitter=timedelta(0))
 FOR_EVER = 60.0
+BLOCKED = 4712  # The advisory lock of block_the_loop.
 TABLES = """
 create table notes (
     job_id bigint, what text, attempt integer, pid integer, at timestamptz default clock_timestamp()
@@ -128,6 +129,15 @@ async def answer_late(ctx: Context, seconds: float) -> dict[str, int]:
     note(ctx, "began")
     if ctx.attempt == 1:
         time.sleep(seconds)  # noqa: ASYNC251 - nothing may cancel it
+    return {"attempt": ctx.attempt}
+
+
+@app.job
+async def block_the_loop(ctx: Context) -> dict[str, int]:
+    """Its first attempt blocks the event loop until nobody holds the lock."""
+    note(ctx, "blocked")
+    if ctx.attempt == 1:
+        _notebook().execute(f"select pg_advisory_xact_lock_shared({BLOCKED})")
     return {"attempt": ctx.attempt}
 
 

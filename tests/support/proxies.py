@@ -1,4 +1,5 @@
-"""A way to the database that loses an answer: what was asked is done, and nobody hears of it."""
+"""Ways to the database that lose an answer: what was asked is done, and nobody hears of it; or that
+go silent without a word, as a network does."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 # portal without a row limit, the start of Query, and ReadyForQuery outside and in a transaction.
 _EXECUTE = b"E\x00\x00\x00\x09\x00\x00\x00\x00\x00"
 _QUERY = b"Q"
+_NAME = b"application_name\0"
 _READY = b"Z\x00\x00\x00\x05I"
 _READY_INSIDE = b"Z\x00\x00\x00\x05T"
 
@@ -104,6 +106,52 @@ class LossyProxy:
                 client.write(answer)
                 await client.drain()
                 answer = b""
+
+
+class SilentProxy(LossyProxy):
+    """Forwards connections until it is told to forward nothing more, and does not close them."""
+
+    def __init__(self, target_url: str) -> None:
+        super().__init__(target_url)
+        self._gates: dict[str, list[asyncio.Event]] = {}
+        self._silent: set[str] = set()
+
+    def silence(self, name: str, *, new_ones: bool = False) -> None:
+        """Forward nothing more of the connections of that application name, "" for none."""
+        if new_ones:
+            self._silent.add(name)
+        for gate in self._gates.get(name, []):
+            gate.clear()
+
+    def heal(self) -> None:
+        """Let new connections through; those that are silent stay so."""
+        self._silent.clear()
+
+    async def _ask(
+        self, client: asyncio.StreamReader, server: asyncio.StreamWriter, is_doomed: asyncio.Event
+    ) -> None:
+        gate = asyncio.Event()
+        name = ""
+        while asked := await client.read(1 << 16):
+            if _NAME in asked and not name:
+                name = asked.partition(_NAME)[2].partition(b"\0")[0].decode()
+            if gate not in self._gates.setdefault(name, []):
+                self._gates[name].append(gate)
+                if name not in self._silent:
+                    gate.set()
+            await gate.wait()
+            server.write(asked)
+            await server.drain()
+
+
+@asynccontextmanager
+async def silent_proxy(target_url: str) -> AsyncIterator[SilentProxy]:
+    proxy = SilentProxy(target_url)
+    await proxy.start()
+    try:
+        yield proxy
+    finally:
+        await proxy.stop()
 
 
 @asynccontextmanager

@@ -24,13 +24,16 @@ _PINNED_PLANS = " ".join(
     )
 )
 
+# A network that goes silent is an error about as soon as a lease runs out, not when the kernel
+# gives up after a quarter of an hour.
+PATIENCE_SECONDS = 15.0
 _KEEPALIVE = {
     "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
     "keepalives_count": 3,
-    "connect_timeout": 10,
 }
+_SHORTEST_CONNECT_TIMEOUT = 2
 
 # A server that does not answer, and a URL that is none.
 _UNUSABLE = (psycopg.OperationalError, psycopg.ProgrammingError)
@@ -44,9 +47,17 @@ _NAMING = ("invalid URI query parameter", "invalid connection option")
 _BEFORE_A_QUOTE = re.compile(r'(?:[^"]|"[^"]")*')
 
 
-def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[str, Any]:
-    """Keyword arguments for a psycopg connection; a pooler allows neither options nor prepares."""
-    arguments: dict[str, Any] = {**_KEEPALIVE, "autocommit": True}
+def connection_arguments(
+    *, use_pooler: bool, pins_plans: bool = False, patience_seconds: float = PATIENCE_SECONDS
+) -> dict[str, Any]:
+    """Keyword arguments for a psycopg connection, which may be silent for `patience_seconds`; a
+    pooler allows neither options nor prepares."""
+    arguments: dict[str, Any] = {
+        **_KEEPALIVE,
+        "tcp_user_timeout": int(patience_seconds * 1000),
+        "connect_timeout": max(int(patience_seconds * 2 / 3), _SHORTEST_CONNECT_TIMEOUT),
+        "autocommit": True,
+    }
     if use_pooler:
         return {**arguments, "prepare_threshold": None}
     if pins_plans:
@@ -55,12 +66,20 @@ def connection_arguments(*, use_pooler: bool, pins_plans: bool = False) -> dict[
 
 
 async def connect(
-    url: str, *, name: str, use_pooler: bool = False, pins_plans: bool = False
+    url: str,
+    *,
+    name: str,
+    use_pooler: bool = False,
+    pins_plans: bool = False,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> AsyncConnection[Any]:
     """A dedicated connection in autocommit mode."""
-    arguments = connection_arguments(use_pooler=use_pooler, pins_plans=pins_plans)
+    arguments = connection_arguments(
+        use_pooler=use_pooler, pins_plans=pins_plans, patience_seconds=patience_seconds
+    )
     try:
         target = with_options(url, arguments.pop("options", ""))
+        arguments = _without_given(url, arguments)
         connection = await AsyncConnection.connect(target, application_name=name, **arguments)
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
@@ -70,16 +89,31 @@ async def connect(
     return connection
 
 
-def connect_sync(url: str, *, use_pooler: bool = False) -> Connection[Any]:
+def connect_sync(
+    url: str,
+    *,
+    name: str = "",
+    use_pooler: bool = False,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Connection[Any]:
     """A dedicated blocking connection in autocommit mode."""
+    arguments = connection_arguments(use_pooler=use_pooler, patience_seconds=patience_seconds)
+    if name:
+        arguments["application_name"] = name
     try:
-        connection = Connection.connect(url, **connection_arguments(use_pooler=use_pooler))
+        connection = Connection.connect(url, **_without_given(url, arguments))
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
     if (version := _too_old(connection.info)) is not None:
         connection.close()
         raise DatabaseTooOld(version)
     return connection
+
+
+def _without_given(url: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments but for those that the URL sets itself: psycopg would prefer the argument."""
+    given = conninfo_to_dict(url)
+    return {name: value for name, value in arguments.items() if name not in given}
 
 
 def _too_old(info: ConnectionInfo) -> str | None:

@@ -313,9 +313,11 @@ async def save_checkpoint(session: Session, report: Report, checkpoint: str) -> 
     return await cursor.fetchone() is not None
 
 
-async def adopt_orphans(session: Session) -> None:
-    """Make jobs recoverable whose worker has no row at all."""
-    await session.execute(_STATEMENTS["adopt_orphans"].sql)
+async def adopt_orphans(session: Session) -> list[WorkerId]:
+    """Make jobs recoverable that a worker holds which is unknown or done with; the workers found.
+    There may be more."""
+    cursor = await session.execute(_STATEMENTS["adopt_orphans"].sql)
+    return [WorkerId(row[0]) for row in await cursor.fetchall()]
 
 
 async def recover(

@@ -76,6 +76,23 @@ async def watch(session: Session, host: str) -> list[Watched]:
     return [Watched(*row) for row in await cursor.fetchall()]
 
 
+class Backend(NamedTuple):
+    """A server process that works on a statement; `is_blocked` by a lock of another."""
+
+    pid: int
+    is_blocked: bool
+
+
+async def backends_at_work(
+    session: Session, pids: Collection[int], names: Collection[str], *, just_now: timedelta
+) -> dict[int, Backend]:
+    """Those of our connections, by their server process, whose statement the server works on, or
+    did until just now."""
+    params = {"pids": list(pids), "names": list(names), "just_now": just_now}
+    cursor = await session.execute(_STATEMENTS["backends_at_work"].sql, params)
+    return {row[0]: Backend(*row) for row in await cursor.fetchall()}
+
+
 async def expire_workers(session: Session, worker_ids: Sequence[WorkerId]) -> None:
     await session.execute(_STATEMENTS["expire_workers"].sql, {"worker_ids": list(worker_ids)})
 

@@ -1,6 +1,8 @@
 """The buffer: whatever is claimed when, jobs start by priority and then by virtual time."""
 
+from contextlib import suppress
 from itertools import count
+from threading import Thread
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +90,31 @@ def test_what_is_removed_does_not_start():
     worker.buffer.remove([first])
 
     assert list(worker.buffer) == others
+
+
+def test_what_is_withdrawn_while_jobs_start_goes_to_one_of_the_two():
+    shares = FairShare()
+    buffer = Buffer(shares)
+    number = 20_000
+    buffer.put({LANES[0]: [job(each, LANES[0]) for each in range(number)]})
+    withdrawn: list[ClaimedJob] = []
+    thread = Thread(target=lambda: withdrawn.extend(buffer.withdraw()))
+    started: list[ClaimedJob] = []
+
+    thread.start()
+    while buffer:
+        with suppress(IndexError):
+            started.append(buffer.jobs.popleft())
+    thread.join()
+
+    assert sorted(each.id for each in (*started, *withdrawn)) == list(range(number))
+
+
+def test_a_job_whose_claim_is_not_committed_is_not_withdrawn():
+    buffer = Buffer(FairShare())
+    jobs = [job(1, LANES[0]), job(2, LANES[0])]
+    jobs[0].is_speculative = True
+    buffer.put({LANES[0]: jobs})
+
+    assert buffer.withdraw() == [jobs[1]]
+    assert list(buffer) == [jobs[0]]

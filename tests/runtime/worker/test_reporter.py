@@ -15,6 +15,7 @@ from mainspring.runtime.worker import reporter
 from mainspring.runtime.worker.buffer import Buffer, by_lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.lease import Lease
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from tests.support.waiting import await_until
@@ -47,7 +48,7 @@ async def reporting(
     if is_busy:
         buffer.put(by_lane([job(0)]))
     reporter = Reporter(
-        own, buffer=buffer, speculation=speculation or SpeculativeStarts(), events=batches
+        own, buffer=buffer, speculation=speculation or SpeculativeStarts(Lease(15)), events=batches
     )
     task = asyncio.create_task(reporter.run())
     try:
@@ -89,7 +90,7 @@ async def test_while_more_jobs_are_at_hand_only_the_first_leaves_at_once(own):
 
 
 async def test_nothing_is_sent_of_a_job_whose_claim_came_to_nothing(own):
-    speculation = SpeculativeStarts()
+    speculation = SpeculativeStarts(Lease(15))
     async with reporting(own, is_busy=False, speculation=speculation) as (reporter, sent):
         speculation.begin([job(1), job(2), job(3)])
         for number in range(4):

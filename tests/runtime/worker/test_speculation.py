@@ -1,6 +1,8 @@
 """A lone job begins while its claim is being committed; nothing is said of it before that is."""
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,6 +12,8 @@ from psycopg import AsyncConnection
 
 from mainspring import Context, Mainspring
 from mainspring.domain.types import WorkerId
+from mainspring.runtime.worker.lease import Lease
+from mainspring.runtime.worker.speculation import LeaseEnded, SpeculativeStarts
 from mainspring.store.attempts import Finished, Successes, finish_succeeded
 from tests.support import reading
 from tests.support.proxies import lossy_proxy
@@ -45,6 +49,7 @@ create constraint trigger fail_claim after update on mainspring.jobs
 """
 HOLD = "select pg_advisory_lock(4711)"
 RELEASE = "select pg_advisory_unlock(4711)"
+TIMEOUT = "show idle_in_transaction_session_timeout"
 
 
 class Notes:
@@ -215,3 +220,35 @@ def is_committing(connection: psycopg.Connection) -> bool:
     query = "select exists (select from pg_locks where locktype = 'advisory' and not granted)"
     row = connection.execute(query).fetchone()
     return row is not None and bool(row[0])
+
+
+async def test_a_claim_is_not_committed_after_the_lease(aconnection: AsyncConnection):
+    lease = Lease(15)
+    lease.valid_until = math.inf
+
+    async def claim() -> None:
+        async with SpeculativeStarts(lease).transaction(aconnection):
+            await aconnection.execute("create table claimed ()")
+            lease.valid_until = -math.inf
+
+    with pytest.raises(LeaseEnded):
+        await claim()
+
+    found = await aconnection.execute("select to_regclass('claimed')")
+    assert await found.fetchone() == (None,)
+
+
+async def test_the_server_gives_up_an_open_claim_long_before_the_lease_ends(
+    aconnection: AsyncConnection,
+):
+    lease = Lease(15)
+    lease.valid_until = time.monotonic() + 5
+    assert not SpeculativeStarts(lease).is_possible
+    lease.valid_until = time.monotonic() + 6
+    assert SpeculativeStarts(lease).is_possible
+
+    async with SpeculativeStarts(lease).transaction(aconnection):
+        inside = await (await aconnection.execute(TIMEOUT)).fetchone()
+
+    assert inside == ("3750ms",)
+    assert await (await aconnection.execute(TIMEOUT)).fetchone() == ("0",)

@@ -114,7 +114,6 @@ class Maintenance:
             history.ensure_partitions,
             history.drop_partitions,
             workers.prune_workers,
-            attempts.adopt_orphans,
             tokens.prune,
             idempotency.prune_replies,
         ):
@@ -175,14 +174,15 @@ async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
         # Their commands are orphans; the jobs are about to run again.
         orphans.end_left_over({worker.process_identity for worker in gone})
         await workers.expire_workers(connection, [worker.worker_id for worker in gone])
-    elif not any(worker.is_expired for worker in watched):
+    has_expired = any(worker.is_expired for worker in watched)
+    if not await attempts.adopt_orphans(connection) and not gone and not has_expired:
         return False
     while True:
         lost = await attempts.recover(
             connection, max_losses=max_losses, jitter=timedelta(seconds=1), limit=_BATCH
         )
         _log_lost(lost)
-        if len(lost) < _BATCH:
+        if len(lost) < _BATCH and not await attempts.adopt_orphans(connection):
             break
     await workers.note_recovered(connection)
     return True

@@ -4,8 +4,13 @@ Runners take from `jobs`. When a tenant who has nothing here is about to be clai
 **pauses**: all but the first few jobs step aside until that claim is through, then everything is
 put in the order of fair share. A worker that runs small jobs would otherwise start a thousand
 others in the meantime; one that runs slow ones does not even notice.
+
+The thread that keeps the lease **withdraws** what waits here when the event loop is blocked.
+Whoever takes a job out of `jobs` has it: a runner does so in one step, and whatever takes several
+holds the lock.
 """
 
+import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
@@ -29,12 +34,14 @@ class Buffer:
         self._shares = shares
         self._aside: list[ClaimedJob] = []
         self._lane: Lane | None = None  # Of all the jobs, as long as they have one in common.
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self.jobs) + len(self._aside)
 
     def __iter__(self) -> Iterator[ClaimedJob]:
-        return chain(self.jobs, self._aside)
+        with self._lock:
+            return iter([*self.jobs, *self._aside])
 
     def counts(self) -> Mapping[Lane, int]:
         """How many jobs of each lane wait here."""
@@ -46,6 +53,10 @@ class Buffer:
 
     def put(self, claimed: Claimed) -> None:
         """Add jobs that were just claimed, those of each lane in order."""
+        with self._lock:
+            self._put(claimed)
+
+    def _put(self, claimed: Claimed) -> None:
         (lane, jobs), *others = claimed.items()
         if not others and (not self or lane == self._lane):
             # The only lane there is: nothing to put in order, and nothing to pay for it.
@@ -62,26 +73,48 @@ class Buffer:
     def pause(self) -> None:
         """Let the first few start and keep the others until `resume`."""
         self.is_paused = True
-        self._aside.extend(islice(self.jobs, STARTED_WHILE_PAUSED, None))
-        while len(self.jobs) > STARTED_WHILE_PAUSED:
-            self.jobs.pop()
+        with self._lock:
+            self._aside.extend(islice(self.jobs, STARTED_WHILE_PAUSED, None))
+            while len(self.jobs) > STARTED_WHILE_PAUSED:
+                self.jobs.pop()
 
     def resume(self) -> None:
         """Put everything in order again."""
         if self.is_paused:
             self.is_paused = False
-            aside, self._aside = self._aside, []
-            self._arrange(aside)
+            with self._lock:
+                aside, self._aside = self._aside, []
+                self._arrange(aside)
 
     def remove(self, gone: Collection[ClaimedJob]) -> None:
-        kept = [job for job in self.jobs if job not in gone]
-        self.jobs.clear()
-        self.jobs.extend(kept)
-        self._aside = [job for job in self._aside if job not in gone]
+        with self._lock:
+            kept = [job for job in self.jobs if job not in gone]
+            self.jobs.clear()
+            self.jobs.extend(kept)
+            self._aside = [job for job in self._aside if job not in gone]
 
     def clear(self) -> None:
-        self.jobs.clear()
-        self._aside.clear()
+        with self._lock:
+            self.jobs.clear()
+            self._aside.clear()
+
+    def withdraw(self) -> list[ClaimedJob]:
+        """Take out all jobs, in any thread. One whose claim is not committed stays: nobody else
+        could have it yet."""
+        with self._lock:
+            waiting = [*self._taken(), *self._aside]
+            kept = [job for job in waiting if job.is_speculative]
+            self._aside.clear()
+            self.jobs.extend(kept)
+        return [job for job in waiting if job not in kept]
+
+    def _taken(self) -> Iterator[ClaimedJob]:
+        """The jobs that no runner has taken meanwhile."""
+        while self.jobs:
+            try:
+                yield self.jobs.popleft()
+            except IndexError:
+                return
 
     def _arrange(self, added: Iterable[ClaimedJob]) -> None:
         """Put all jobs in order, whatever order they had."""

@@ -30,6 +30,7 @@ from mainspring.domain.types import WorkerId
 from mainspring.runtime.worker.buffer import Buffer, Claimed, by_lane, lane_of
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.lease import Lease
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.runners import Runners
 from mainspring.runtime.worker.speculation import SpeculativeStarts
@@ -63,6 +64,7 @@ class Claimer:
         reporter: Reporter,
         unknown: UnknownDefinitions,
         speculation: SpeculativeStarts,
+        lease: Lease,
         events: WorkerEvents,
         queues: tuple[str, ...],
         poll_seconds: float,
@@ -76,6 +78,7 @@ class Claimer:
         self._buffer, self._runners = buffer, runners
         self._reporter, self._unknown = reporter, unknown
         self._speculation, self._events = speculation, events
+        self._lease = lease
         self._queues = queues
         self._poll_seconds = poll_seconds
         self._wake = asyncio.Event()
@@ -85,7 +88,7 @@ class Claimer:
         self._announced: set[Lane] = set()
         self._visiting: Sequence[Visit] = ()
         self._paused_at = float("-inf")
-        self._late: list[ClaimedJob] = []  # Claimed by a statement that was under way at the stop.
+        self._late: list[ClaimedJob] = []  # Claimed too late to begin: at a stop, after the lease.
 
     def wake(self) -> None:
         """Look now: there may be new work."""
@@ -110,6 +113,10 @@ class Claimer:
     def has_backlog(self) -> bool:
         """Whether more jobs are ready than could be claimed, as far as is known."""
         return self._busy_since is not None
+
+    @property
+    def _may_claim(self) -> bool:
+        return not self.is_stopping and not self._lease.is_stalled
 
     def capacity_freed(self) -> None:
         """Runners have finished something."""
@@ -145,7 +152,7 @@ class Claimer:
 
     def _wanted(self) -> int:
         """How many to claim: nothing until the buffer is half empty, so batches stay large."""
-        if self.is_stopping:
+        if not self._may_claim:
             return 0
         ahead = self.pace.ahead()
         free = max(self._capacity() - len(self._unknown.loading), 0)
@@ -204,7 +211,7 @@ class Claimer:
         soon = max(self._capacity(), 0) + self.pace.ahead()
         wanted = min(_NEWCOMERS, 2 * soon - len(self._buffer))
         try:
-            if wanted > 0 and not self.is_stopping:
+            if wanted > 0 and self._may_claim:
                 await self._claim_known(wanted, lanes)
         finally:
             if not self._announced:  # Else there are newcomers once more.
@@ -230,7 +237,9 @@ class Claimer:
         self, connection: AsyncConnection[Any], visits: Sequence[Visit], limit: int
     ) -> Given:
         """What comes alone begins before its claim is committed."""
-        async with connection.transaction():
+        if not self._speculation.is_possible:
+            return await self._claim_from(connection, visits, limit)
+        async with self._speculation.transaction(connection):
             jobs = await self._jobs(connection, visits, limit)
             begin = not self.is_stopping and self._speculation.allows(jobs)
             if begin:
@@ -251,6 +260,9 @@ class Claimer:
             return []  # The lease was lost meanwhile; whoever recovers it takes these back.
         now = time.monotonic()
         jobs = [ClaimedJob(row, worker_id, now) for row in rows]
+        if jobs and not self._lease.has_left():
+            self._late.extend(jobs)  # Read too late to begin them; they may be someone else's.
+            return []
         if len(jobs) > 1:
             jobs.sort(key=lane_order)
         return jobs
@@ -327,12 +339,17 @@ class Claimer:
     def take_stale(self) -> list[Report]:
         """Empty the buffer if its jobs have waited too long behind slow ones."""
         claimed_at = min((job.claimed_at for job in self._buffer), default=math.inf)
-        if time.monotonic() - claimed_at < _STALE_AFTER:
-            return []
+        if time.monotonic() - claimed_at >= _STALE_AFTER:
+            self.returned(list(self._buffer))
+            return self.take_all()
+        late, self._late = self._late, []
+        return [job.report for job in late]
+
+    def returned(self, jobs: Sequence[ClaimedJob]) -> None:
+        """These jobs, which had not begun, are handed back."""
         self.pace.stall()
-        for lane, jobs in by_lane(self._buffer).items():
-            self._order.returned(lane, [job.id for job in jobs])
-        return self.take_all()
+        for lane, given in by_lane(jobs).items():
+            self._order.returned(lane, [job.id for job in given])
 
     def take_all(self) -> list[Report]:
         """Empty the buffer."""

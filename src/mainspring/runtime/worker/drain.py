@@ -42,7 +42,7 @@ from mainspring.runtime.worker.buffer import Buffer, by_lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.environment import Enqueuer, WorkerEnvironment
 from mainspring.runtime.worker.events import WorkerEvents
-from mainspring.runtime.worker.lease import host_name, process_identity
+from mainspring.runtime.worker.lease import Lease, host_name, process_identity
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.runners import Runners
 from mainspring.runtime.worker.speculation import SpeculativeStarts
@@ -108,7 +108,8 @@ class Drain:
         self._connection = ReconnectingConnection(
             url, name="mainspring drain", use_pooler=settings.use_pooler, pins_plans=True
         )
-        speculation, events = SpeculativeStarts(), WorkerEvents()
+        lease = Lease(_LEASE.total_seconds())
+        speculation, events = SpeculativeStarts(lease), WorkerEvents()
         self._reporter = Reporter(
             self._connection, buffer=self._buffer, speculation=speculation, events=events
         )

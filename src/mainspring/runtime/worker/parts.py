@@ -10,6 +10,7 @@ bottom. What a part has to say to one that is made after it goes through `Listen
 events.
 """
 
+import asyncio
 from collections.abc import (
     Awaitable,
     Callable,
@@ -37,6 +38,8 @@ from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.claimer import Claimer
 from mainspring.runtime.worker.environment import Enqueuer, WorkerEnvironment
 from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.lease import Lease
+from mainspring.runtime.worker.progress import Progress
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.runners import Runners
 from mainspring.runtime.worker.speculation import SpeculativeStarts
@@ -86,9 +89,30 @@ class Connections:
     finishes: ReconnectingConnection
     maintenance: ReconnectingConnection
 
+    def needed_and_others(self) -> tuple[Sequence[ReconnectingConnection], ...]:
+        """Those without which a worker can do nothing for its jobs, and the others."""
+        return (self.claims, self.finishes), (self.maintenance,)
+
+    async def come_back(self, seconds: float) -> None:
+        """Wait until the database answers on all of them; what it does not answer in so many
+        seconds is asked again on a new connection."""
+        for connection in (self.claims, self.finishes, self.maintenance):
+            answered = asyncio.create_task(connection.run(_ping))
+            try:
+                await asyncio.wait((answered,), timeout=seconds)
+                if not answered.done():
+                    connection.abort()
+                await answered
+            finally:
+                answered.cancel()
+
     async def close(self) -> None:
         for connection in (self.claims, self.finishes, self.maintenance):
             await connection.close()
+
+
+async def _ping(connection: AsyncConnection[Any]) -> None:
+    await connection.execute("", prepare=False)
 
 
 class Parts:
@@ -107,12 +131,14 @@ class Parts:
     ) -> None:
         self._settings = settings
         self._events, order = Listeners(), ClaimOrder()
-        self.connections = _connect(url, settings, on_claims_lost)
+        self.lease = Lease(settings.lease_seconds)
+        self.connections = _connect(url, settings, lease=self.lease, on_claims_lost=on_claims_lost)
+        self.progress = Progress(*self.connections.needed_and_others())
         self.environment = WorkerEnvironment.open(
             url, enqueuer, size=_POOL_SIZE, use_pooler=settings.use_pooler
         )
         known = {**handlers, **housekeeping.handlers(self.environment.async_source, settings)}
-        self.speculation = SpeculativeStarts(known)
+        self.speculation = SpeculativeStarts(self.lease, known)
         self.buffer = Buffer(order.shares)
         self.reporter = Reporter(
             self.connections.finishes,
@@ -186,6 +212,7 @@ class Parts:
             reporter=self.reporter,
             unknown=self.unknown,
             speculation=self.speculation,
+            lease=self.lease,
             events=self._events,
             queues=queues,
             poll_seconds=self._settings.poll_seconds,
@@ -193,8 +220,16 @@ class Parts:
         )
 
 
-def _connect(url: str, settings: Settings, on_claims_lost: OnReconnect) -> Connections:
-    connect = partial(ReconnectingConnection, url, use_pooler=settings.use_pooler, pins_plans=True)
+def _connect(
+    url: str, settings: Settings, *, lease: Lease, on_claims_lost: OnReconnect
+) -> Connections:
+    connect = partial(
+        ReconnectingConnection,
+        url,
+        use_pooler=settings.use_pooler,
+        pins_plans=True,
+        patience_seconds=lease.patience,
+    )
     return Connections(
         claims=connect(name="mainspring claim", on_reconnect=on_claims_lost),
         finishes=connect(name="mainspring finish"),

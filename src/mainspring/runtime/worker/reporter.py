@@ -161,6 +161,7 @@ class Reporter:
         self._successes, self._endings, self._returns = Successes(), [], []
         self._outputs = []
         self._keep_late(late)
+        self.worker_id = WorkerId(0)  # What is on its way is late too, however often it was tried.
 
     def drop(self, job_ids: AbstractSet[int]) -> None:
         """Send nothing of jobs that were never ours."""
@@ -221,6 +222,8 @@ class Reporter:
 
     async def _send_successes(self, worker_id: WorkerId, batch: Successes) -> None:
         async def finish(connection: AsyncConnection[Any]) -> Finished:
+            if worker_id != self.worker_id:
+                return Finished(list(batch.leases()), [])
             return await attempts.finish_succeeded(connection, worker_id, batch)
 
         try:
@@ -257,6 +260,8 @@ class Reporter:
         self, worker_id: WorkerId, reports: Sequence[Any], statement: Callable[..., Any]
     ) -> None:
         async def finish(connection: AsyncConnection[Any]) -> Finished:
+            if worker_id != self.worker_id:
+                return Finished([Report(each.job_id, each.fence) for each in reports], [])
             finished: Finished = await statement(connection, worker_id, reports)
             return finished
 

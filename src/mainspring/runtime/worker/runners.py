@@ -133,13 +133,16 @@ class Runners:
         elif not self._tasks:
             self._idle.set()
 
-    async def _run_jobs(self) -> None:  # noqa: C901 - the hot path, where every call counts
+    async def _run_jobs(self) -> None:  # noqa: C901, PLR0912 - the hot path
         task = asyncio.current_task()
         fresh = contextvars.copy_context()
         slice_ends = time.monotonic() + _SLICE
         buffer, handlers, running = self._buffer, self._handlers, self.running
         while buffer and len(running) < self.concurrency:
-            job = buffer.popleft()
+            try:
+                job = buffer.popleft()
+            except IndexError:  # The thread that keeps the lease has just withdrawn it.
+                break
             handler = handlers.get(job.definition) or self._stored.get(job)
             if handler is None:
                 self._unknown.add(job)

@@ -3,7 +3,7 @@
     LISTEN ─wake─▶ claimer ─▶ buffer ─▶ runners ─▶ reporter ─▶ database
                       ▲                    │
                       └───── capacity ─────┘
-    lease keeper (thread) ─lost─▶ start over under a new id
+    lease keeper (thread) ─stalled─▶ hand back the buffer ─lost─▶ start over under a new id
     watchdog: timeouts, cancels, force        maintenance: due, recovery, history
 
 What these parts are given and what they announce to each other is in `parts.py`; here is how they
@@ -12,8 +12,8 @@ start, stop and start over.
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from mainspring.domain.jobs.outcomes import StopReason
 from mainspring.domain.notifications import Notification, NotificationKind, parse_notification
 from mainspring.domain.types import WaitsFor, WorkerId
 from mainspring.runtime.loop import done_before
+from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.claimer import hand_back_unknown, leave
 from mainspring.runtime.worker.environment import Enqueuer
 from mainspring.runtime.worker.lease import LeaseKeeper, host_name, process_identity
@@ -57,7 +58,6 @@ class Worker:
         self.worker_id = WorkerId(0)
         self.started = asyncio.Event()
         self._url, self._settings = url, settings
-        self._lease = timedelta(seconds=settings.lease_seconds)
         self._facts = WorkerFacts(
             name=name or f"{host_name()}:{os.getpid()}",
             host=host_name(),
@@ -67,6 +67,7 @@ class Worker:
             concurrency=settings.concurrency,
             version=version,
         )
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._keeper: LeaseKeeper | None = None
@@ -84,6 +85,7 @@ class Worker:
 
     async def run(self) -> None:
         """Work until `stop`; returns when everything is reported or handed back."""
+        self._loop = asyncio.get_running_loop()
         try:
             await self._start()
             await self._stopping.wait()
@@ -107,6 +109,7 @@ class Worker:
         return self.parts.runners.threads.abandoned > 0
 
     async def _start(self) -> None:
+        self._spawn(self._beat())
         await self._register()
         await self._do(self.parts.maintenance.recover)
         for loop in self.parts.loops():
@@ -122,24 +125,34 @@ class Worker:
         self.started.set()
 
     async def _register(self) -> None:
+        asked_at, lease = 0.0, self.parts.lease
+
         async def register(connection: AsyncConnection[Any]) -> WorkerId:
-            return await workers.register(connection, self._facts, self._lease)
+            nonlocal asked_at
+            asked_at = time.monotonic()
+            return await workers.register(connection, self._facts, lease.duration)
 
         self.worker_id = await self._do(register)
+        lease.valid_until = asked_at + lease.seconds
         self.parts.start_over(self.worker_id)
-        loop = asyncio.get_running_loop()
-
-        def lost(worker_id: WorkerId) -> None:
-            loop.call_soon_threadsafe(self._lease_lost, worker_id)
-
         self._keeper = LeaseKeeper(
             self._url,
             self.worker_id,
-            lease=self._lease,
-            on_lost=lost,
+            lease=lease,
+            progress=self.parts.progress,
+            owner=self,
             use_pooler=self._settings.use_pooler,
         )
         self._keeper.start()
+        self.parts.claimer.capacity_freed()
+
+    async def _beat(self) -> None:
+        """Show that the event loop moves, and see to it that the lease's thread does."""
+        while True:
+            self.parts.progress.beat()
+            if self._keeper is not None:
+                self._keeper.look_after()
+            await asyncio.sleep(self.parts.lease.tick)
 
     def _spawn(self, duty: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(duty, name=getattr(duty, "__qualname__", "duty"))
@@ -265,7 +278,21 @@ class Worker:
 
     # Leases
 
-    def _lease_lost(self, worker_id: WorkerId) -> None:
+    def withdraw(self) -> list[ClaimedJob]:
+        return self.parts.buffer.withdraw()
+
+    def stalled_facts(self) -> Mapping[str, Any]:
+        task = asyncio.current_task(self._loop)
+        running = list(self.parts.runners.running.values())
+        job = next((job for job in running if job.task is task), None)
+        return {} if job is None else {"job_id": job.id, "definition": job.definition}
+
+    def resumed(self, handed_back: list[ClaimedJob]) -> None:
+        if handed_back:
+            self.parts.claimer.returned(handed_back)
+        self.parts.claimer.capacity_freed()
+
+    def lease_lost(self, worker_id: WorkerId) -> None:
         if worker_id == self.worker_id and not self._stopping.is_set():
             running = len(self.parts.runners.running)
             telemetry.event("lease_lost", worker=worker_id, running=running)
@@ -278,6 +305,7 @@ class Worker:
         self.parts.unknown.take_all()
         self._stop_outlived()
         self.parts.reporter.forget()
+        await self.parts.connections.come_back(self.parts.lease.ask_after)
         await self._register()
         self._stop_outlived()
         await self._do(self.parts.maintenance.recover)

@@ -24,12 +24,13 @@ select lane.priority, lane.tenant_id, lane.queue, lane.job_id,
 -- scope: system
 -- Claims up to :limit jobs, lane by lane in the order given, of each its share from behind its
 -- mark. Rows are addressed by ctid so that the plan cannot turn into a join over the whole table.
--- A worker whose lease ran out gets none: its jobs have been taken back, so these would be left.
+-- A worker whose lease ran out gets none: its jobs have been taken back, so these would be left. By
+-- the clock, because the transaction of a speculative claim may have begun before a pause.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
        fence = (select nextval('mainspring.fences')), started_at = now(),
        attempt = job.attempt + 1, probed_at = null
- where (select expires_at > now() from mainspring.workers
+ where (select expires_at > clock_timestamp() from mainspring.workers
          where worker_id = %(worker_id)s::bigint)
    and job.ctid = any (array(
     select ready.ctid
@@ -296,22 +297,26 @@ select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost, r
 
 -- name: adopt_orphans
 -- scope: system
--- Makes running jobs recoverable whose worker has no row, or is done with as if it ran nothing.
--- It walks the workers that run something, not the jobs.
-with recursive holder as (
-    (select worker_id from mainspring.jobs where state = 'running' order by worker_id limit 1)
+-- Makes running jobs recoverable whose worker has no row, or is done with as if it ran nothing: a
+-- claim that was committed after that. It looks between the ids of the known workers, one probe
+-- each, and not at what they run. Returns the ids found, one of each gap; ask until there is none.
+with known as (
+    select 0 as worker_id
     union all
-    select (select job.worker_id from mainspring.jobs as job
-             where job.state = 'running' and job.worker_id > holder.worker_id
-             order by job.worker_id limit 1)
-      from holder where holder.worker_id is not null
+    select worker_id from mainspring.workers where recovered_at is null
+), orphaned as (
+    select found.worker_id from known, lateral (
+        select job.worker_id from mainspring.jobs as job
+         where job.state = 'running' and job.worker_id > known.worker_id
+           and job.worker_id < coalesce(
+               (select min(next.worker_id) from mainspring.workers as next
+                 where next.recovered_at is null and next.worker_id > known.worker_id),
+               9223372036854775807)
+         order by job.worker_id limit 1) as found
 )
 insert into mainspring.workers
     (worker_id, expires_at, pid, concurrency, wants_wake, name, host, process_identity, queues,
      version)
-select holder.worker_id, now(), 0, 0, false, 'unknown', 'unknown', '', '{}', 'unknown'
-  from holder
- where holder.worker_id is not null
-   and not exists (select from mainspring.workers as worker
-                    where worker.worker_id = holder.worker_id and worker.recovered_at is null)
-on conflict (worker_id) do update set recovered_at = null;
+select worker_id, now(), 0, 0, false, 'unknown', 'unknown', '', '{}', 'unknown' from orphaned
+on conflict (worker_id) do update set recovered_at = null
+returning worker_id;

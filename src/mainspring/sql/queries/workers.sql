@@ -47,6 +47,16 @@ update mainspring.workers as worker set recovered_at = now()
 select worker_id, process_identity, expires_at <= now() as is_expired from mainspring.workers
  where recovered_at is null and (host = %(host)s or expires_at <= now());
 
+-- name: backends_at_work
+-- scope: system
+-- The server processes of some connections that work on a statement, or did until just now, and
+-- whether another's lock holds it up. By name too: after a failover the same process id may be
+-- someone else's.
+select pid, coalesce(wait_event_type = 'Lock', false) from pg_stat_activity
+ where pid = any (%(pids)s::integer[]) and application_name = any (%(names)s::text[])
+   and (state in ('active', 'fastpath function call')
+        or state_change > clock_timestamp() - %(just_now)s::interval);
+
 -- name: remove
 -- scope: system
 -- Removes a worker that left, and notifies the others to look for jobs due soon: only it may have

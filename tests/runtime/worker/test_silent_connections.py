@@ -1,0 +1,146 @@
+"""Connections that go silent, as a network does: the worker goes on with new ones, or lets go."""
+
+from collections.abc import AsyncIterator, MutableMapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from structlog.testing import capture_logs
+
+from mainspring import Mainspring
+from tests.support import reading
+from tests.support.proxies import SilentProxy, silent_proxy
+from tests.support.waiting import await_until
+from tests.support.workers import working
+
+LEASE = 1.5
+CLAIMS, FINISHES = "mainspring claim", "mainspring finish"
+# As a batch that the server can never store, whatever else it does.
+FULL = """
+create function public.fail() returns trigger language plpgsql as $$
+begin
+    raise 'no memory' using errcode = 'out_of_memory';
+end $$;
+create trigger fail before insert on mainspring.jobs_history
+    for each row execute function public.fail();
+"""
+
+Logs = list[MutableMapping[str, Any]]
+
+
+@pytest.fixture
+async def proxy(database_url: str) -> AsyncIterator[SilentProxy]:
+    async with silent_proxy(database_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def app(proxy: SilentProxy) -> AsyncIterator[Mainspring]:
+    async with Mainspring(proxy.url) as app:
+
+        @app.job
+        async def answer(n: int) -> int:
+            return n
+
+        yield app
+
+
+def events(logs: Logs, name: str) -> Logs:
+    return [line for line in logs if line["event"] == name]
+
+
+@pytest.mark.parametrize("names", [(CLAIMS,), (FINISHES,), (CLAIMS, FINISHES)])
+async def test_a_worker_breaks_off_what_the_server_does_nothing_for(
+    app: Mainspring, proxy: SilentProxy, names: tuple[str, ...]
+):
+    with capture_logs() as logs:
+        async with working(app, lease_seconds=LEASE) as worker:
+            assert await (await app.aenqueue("answer", {"n": 1})).aresult(5) == 1
+            worker_id = worker.worker_id
+            for name in names:
+                proxy.silence(name)
+
+            assert await (await app.aenqueue("answer", {"n": 2})).aresult(5) == 2
+            assert worker.worker_id == worker_id, "a new connection in time costs no lease"
+
+    assert {line["connection"] for line in events(logs, "database_lost")} <= set(names)
+
+
+@pytest.mark.parametrize("name", [CLAIMS, FINISHES])
+async def test_a_worker_that_cannot_claim_or_report_lets_its_lease_go_and_starts_over(
+    app: Mainspring, proxy: SilentProxy, connection: psycopg.Connection, name: str
+):
+    with capture_logs() as logs:
+        async with working(app, lease_seconds=LEASE) as worker:
+            assert await (await app.aenqueue("answer", {"n": 1})).aresult(5) == 1
+            worker_id = worker.worker_id
+            proxy.silence(name, new_ones=True)
+            handle = await app.aenqueue("answer", {"n": 2})
+
+            await await_until(lambda: not is_alive(connection, worker_id), 3 * LEASE)
+            proxy.heal()
+
+            assert await handle.aresult(10) == 2
+            assert worker.worker_id != worker_id
+
+    (stalled,) = events(logs, "worker_stalled")
+    assert (stalled["hangs"], stalled["worker"]) == (name, worker_id)
+    assert reading.statuses(connection, handle.id)[-1] == "succeeded"
+
+
+async def test_a_worker_whose_reports_fail_for_ever_lets_its_lease_go(
+    app: Mainspring, connection: psycopg.Connection
+):
+    async with working(app, lease_seconds=LEASE) as worker:
+        connection.execute(FULL)
+        worker_id = worker.worker_id
+        handle = await app.aenqueue("answer", {"n": 1})
+
+        await await_until(lambda: not is_alive(connection, worker_id), 3 * LEASE)
+        connection.execute("drop trigger fail on mainspring.jobs_history")
+
+        assert await handle.aresult(10) == 1
+        assert worker.worker_id != worker_id
+
+
+async def test_the_lease_is_renewed_over_a_new_connection_when_its_own_goes_silent(
+    app: Mainspring, proxy: SilentProxy, connection: psycopg.Connection
+):
+    async with working(app, lease_seconds=LEASE) as worker:
+        worker_id = worker.worker_id
+        registered_at = renewed_at(connection, worker_id)
+        await await_until(lambda: renewed_at(connection, worker_id) > registered_at)
+        proxy.silence("mainspring lease")
+
+        silent_at = renewed_at(connection, worker_id)
+        enough = silent_at + timedelta(seconds=LEASE)
+        await await_until(lambda: renewed_at(connection, worker_id) > enough, 4 * LEASE)
+        assert worker.worker_id == worker_id
+
+
+async def test_a_slow_claim_does_not_cost_the_lease(
+    app: Mainspring, connection: psycopg.Connection
+):
+    connection.execute(
+        "create function public.take_long() returns trigger language plpgsql as"
+        f" $$ begin perform pg_sleep({2 * LEASE}); return null; end $$;"
+        " create trigger take_long after update on mainspring.jobs"
+        " for each row when (new.state = 'running') execute function public.take_long()"
+    )
+    async with working(app, lease_seconds=LEASE) as worker:
+        worker_id = worker.worker_id
+
+        assert await (await app.aenqueue("answer", {"n": 1})).aresult(10) == 1
+        assert worker.worker_id == worker_id
+
+
+def renewed_at(connection: psycopg.Connection, worker_id: int) -> datetime:
+    (row,) = [row for row in reading.workers(connection) if row["worker_id"] == worker_id]
+    renewed: datetime = row["renewed_at"]
+    return renewed
+
+
+def is_alive(connection: psycopg.Connection, worker_id: int) -> bool:
+    alive = [row["worker_id"] for row in reading.workers(connection) if row["is_alive"]]
+    return worker_id in alive
