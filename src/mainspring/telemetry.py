@@ -36,6 +36,7 @@ _LEVELS: dict[str, int] = {
     "late_report_refused": logging.WARNING,
     "lease_lost": logging.ERROR,
     "loop_failed": logging.ERROR,
+    "notification_ignored": logging.WARNING,
     "process_died": logging.WARNING,
     "runs_timed_out": logging.WARNING,
     "schedule_disabled": logging.ERROR,
