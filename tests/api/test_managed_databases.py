@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mainspring.db import migrate
 from mainspring.db.database import Database
@@ -29,7 +29,7 @@ def owned_database(server_url: str) -> Iterator[tuple[str, str]]:
         empty_database(server_url) as url,
         psycopg.connect(server_url, autocommit=True) as admin,
     ):
-        name = sql.Identifier(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
+        name = sql.Identifier(str(conninfo_to_dict(url)["dbname"]))
         admin.execute(sql.SQL("alter role {} createrole").format(sql.Identifier(owner)))
         change = sql.SQL("alter database {} owner to {}")
         admin.execute(change.format(name, sql.Identifier(owner)))

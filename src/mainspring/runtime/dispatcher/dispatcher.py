@@ -38,7 +38,7 @@ class Dispatcher:
         self._round_robin = RoundRobin(settings)
         limit = f"-c mainspring.max_payload_bytes={settings.max_payload_bytes}"
         self._connection = ReconnectingConnection(
-            url if settings.use_pooler else with_options(url, f"{_OPTIONS} {limit}"),
+            with_options(url, f"{_OPTIONS} {limit}"),
             name="mainspring dispatch",
             use_pooler=settings.use_pooler,
             pins_plans=True,
