@@ -28,6 +28,7 @@ _LEVELS: dict[str, int] = {
     "database_lost": logging.WARNING,
     "embedded_server_failed": logging.ERROR,
     "embedded_server_lost": logging.WARNING,
+    "event_failed": logging.ERROR,
     "handler_abandoned": logging.WARNING,
     "handler_unknown": logging.WARNING,
     "job_dead": logging.ERROR,
