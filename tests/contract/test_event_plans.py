@@ -40,14 +40,14 @@ SEED = [
 # By statement: parameters, indexes among those it uses, the pages it may touch.
 STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "events.next_events": (
-        {"after": "", "limit": 50, "most_bytes": 1_000_000},
+        {"after": "", "limit": 50, "most_bytes": 1_000_000, "holds": True},
         {"events_unhandled"},
         400,
     ),
     "events.has_unhandled": ({}, {"events_unhandled"}, 20),
     "events.prune_events": ({"keep": "200 days", "limit": 100}, {"events_handled"}, 900),
     "triggers.matching_triggers": (
-        {"tenants": ["t1", "t2"], "patterns": ["provider.1", "provider.*"]},
+        {"tenants": ["t1", "t2"], "patterns": ["provider.1", "provider.*"], "most": 501},
         {"triggers_event", "definitions_pkey"},
         40,
     ),

@@ -318,6 +318,28 @@ def test_a_short_template_cannot_grow_a_huge_result(template, value):
         render([template] * 70, {"x": value})
 
 
+def test_a_payload_may_have_200_expressions_and_not_201():
+    check(["{{x}}"] * 200, {"x"})
+    assert render(["{{x}}{{x}}"] * 100, {"x": "a"}) == ["aa"] * 100
+
+    for payload in (["{{x}}"] * 201, ["{{x}}" * 201]):
+        with pytest.raises(InvalidTemplate, match="at most 200 expressions"):
+            check(payload, {"x"})
+        with pytest.raises(InvalidTemplate, match="at most 200 expressions"):
+            render(payload, {"x": "a"})
+
+
+def test_a_payload_with_a_template_may_have_10000_values_and_not_10001():
+    check(["{{x}}", *range(9_998)], {"x"})
+
+    for refuse in (
+        lambda payload: check(payload, {"x"}),
+        lambda payload: render(payload, {"x": 1}),
+    ):
+        with pytest.raises(InvalidTemplate, match="at most 10,000 values"):
+            refuse(["{{x}}", *range(9_999)])
+
+
 def test_an_invalid_template_is_an_input_error_with_a_code():
     assert issubclass(InvalidTemplate, InputError)
     assert InvalidTemplate.code == "invalid_template"

@@ -17,6 +17,11 @@ OCCURRENCE = Occurrence(
     emitted_at=datetime(2026, 3, 29, 0, 30, tzinfo=UTC),
     context={"size": 3, "folder": "/a", "tags": ["x"], "none": None, "tenant": "mine"},
 )
+MEGABYTE = 1024 * 1024
+
+
+def rendered(payload: object, unknown_paths: str = "refuse") -> object:
+    return render(payload, OCCURRENCE.source(MEGABYTE), unknown_paths, largest=MEGABYTE)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +76,7 @@ def test_a_template_keeps_the_types_of_the_event():
         "fixed": [1, True],
     }
 
-    assert render(payload, OCCURRENCE, "refuse") == {
+    assert rendered(payload) == {
         "size": 3,
         "tags": ["x"],
         "none": None,
@@ -90,7 +95,7 @@ def test_a_template_knows_the_event_itself():
         "said": "{{event.tenant}}",
     }
 
-    assert render(payload, OCCURRENCE, "refuse") == {
+    assert rendered(payload) == {
         "name": "provider.folder_changed",
         "id": 7,
         "at": "2026-03-29T00:30:00Z",
@@ -104,12 +109,36 @@ def test_a_path_that_leads_nowhere_is_refused_or_null(path):
     payload = {"a": f"{{{{{path}}}}}", "b": f"<{{{{{path}|upper}}}}>"}
 
     with pytest.raises(InvalidTemplate, match=f"there is no '{path}'"):
-        render(payload, OCCURRENCE, "refuse")
-    assert render(payload, OCCURRENCE, "null") == {"a": None, "b": "<>"}
+        rendered(payload)
+    assert rendered(payload, "null") == {"a": None, "b": "<>"}
 
 
 def test_a_default_comes_before_null():
-    assert render({"a": "{{event.gone|default(1)}}"}, OCCURRENCE, "null") == {"a": 1}
+    assert rendered({"a": "{{event.gone|default(1)}}"}, "null") == {"a": 1}
+
+
+def test_a_payload_may_have_as_many_characters_as_the_limit_says_and_no_more():
+    source = replace(OCCURRENCE, context={"text": "x" * 98}).source(MEGABYTE)
+
+    assert len(render({"a": "{{event.text}}"}, source, "refuse", largest=100)["a"]) == 98
+    with pytest.raises(InvalidTemplate, match="renders to more than 99 characters"):
+        render({"a": "{{event.text}}"}, source, "refuse", largest=99)
+
+
+def test_the_triggers_of_an_event_have_one_budget():
+    source = replace(OCCURRENCE, context={"text": "x" * 1_000_000}).source(MEGABYTE)
+
+    for _ in range(15):
+        render({"a": "{{event.text}}"}, source, "refuse", largest=MEGABYTE)
+    with pytest.raises(InvalidTemplate, match="read and make more than 16,777,216 characters"):
+        render({"a": "{{event.text}}"}, source, "refuse", largest=MEGABYTE)
+
+
+def test_a_thousand_filters_are_paid_for():
+    source = replace(OCCURRENCE, context={"text": "x" * 100_000}).source(MEGABYTE)
+
+    with pytest.raises(InvalidTemplate, match="read and make more than"):
+        render({"a": "{{event.text" + "|upper" * 1000 + "}}"}, source, "refuse", largest=MEGABYTE)
 
 
 def test_a_trigger_that_only_sql_could_write_can_still_be_read():

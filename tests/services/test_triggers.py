@@ -248,7 +248,9 @@ def test_a_trial_holds_to_the_size_of_payloads(database_url: str):
     with Mainspring(settings=load(database_url=database_url, max_payload_bytes=1024)) as app:
         app.job(key="send")(lambda **payload: None)
         make(app, payload={"a": "{{event.a}}", "b": "{{event.a}}"})
-        with pytest.raises(PayloadTooLarge):
+        with pytest.raises(InvalidTemplate, match="renders to more than 1,024 characters"):
             app.triggers.test("resync", {"a": "x" * 600})
+        with pytest.raises(PayloadTooLarge):
+            app.triggers.test("resync", {"a": "\u20ac" * 300})
         with pytest.raises(InvalidEvent, match=r"context: is 1,0.. bytes, the limit is 1,024"):
             app.triggers.test("resync", {"a": "x" * 1020})

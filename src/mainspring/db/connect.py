@@ -1,15 +1,37 @@
 """Connections: dedicated ones for the hot path, pools for the rest, and clear errors for both."""
 
 import re
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, Connection, ConnectionInfo
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from mainspring.db.pooler import BlockingPoolerConnection, PoolerConnection, split_options
 from mainspring.domain.errors.database import DatabaseTooOld, DatabaseUnreachable
 
 MINIMUM_SERVER_VERSION = 150000
+
+# What our statements, our functions and psycopg rely on, whatever the server, the database or the
+# role says: how instants and intervals are written and arrays and texts are read, that each
+# statement sees what was committed before it, and that policies apply.
+PINNED = MappingProxyType(
+    {
+        "array_nulls": "on",
+        "bytea_output": "hex",
+        "datestyle": "ISO",
+        "default_transaction_isolation": "read committed",
+        "extra_float_digits": "1",
+        "intervalstyle": "postgres",
+        "row_security": "on",
+        "standard_conforming_strings": "on",
+        "transform_null_equals": "off",
+    }
+)
+_PINNED_SETTINGS = " ".join(
+    f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in PINNED.items()
+)
 
 # The hot statements must never fall into a scan of a whole table or index, whatever the
 # statistics of a table that grows and shrinks by the second say: each row by its index entry.
@@ -34,6 +56,7 @@ _KEEPALIVE = {
     "keepalives_count": 3,
 }
 _SHORTEST_CONNECT_TIMEOUT = 2
+_TEXT = {"client_encoding": "UTF8"}
 
 # A server that does not answer, and a URL that is none.
 _UNUSABLE = (psycopg.OperationalError, psycopg.ProgrammingError)
@@ -51,18 +74,16 @@ def connection_arguments(
     *, use_pooler: bool, pins_plans: bool = False, patience_seconds: float = PATIENCE_SECONDS
 ) -> dict[str, Any]:
     """Keyword arguments for a psycopg connection, which may be silent for `patience_seconds`; a
-    pooler allows neither options nor prepares."""
-    arguments: dict[str, Any] = {
+    pooler allows no prepared statements."""
+    return {
         **_KEEPALIVE,
+        **_TEXT,
         "tcp_user_timeout": int(patience_seconds * 1000),
         "connect_timeout": max(int(patience_seconds * 2 / 3), _SHORTEST_CONNECT_TIMEOUT),
         "autocommit": True,
+        "options": f"{_PINNED_SETTINGS} {_PINNED_PLANS}" if pins_plans else _PINNED_SETTINGS,
+        "prepare_threshold": None if use_pooler else 0 if pins_plans else 3,
     }
-    if use_pooler:
-        return {**arguments, "prepare_threshold": None}
-    if pins_plans:
-        arguments["options"] = _PINNED_PLANS
-    return {**arguments, "prepare_threshold": 0 if pins_plans else 3}
 
 
 async def connect(
@@ -78,9 +99,15 @@ async def connect(
         use_pooler=use_pooler, pins_plans=pins_plans, patience_seconds=patience_seconds
     )
     try:
-        target = with_options(url, arguments.pop("options", ""))
+        target = with_options(url, arguments.pop("options"))
         arguments = _without_given(url, arguments)
-        connection = await AsyncConnection.connect(target, application_name=name, **arguments)
+        if use_pooler:
+            target, settings = _without_settings(target)
+            pooled = await PoolerConnection.connect(target, application_name=name, **arguments)
+            await pooled.keep(settings)
+            connection: AsyncConnection[Any] = pooled
+        else:
+            connection = await AsyncConnection.connect(target, application_name=name, **arguments)
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
     if (version := _too_old(connection.info)) is not None:
@@ -101,7 +128,15 @@ def connect_sync(
     if name:
         arguments["application_name"] = name
     try:
-        connection = Connection.connect(url, **_without_given(url, arguments))
+        target = with_options(url, arguments.pop("options"))
+        arguments = _without_given(url, arguments)
+        if use_pooler:
+            target, settings = _without_settings(target)
+            pooled = BlockingPoolerConnection.connect(target, **arguments)
+            pooled.keep(settings)
+            connection: Connection[Any] = pooled
+        else:
+            connection = Connection.connect(target, **arguments)
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
     if (version := _too_old(connection.info)) is not None:
@@ -112,8 +147,14 @@ def connect_sync(
 
 def _without_given(url: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments but for those that the URL sets itself: psycopg would prefer the argument."""
-    given = conninfo_to_dict(url)
+    given = conninfo_to_dict(url).keys() - _TEXT.keys()
     return {name: value for name, value in arguments.items() if name not in given}
+
+
+def _without_settings(target: str) -> tuple[str, dict[str, str]]:
+    """The URL without the settings among its options, which a pooler refuses, and the settings."""
+    settings, others = split_options(str(conninfo_to_dict(target).get("options") or ""))
+    return make_conninfo(target, options=others or None), settings
 
 
 def _too_old(info: ConnectionInfo) -> str | None:

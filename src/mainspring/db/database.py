@@ -126,7 +126,7 @@ class Database:
     def _lending_url(self) -> str:
         """The URL for our own connections, on which the SQL functions hear of the limit."""
         limit = self.settings.max_payload_bytes
-        if self.settings.use_pooler or limit == MAX_PAYLOAD_BYTES:
+        if limit == MAX_PAYLOAD_BYTES:
             return self.url
         return with_options(self.url, f"-c mainspring.max_payload_bytes={limit}")
 

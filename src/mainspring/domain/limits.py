@@ -5,6 +5,7 @@ bucket holds `burst` of them. With the burst of 1 that is the default, starts ar
 no period ever sees more than `count` of them; with more, as many can start in a row after a rest.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,6 +39,28 @@ class LimitKey(NamedTuple):
     limit: str
     key: str
     tenant_id: str
+
+
+def parse_limit_key(text: str) -> LimitKey | None:
+    """A limit key as a notification names it: limit, key and tenant, as JSON.
+
+    None if it is anything else, for everyone may send notifications.
+    """
+    try:
+        parts = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    is_valid = (
+        isinstance(parts, list)
+        and len(parts) == len(LimitKey._fields)
+        and all(isinstance(part, str) and _is_storable(part) for part in parts)
+    )
+    return LimitKey(*parts) if is_valid else None
+
+
+def _is_storable(text: str) -> bool:
+    """Whether PostgreSQL can be asked for it: Unicode text without a NUL byte."""
+    return "\x00" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 @dataclass(frozen=True, slots=True)

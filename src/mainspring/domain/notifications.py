@@ -3,11 +3,15 @@
     who enqueues, cancels, ends ...  ──NOTIFY "kind:subject"──▶  worker, scheduler, dispatcher
 
 A notification only saves waiting. Whoever gets one looks at the tables, and looks there from time
-to time anyway, so one that is lost, repeated or sent by someone else does no harm.
+to time anyway, so one that is lost, repeated or sent by someone else does no harm. Everyone who can
+connect to the database may send any text on the channel, so none of it is trusted.
 """
 
 from enum import StrEnum
 from typing import NamedTuple
+
+from mainspring.domain.claiming.lanes import parse_ready_lane
+from mainspring.domain.limits import parse_limit_key
 
 
 class NotificationKind(StrEnum):
@@ -31,6 +35,10 @@ class NotificationKind(StrEnum):
     """An event waits to be dispatched."""
 
 
+class InvalidNotification(ValueError):
+    """A notification of a kind that we know, with a subject that none of ours has."""
+
+
 class Notification(NamedTuple):
     """One notification; what the subject is depends on the kind."""
 
@@ -39,11 +47,25 @@ class Notification(NamedTuple):
 
 
 def parse_notification(payload: str) -> Notification | None:
-    """None for a kind that this program does not know: a newer one may have sent it."""
+    """None for a kind that this program does not know: a newer one may have sent it. Raises
+    InvalidNotification for a subject that nobody could use."""
     kind, _, subject = payload.partition(":")
     if kind not in _KINDS:
         return None
-    return Notification(NotificationKind(kind), subject)
+    notification = Notification(NotificationKind(kind), subject)
+    if not _is_valid(notification):
+        raise InvalidNotification(payload)
+    return notification
+
+
+def _is_valid(notification: Notification) -> bool:
+    match notification:
+        case (NotificationKind.LANE_READY, lane):
+            return parse_ready_lane(lane) is not None
+        case (NotificationKind.LIMIT_FREED, key):
+            return key == "" or parse_limit_key(key) is not None
+        case _:
+            return True
 
 
 _KINDS = frozenset(NotificationKind)

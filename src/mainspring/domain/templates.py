@@ -8,31 +8,41 @@ no attributes, no calls, no loops, so a template can read only what it was given
 are applied from left to right; `default` answers for a path that leads nowhere, not for a
 null. An instant becomes ISO text in UTC, ending in Z.
 
-The parser goes through a string once, from left to right, and never back.
+The parser goes through a string once, from left to right, and never back. What a template may cost
+is counted: its values and expressions, and the bytes of what it reads and makes.
 """
 
 import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from mainspring.domain.errors import InvalidTemplate
 from mainspring.domain.suggestions import closest
+from mainspring.domain.template_sources import (
+    MISSING,
+    Budget,
+    Source,
+    ensure_depth,
+    plain,
+    size_of,
+)
 
 _OPENING, _CLOSING = "{{", "}}"
 _DEFAULT = "default"
-_MISSING = object()
 
-_DEEPEST_TEMPLATE = 20
-_DEEPEST_VALUE = 200
-_LONGEST_TEMPLATE = 10_000
+MOST_EXPRESSIONS = 200
+MOST_VALUES = 10_000
 _LARGEST_RESULT = 64 * 1024 * 1024
-_LONGEST_INDEX = 9
+_DEEPEST_TEMPLATE = 20
+_LONGEST_TEMPLATE = 10_000
+# What it takes to look at a value of a template, as so many bytes.
+_COST_OF_A_VALUE = 32
 _LONGEST_SHOWN = 80
 
 _PATH = re.compile(r"[^\W\d][\w-]*(?:\.[\w-]+)*")
@@ -67,20 +77,37 @@ def check(value: object, known: Collection[str]) -> None:
     """Refuse what `render` would refuse whatever the values of the known names are."""
     if not has_template(value):
         return
+    count = _Count()
     for node, depth in _nodes(value):
-        _ensure_depth(depth, _DEEPEST_TEMPLATE)
+        ensure_depth(depth, _DEEPEST_TEMPLATE)
+        count.add_value()
         for part in _parse(str(node)) if _is_template(node) else ():
-            if isinstance(part, _Expression) and part.first_name not in known:
+            if not isinstance(part, _Expression):
+                continue
+            count.add_expression()
+            if part.first_name not in known:
                 raise _unknown("name", part.first_name, known)
 
 
-def render(value: object, names: Mapping[str, Any], *, refuses_unknown: bool = True) -> Any:
+def render(
+    value: object,
+    names: Mapping[str, Any] | Source,
+    *,
+    refuses_unknown: bool = True,
+    largest: int = _LARGEST_RESULT,
+) -> Any:
     """A new value with every template filled in; the value itself where it holds none.
 
-    A path that leads nowhere is refused, or else null."""
+    A path that leads nowhere is refused, or else null. So is a result of more than `largest`
+    characters."""
     if not has_template(value):
         return value
-    return _Rendering(names, refuses_unknown=refuses_unknown).fill(value)
+    source = names if isinstance(names, Source) else Source(names)
+    budget = Budget(
+        largest,
+        f"renders to more than {largest:,} characters; pass a reference to large data instead",
+    )
+    return _Rendering(source, budget, refuses_unknown=refuses_unknown).fill(value)
 
 
 def _is_template(node: object) -> bool:
@@ -158,7 +185,7 @@ class _Reader:
         except (ValueError, RecursionError):
             self._fail("a JSON value or a string in single quotes")
         for _, depth in _nodes(value):
-            _ensure_depth(depth, _DEEPEST_TEMPLATE)
+            ensure_depth(depth, _DEEPEST_TEMPLATE)
         return value
 
     def _skip(self, mark: str) -> bool:
@@ -233,15 +260,38 @@ _FILTERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 
 
 @dataclass(slots=True)
+class _Count:
+    """How much there is in a template."""
+
+    values: int = 0
+    expressions: int = 0
+
+    def add_value(self) -> None:
+        self.values += 1
+        if self.values > MOST_VALUES:
+            raise InvalidTemplate(f"a payload template may have at most {MOST_VALUES:,} values")
+
+    def add_expression(self) -> None:
+        self.expressions += 1
+        if self.expressions > MOST_EXPRESSIONS:
+            raise InvalidTemplate(
+                f"a payload template may have at most {MOST_EXPRESSIONS} expressions"
+            )
+
+
+@dataclass(slots=True)
 class _Rendering:
     """One rendering; `budget` keeps a short template from growing a huge result."""
 
-    names: Mapping[str, Any]
-    budget: int = _LARGEST_RESULT
+    source: Source
+    budget: Budget
     refuses_unknown: bool = True
+    count: _Count = field(default_factory=_Count)
 
     def fill(self, value: object, depth: int = 0) -> Any:
-        _ensure_depth(depth, _DEEPEST_TEMPLATE)
+        ensure_depth(depth, _DEEPEST_TEMPLATE)
+        self.count.add_value()
+        self.source.spend(_COST_OF_A_VALUE)
         if isinstance(value, dict):
             return {key: self.fill(each, depth + 1) for key, each in value.items()}
         if isinstance(value, list):
@@ -251,50 +301,44 @@ class _Rendering:
     def _fill_text(self, text: str) -> Any:
         match _parse(text):
             case (_Expression() as only,):
-                return self._value(only)
+                value, size = self._value(only)
+                self._spend(size)
+                return value
             case parts:
                 return "".join(self._part(part) for part in parts)
 
     def _part(self, part: str | _Expression) -> str:
-        text = part if isinstance(part, str) else _to_text(self._value(part))
+        text = part if isinstance(part, str) else _to_text(self._value(part)[0])
         self._spend(len(text))
         return text
 
-    def _value(self, expression: _Expression) -> Any:
-        value = self._plain(_look_up(self.names, expression.path))
+    def _value(self, expression: _Expression) -> tuple[Any, int]:
+        """With its size."""
+        self.count.add_expression()
+        value, size = self.source.find(expression.path)
         for each in expression.filters:
+            # A filter reads all of it, and may be one of a thousand.
+            self.source.spend(size)
             if each.name != _DEFAULT:
                 value = _filtered(value, each.name, expression.path)
-            elif value is _MISSING:
-                value = self._plain(each.argument)
-        if value is _MISSING and not self.refuses_unknown:
-            return None
-        if value is _MISSING:
+            elif value is MISSING:
+                value, size = plain(each.argument), size_of(each.argument)
+        if value is MISSING and not self.refuses_unknown:
+            return None, 1
+        if value is MISSING:
             raise InvalidTemplate(
                 f"there is no {expression.path[:_LONGEST_SHOWN]!r}; add |default(...) if it may "
                 "be missing"
             )
-        return value
-
-    def _plain(self, value: Any, depth: int = 0) -> Any:
-        """A copy that shares nothing a caller could change, with instants as text."""
-        _ensure_depth(depth, _DEEPEST_VALUE)
-        self._spend(len(value) if isinstance(value, str) else 1)
-        if isinstance(value, Mapping):
-            self._spend(sum(len(str(key)) for key in value))
-            return {key: self._plain(each, depth + 1) for key, each in value.items()}
-        if isinstance(value, list):
-            return [self._plain(each, depth + 1) for each in value]
-        return _instant_text(value) if isinstance(value, datetime) else value
+        return value, size
 
     def _spend(self, size: int) -> None:
-        self.budget -= size
-        if self.budget < 0:
-            raise InvalidTemplate(f"renders to more than {_LARGEST_RESULT:,} characters")
+        self.budget.spend(size)
+        self.source.spend(size)
 
 
 def _filtered(value: Any, name: str, path: str) -> Any:
-    if value is _MISSING:
+    if value is MISSING:
         return value
     try:
         return _FILTERS[name](value)
@@ -302,36 +346,6 @@ def _filtered(value: Any, name: str, path: str) -> Any:
         raise InvalidTemplate(
             f"the value of {path[:_LONGEST_SHOWN]!r} cannot be read as a {name}"
         ) from error
-
-
-def _look_up(value: Any, path: str) -> Any:
-    for step in path.split("."):
-        if isinstance(value, Mapping):
-            value = value.get(step, _MISSING)
-        elif isinstance(value, list):
-            value = _element(value, step)
-        else:
-            return _MISSING
-    return value
-
-
-def _element(values: list[Any], step: str) -> Any:
-    # The length first: Python refuses to make an integer of thousands of digits.
-    if len(step) > _LONGEST_INDEX or not (step.isascii() and step.isdigit()):
-        return _MISSING
-    index = int(step)
-    return values[index] if index < len(values) else _MISSING
-
-
-def _instant_text(instant: datetime) -> str:
-    """ISO text in UTC; an instant without a zone is taken to be in UTC already."""
-    in_utc = instant.astimezone(UTC) if instant.tzinfo else instant
-    return in_utc.replace(tzinfo=None).isoformat() + "Z"
-
-
-def _ensure_depth(depth: int, deepest: int) -> None:
-    if depth > deepest:
-        raise InvalidTemplate(f"a template or its value is nested more than {deepest} deep")
 
 
 def _unknown(kind: str, word: str, known: Collection[str]) -> InvalidTemplate:

@@ -10,10 +10,15 @@ from mainspring.domain import templates
 from mainspring.domain.errors import InvalidTrigger
 from mainspring.domain.events import DispatchOutcome, ensure_pattern
 from mainspring.domain.jobs.options import ensure_priority, ensure_queue
+from mainspring.domain.template_sources import Budget, JsonSource, instant_text
 from mainspring.domain.types import LONGEST_DELAY, EventId, JobId, TenantId
 
 # What a payload template may refer to.
 TEMPLATE_NAMES = frozenset({"event", "event_name", "event_id", "emitted_at", "tenant"})
+MOST_TRIGGERS = 500
+"""How many triggers an event is given to."""
+EVENT_BUDGET = 16 * 1024 * 1024
+"""Characters that all triggers of an event may read and make together."""
 _LONGEST_NAME = 200
 
 
@@ -69,16 +74,19 @@ class Occurrence:
     emitted_at: datetime
     context: Mapping[str, Any]
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """What the names of a payload template stand for."""
-        return {
+    def source(self, largest: int) -> JsonSource:
+        """What the names of a payload template stand for. One payload may have `largest` bytes;
+        the budget is for all triggers of the event."""
+        names = {
             "event": self.context,
             "event_name": self.name,
             "event_id": self.event_id,
-            "emitted_at": self.emitted_at,
+            "emitted_at": instant_text(self.emitted_at),
             "tenant": self.tenant_id,
         }
+        size = max(EVENT_BUDGET, largest)
+        problem = f"the triggers of the event read and make more than {size:,} characters"
+        return JsonSource(names, Budget(size, problem))
 
 
 def ensure_trigger(trigger: Trigger) -> None:
@@ -101,10 +109,10 @@ def ensure_trigger(trigger: Trigger) -> None:
         ensure_priority(trigger.priority)
 
 
-def render(payload: object, occurrence: Occurrence, unknown_paths: str) -> Any:
-    """The payload of the job that an event makes."""
+def render(payload: object, source: JsonSource, unknown_paths: str, *, largest: int) -> Any:
+    """The payload of the job that an event makes, which has at most `largest` bytes."""
     refuses = unknown_paths != UnknownPaths.NULL
-    return templates.render(payload, occurrence.values, refuses_unknown=refuses)
+    return templates.render(payload, source, refuses_unknown=refuses, largest=largest)
 
 
 def _ensure_text(field_name: str, value: object) -> None:

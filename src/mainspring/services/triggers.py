@@ -1,5 +1,6 @@
 """Use cases of triggers: check what was asked, say it to the store, tell what came of it."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from mainspring.domain.suggestions import closest, did_you_mean
 from mainspring.domain.triggers import Occurrence, Trigger, TriggerState, ensure_trigger
 from mainspring.domain.types import TenantId
 from mainspring.services import definitions
-from mainspring.services.payloads import encode_payload
+from mainspring.services.payloads import PayloadRules, encode_payload
 from mainspring.services.schemas import read_rules
 from mainspring.store import triggers as store
 
@@ -166,7 +167,16 @@ async def rehearse(
         emitted_at=datetime.now(UTC),
         context=context,
     )
-    rendered = rules.render(trigger.payload, occurrence, trigger.unknown_paths)
-    text = encode_payload(rendered, session.settings.max_payload_bytes)
+    limit = session.settings.max_payload_bytes
+    # In a thread, since a large context would hold up the requests of others.
+    return await asyncio.to_thread(_render, trigger, occurrence, payload_rules, limit=limit)
+
+
+def _render(
+    trigger: Trigger, occurrence: Occurrence, payload_rules: PayloadRules, *, limit: int
+) -> bytes:
+    source = occurrence.source(limit)
+    rendered = rules.render(trigger.payload, source, trigger.unknown_paths, largest=limit)
+    text = encode_payload(rendered, limit)
     payload_rules.ensure(rendered)
     return text

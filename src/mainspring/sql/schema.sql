@@ -1980,12 +1980,19 @@ begin
                 null;
             when insufficient_privilege then
                 perform mainspring.refuse('MS083', 'the role mainspring_app is missing; ask an '
-                    || 'administrator to run: create role mainspring_app nologin; grant '
-                    || 'mainspring_app to ' || quote_ident(session_user), '{}');
+                    || 'administrator to run: create role mainspring_app nologin; '
+                    || mainspring.grant_of_app_role(session_user), '{}');
         end;
     end if;
-    if not pg_has_role(session_user, 'mainspring_app', 'member') then
-        execute format('grant mainspring_app to %I', session_user);
+    if not mainspring.may_set_role(session_user, 'mainspring_app') then
+        begin
+            execute mainspring.grant_of_app_role(session_user);
+        exception
+            when insufficient_privilege then
+                perform mainspring.refuse('MS083', format('%I may not become the role '
+                    || 'mainspring_app; ask an administrator to run: %s', session_user,
+                    mainspring.grant_of_app_role(session_user)), '{}');
+        end;
     end if;
 end
 $$;
@@ -2351,6 +2358,16 @@ begin
     select array(select queue from granted), array(select limit_name from granted),
            array(select number from candidate group by number having count(*) = share)
       into queues, limits, unfinished;
+end
+$$;
+
+CREATE FUNCTION mainspring.grant_of_app_role(member name) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return format('grant mainspring_app to %I', member)
+        || case when current_setting('server_version_num')::integer >= 160000
+                then ' with set true' else '' end;
 end
 $$;
 
@@ -2787,6 +2804,15 @@ CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
                     1048576)
 $$;
 
+CREATE FUNCTION mainspring.may_set_role(member name, role name) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return pg_has_role(member, role, case when current_setting('server_version_num')::integer
+                                               >= 160000 then 'SET' else 'MEMBER' end);
+end
+$$;
+
 CREATE FUNCTION mainspring.move_jobs_of_definition() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3100,8 +3126,8 @@ begin
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'open_to_app',
-               'remove_limit', 'set_limit'])
+               'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'grant_of_app_role',
+               'may_set_role', 'open_to_app', 'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute missing.statement;
@@ -3239,6 +3265,13 @@ declare
 begin
     if wrong is not null then
         perform mainspring.refuse_trigger(wrong[1], wrong[2]);
+    end if;
+    -- An older one that is larger can still be disabled.
+    if octet_length(new.payload::text) > 65536
+       and (tg_op = 'INSERT' or new.payload is distinct from old.payload) then
+        perform mainspring.refuse_trigger('payload', format(
+            'is %s bytes, the limit is 65536; put large values into the event',
+            octet_length(new.payload::text)));
     end if;
     if tg_op = 'UPDATE' and new is distinct from old then
         new.updated_at := now();
@@ -6575,6 +6608,8 @@ REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) F
 
 REVOKE ALL ON FUNCTION mainspring.grant_free(names text[], keys text[], tenants text[], limits_free integer[], keys_free integer[], tenants_free integer[], most integer, is_shared boolean, OUT queues text[], OUT limits text[], OUT unfinished integer[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.grant_of_app_role(member name) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb, failed integer, losses integer, error text) FROM PUBLIC;
@@ -6628,6 +6663,8 @@ REVOKE ALL ON FUNCTION mainspring.lock_windows(keys text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.may_set_role(member name, role name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.move_jobs_of_definition() FROM PUBLIC;
 

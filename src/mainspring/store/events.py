@@ -22,7 +22,7 @@ _PRUNED_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An event that waits, locked for us; `context` is text, and may be unreadable."""
+    """An event that waits; `context` is text, and may be unreadable."""
 
     event_id: int
     tenant_id: str
@@ -96,12 +96,28 @@ async def list_events(
     return [_event(text) for (text,) in await fetch_all(session, sql, params)]
 
 
-async def next_events(session: Session, *, after: str = "", limit: int = BATCH) -> list[Waiting]:
-    """Events of the tenants after the given one, in the order they happened; they are ours until
-    the transaction ends."""
-    params = {"after": after, "limit": limit, "most_bytes": _MOST_BYTES}
+async def next_events(
+    session: Session, *, after: str = "", limit: int = BATCH, holds: bool = False
+) -> list[Waiting]:
+    """Events of the tenants after the given one, in the order they happened. With `holds`, other
+    dispatchers that ask so leave them alone until `release_events`."""
+    params = {"after": after, "limit": limit, "most_bytes": _MOST_BYTES, "holds": holds}
     rows = await fetch_mappings(session, _STATEMENTS["next_events"].sql, params)
     return [Waiting(**row) for row in rows]
+
+
+async def release_events(session: Session) -> None:
+    await session.execute(_STATEMENTS["release_events"].sql)
+
+
+async def lock_events(session: Session, events: Sequence[Waiting]) -> set[int]:
+    """The ids of those that still wait and that nobody else has locked; they are ours until the
+    transaction ends."""
+    params = {
+        "event_ids": [event.event_id for event in events],
+        "replays": [event.replays for event in events],
+    }
+    return {row[0] for row in await fetch_all(session, _STATEMENTS["lock_events"].sql, params)}
 
 
 async def dispatch(

@@ -11,7 +11,7 @@ from mainspring.db.sessions import Session, fetch_all, fetch_mappings, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain import documents
 from mainspring.domain.events import DispatchOutcome
-from mainspring.domain.triggers import Trigger, TriggerState, UnknownPaths
+from mainspring.domain.triggers import MOST_TRIGGERS, Trigger, TriggerState, UnknownPaths
 from mainspring.domain.types import TenantId
 
 _STATEMENTS = load("triggers")
@@ -95,11 +95,13 @@ async def names(session: Session, tenant_id: TenantId) -> list[str]:
 
 
 async def matching(session: Session, wanted: Iterable[tuple[str, str]]) -> list[Match]:
-    """The enabled triggers for pairs of a tenant and a pattern, in the order they were made."""
+    """The enabled triggers for pairs of a tenant and a pattern, in the order they were made; of
+    each pair one more than an event is given to."""
     pairs = list(wanted)
     params = {
         "tenants": [tenant_id for tenant_id, _ in pairs],
         "patterns": [pattern for _, pattern in pairs],
+        "most": MOST_TRIGGERS + 1,
     }
     rows = await fetch_mappings(session, _STATEMENTS["matching_triggers"].sql, params)
     return [Match(**row) for row in rows]

@@ -128,6 +128,20 @@ async def test_a_burst_of_one_tenant_does_not_delay_another(
     assert found == [("acme", store.BATCH // 2), ("zoltag", 1)]
 
 
+async def test_large_events_of_one_tenant_do_not_delay_another(
+    aconnection: psycopg.AsyncConnection, connection: psycopg.Connection
+):
+    for tenant in ("acme", "zoltag"):
+        rows.insert_tenant(connection, tenant)
+    emit_large(connection, 12, "acme")
+    events.emit_many(connection, 1, "zoltag")
+
+    await RoundRobin(load()).dispatch(aconnection)
+
+    query = "select handled_at is not null from mainspring.events where tenant_id = 'zoltag'"
+    assert connection.execute(query).fetchall() == [(True,)]
+
+
 async def test_more_tenants_than_a_batch_holds_take_round_robin(
     aconnection: psycopg.AsyncConnection, connection: psycopg.Connection
 ):
@@ -149,16 +163,23 @@ async def test_more_tenants_than_a_batch_holds_take_round_robin(
 async def test_large_contexts_make_small_batches(
     aconnection: psycopg.AsyncConnection, connection: psycopg.Connection
 ):
-    connection.execute(
-        "select mainspring.emit('a', jsonb_build_object('text', (select string_agg("
-        " md5(random()::text), '') from generate_series(1, 30000)))) from generate_series(1, 12)"
-    )
+    emit_large(connection, 12, "default")
     round_robin = RoundRobin(load())
 
     handled = [await round_robin.dispatch(aconnection) for _ in range(3)]
 
     assert 1 < handled[0] < 12
     assert sum(handled) == 12
+
+
+def emit_large(connection: psycopg.Connection, count: int, tenant: str) -> None:
+    """Events of 960 kB, which nothing can compress."""
+    connection.execute(
+        "select mainspring.emit('a', jsonb_build_object('text', (select string_agg("
+        " md5(random()::text), '') from generate_series(1, 30000))), tenant => %s)"
+        " from generate_series(1, %s)",
+        (tenant, count),
+    )
 
 
 # What cannot stop it

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from mainspring import Mainspring
+from mainspring.settings import load
 from tests.support import schedules
 from tests.support.schedules import scheduling
 from tests.support.waiting import await_until
@@ -69,3 +70,18 @@ async def test_an_edit_that_does_not_concern_firing_holds_up_nothing(
 
     async with scheduling(app):
         await await_until(lambda: schedules.outcomes(connection, "edited"))
+
+
+async def test_a_locked_schedule_holds_up_no_other_through_a_pooler(
+    database_url: str, connection: psycopg.Connection, editor: psycopg.Connection
+):
+    for name in ("locked", "free"):
+        schedules.insert_schedule(connection, name, **EVERY_SECOND)
+    settings = load(database_url=database_url, use_pooler=True, poll_seconds=0.1)
+    async with Mainspring(settings=settings) as app, scheduling(app):
+        await await_until(lambda: schedules.outcomes(connection, "locked"))
+        lock(editor)
+        before = len(schedules.outcomes(connection, "free"))
+
+        await await_until(lambda: len(schedules.outcomes(connection, "free")) >= before + 2)
+        editor.rollback()

@@ -7,7 +7,10 @@ import psycopg
 import pytest
 
 from mainspring import Backoff, Context, Mainspring
-from tests.support import reading
+from tests.support import events, reading
+from tests.support.databases import role
+from tests.support.processes import StartWorker
+from tests.support.schedules import scheduling
 from tests.support.waiting import await_until
 from tests.support.workers import working
 
@@ -184,3 +187,61 @@ async def test_it_hears_of_a_retry_that_the_worker_before_left_behind(
             await await_until(lambda: reading.statuses(connection, job_id) == ["failed"])
             is_free.set()
         await await_until(lambda: ran == [job_id], 5)
+
+
+# What anybody may send
+
+FORGED = (
+    "l:boo",
+    "limit:boo",
+    "limit:[1,2,3]",
+    'limit:["a","b"]',
+    r'limit:["a","b","\u0000"]',
+    r'limit:["a","b","\ud800"]',
+    "limit:" + "[" * 3000,
+    "lane:boo",
+    "lane:" + "[" * 3000,
+    r'lane:["default",100,"\u0000",1,1]',
+    "cancel:boo",
+    "ready:",
+    "schedule:boo",
+    "event:boo",
+    "boo",
+    ":",
+)
+
+
+def send_forged(database_url: str, role: str) -> None:
+    with psycopg.connect(database_url, user=role, password=role, autocommit=True) as foreign:
+        for message in FORGED:
+            foreign.execute("select pg_notify('mainspring', %s)", (message,))
+
+
+def test_a_worker_ignores_what_a_foreign_role_sends_and_logs_it_once(
+    start_worker: StartWorker,
+    shared_app: Mainspring,
+    connection: psycopg.Connection,
+    database_url: str,
+):
+    worker = start_worker()
+    worker.started(connection)
+    with role(database_url) as foreign:
+        for _ in range(2):
+            send_forged(database_url, foreign)
+            shared_app.enqueue("do_nothing", {"number": 1}).result(timeout=10)
+            assert worker.is_alive, worker.log
+
+    assert worker.log.count("notification_ignored") == 1
+    assert worker.stop() == 0
+
+
+async def test_a_scheduler_ignores_what_a_foreign_role_sends(
+    app: Mainspring, connection: psycopg.Connection, database_url: str
+):
+    events.insert_trigger(connection)
+    with role(database_url) as foreign:
+        async with scheduling(app):
+            await await_until(lambda: events.is_resting(connection))
+            send_forged(database_url, foreign)
+            await app.aemit("provider.changed")
+            await await_until(lambda: events.handled(connection) == 1)

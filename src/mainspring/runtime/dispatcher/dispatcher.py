@@ -24,6 +24,9 @@ _OPTIONS = " ".join(
     (
         # One that is paused in the middle of a transaction must not keep its events locked.
         "-c idle_in_transaction_session_timeout=5s",
+        # Nor may one tenant's events hold up those of others, nor whoever has a job of theirs open.
+        "-c statement_timeout=15s",
+        "-c lock_timeout=1s",
         # A bitmap visits the handled events each time anew; an index scan marks them.
         "-c enable_bitmapscan=off",
     )
@@ -38,7 +41,7 @@ class Dispatcher:
         self._round_robin = RoundRobin(settings)
         limit = f"-c mainspring.max_payload_bytes={settings.max_payload_bytes}"
         self._connection = ReconnectingConnection(
-            url if settings.use_pooler else with_options(url, f"{_OPTIONS} {limit}"),
+            with_options(url, f"{_OPTIONS} {limit}"),
             name="mainspring dispatch",
             use_pooler=settings.use_pooler,
             pins_plans=True,

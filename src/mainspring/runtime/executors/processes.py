@@ -57,6 +57,7 @@ class ChildCall:
     worker_id: int
     wants_context: bool
     url: str
+    use_pooler: bool
     redactor: Redactor
 
 
@@ -70,8 +71,8 @@ class Committed:
 class ProcessExecutor:
     """A fixed number of children, started when first needed."""
 
-    def __init__(self, size: int, url: str) -> None:
-        self._url = url
+    def __init__(self, size: int, url: str, *, use_pooler: bool = False) -> None:
+        self._url, self._use_pooler = url, use_pooler
         self._places = asyncio.Semaphore(size)
         self._idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
         self._children: set[_Child] = set()
@@ -97,6 +98,7 @@ class ProcessExecutor:
                 job.worker_id,
                 wants_context,
                 self._url,
+                self._use_pooler,
                 job.redactor,
             )
             loop = asyncio.get_running_loop()
@@ -255,7 +257,7 @@ def _call_handler(call: ChildCall, job: ClaimedJob, pipe: Pipe) -> Any:
     function = getattr(target, "function", target)
     if not call.wants_context:
         return function(**job.payload())
-    environment = _ChildEnvironment(call.url, pipe)
+    environment = _ChildEnvironment(call.url, pipe, use_pooler=call.use_pooler)
     context = Context(job, environment, ExecutionMode.PROCESS, is_stopped=_stop_requested.is_set)
     return function(**job.payload(), ctx=context)
 
@@ -263,8 +265,8 @@ def _call_handler(call: ChildCall, job: ClaimedJob, pipe: Pipe) -> Any:
 class _ChildEnvironment:
     """What a context can do in a child."""
 
-    def __init__(self, url: str, pipe: Pipe) -> None:
-        self._url, self._pipe = url, pipe
+    def __init__(self, url: str, pipe: Pipe, *, use_pooler: bool) -> None:
+        self._url, self._pipe, self._use_pooler = url, pipe, use_pooler
 
     @property
     def async_source(self) -> AsyncSource:
@@ -283,7 +285,7 @@ class _ChildEnvironment:
         )
 
     def connection(self) -> AbstractContextManager[Connection[Any]]:
-        return connect.connect_sync(self._url)
+        return connect.connect_sync(self._url, use_pooler=self._use_pooler)
 
     def note_progress(self, job: ClaimedJob, progress: bytes) -> None:
         self._pipe.send(("progress", progress))

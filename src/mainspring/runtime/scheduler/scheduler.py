@@ -78,7 +78,7 @@ class Scheduler:
     ) -> None:
         self.started = asyncio.Event()
         self._settings = settings
-        self._url = url if settings.use_pooler else with_options(url, _OPTIONS)
+        self._url = with_options(url, _OPTIONS)
         self._identity = process_identity()
         self._fires = self._dedicated("fire")
         self._beside = self._dedicated("fire beside")
@@ -137,9 +137,8 @@ class Scheduler:
             raise self._failure
 
     def _dedicated(self, name: str) -> ReconnectingConnection:
-        own = "" if self._settings.use_pooler else _OWN_OPTIONS
         return ReconnectingConnection(
-            with_options(self._url, own),
+            with_options(self._url, _OWN_OPTIONS),
             name=f"mainspring {name}",
             use_pooler=self._settings.use_pooler,
             pins_plans=True,

@@ -156,7 +156,7 @@ class Parts:
             fails_unknown=settings.unknown_handler == "fail",
             events=self._events,
         )
-        self.processes = ProcessExecutor(default_size(), url)
+        self.processes = ProcessExecutor(default_size(), url, use_pooler=settings.use_pooler)
         self.runners = self._make_runners(known)
         self.claimer = self._make_claimer(order, queues)
         self.maintenance = Maintenance(

@@ -42,7 +42,32 @@ begin
 end
 $$;
 
--- Creates the API's role where it is missing, and makes the current user a member of it.
+-- Whether a role may become another by SET ROLE. Before PostgreSQL 16 every member may. Since then
+-- a role with CREATEROLE is a member of the roles it creates, with the right to grant them and
+-- without the right to become them.
+create or replace function mainspring.may_set_role(member name, role name)
+returns boolean
+language plpgsql stable
+as $$
+begin
+    return pg_has_role(member, role, case when current_setting('server_version_num')::integer
+                                               >= 160000 then 'SET' else 'MEMBER' end);
+end
+$$;
+
+-- The statement by which an administrator lets a role become the API's role.
+create or replace function mainspring.grant_of_app_role(member name)
+returns text
+language plpgsql stable
+as $$
+begin
+    return format('grant mainspring_app to %I', member)
+        || case when current_setting('server_version_num')::integer >= 160000
+                then ' with set true' else '' end;
+end
+$$;
+
+-- Creates the API's role where it is missing, and lets the current user become it.
 create or replace function mainspring.ensure_app_role()
 returns void
 language plpgsql
@@ -56,12 +81,19 @@ begin
                 null;
             when insufficient_privilege then
                 perform mainspring.refuse('MS083', 'the role mainspring_app is missing; ask an '
-                    || 'administrator to run: create role mainspring_app nologin; grant '
-                    || 'mainspring_app to ' || quote_ident(session_user), '{}');
+                    || 'administrator to run: create role mainspring_app nologin; '
+                    || mainspring.grant_of_app_role(session_user), '{}');
         end;
     end if;
-    if not pg_has_role(session_user, 'mainspring_app', 'member') then
-        execute format('grant mainspring_app to %I', session_user);
+    if not mainspring.may_set_role(session_user, 'mainspring_app') then
+        begin
+            execute mainspring.grant_of_app_role(session_user);
+        exception
+            when insufficient_privilege then
+                perform mainspring.refuse('MS083', format('%I may not become the role '
+                    || 'mainspring_app; ask an administrator to run: %s', session_user,
+                    mainspring.grant_of_app_role(session_user)), '{}');
+        end;
     end if;
 end
 $$;
@@ -104,8 +136,8 @@ begin
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'open_to_app',
-               'remove_limit', 'set_limit'])
+               'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'grant_of_app_role',
+               'may_set_role', 'open_to_app', 'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute missing.statement;

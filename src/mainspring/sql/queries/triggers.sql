@@ -58,15 +58,17 @@ select name from mainspring.triggers where tenant_id = %(tenant_id)s order by na
 
 -- name: matching_triggers
 -- scope: system
--- The enabled triggers of tenants for patterns, with the schemas that their payloads must fit.
--- Texts, so that one which a program cannot read does not keep it from reading the others.
+-- The enabled triggers of tenants for patterns, the oldest of each, with the schemas that their
+-- payloads must fit. Texts, so that one which a program cannot read does not keep it from reading
+-- the others.
 select trigger.trigger_id, trigger.tenant_id, trigger.name, trigger.event, trigger.definition,
        trigger.payload::text as payload, trigger.unknown_paths,
        trigger.dedupe_window::text as dedupe_window, trigger.queue, trigger.priority,
        defined.version, defined.arg_schema::text as arg_schema
   from unnest(%(tenants)s::text[], %(patterns)s::text[]) as wanted (tenant_id, event)
-  join mainspring.triggers as trigger
-    on trigger.tenant_id = wanted.tenant_id and trigger.event = wanted.event
-   and trigger.is_enabled
+ cross join lateral (
+    select * from mainspring.triggers as each
+     where each.tenant_id = wanted.tenant_id and each.event = wanted.event and each.is_enabled
+     order by each.trigger_id limit %(most)s::integer) as trigger
   left join mainspring.definitions as defined on defined.key = trigger.definition
  order by trigger.trigger_id;

@@ -13,6 +13,13 @@ begin
     if wrong is not null then
         perform mainspring.refuse_trigger(wrong[1], wrong[2]);
     end if;
+    -- An older one that is larger can still be disabled.
+    if octet_length(new.payload::text) > 65536
+       and (tg_op = 'INSERT' or new.payload is distinct from old.payload) then
+        perform mainspring.refuse_trigger('payload', format(
+            'is %s bytes, the limit is 65536; put large values into the event',
+            octet_length(new.payload::text)));
+    end if;
     if tg_op = 'UPDATE' and new is distinct from old then
         new.updated_at := now();
     end if;

@@ -1,0 +1,65 @@
+"""An owner as managed services give one: CREATEROLE and a database, but no superuser."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from mainspring.db import migrate
+from mainspring.db.database import Database
+from mainspring.domain.errors.access import AppRoleMissing
+from mainspring.services import tokens
+from mainspring.settings import load
+from tests.support.api import serving
+from tests.support.databases import empty_database, role
+
+# What PostgreSQL 16 and newer give to a role with CREATEROLE that creates another.
+AS_ITS_CREATOR = "grant mainspring_app to {} with admin true, inherit false, set false"
+ENSURE_APP_ROLE = "do $$ begin create role mainspring_app; exception when others then null; end $$"
+
+
+@contextmanager
+def owned_database(server_url: str) -> Iterator[tuple[str, str]]:
+    """The URL of an empty database as its owner, and the owner's name."""
+    with (
+        role(server_url) as owner,
+        empty_database(server_url) as url,
+        psycopg.connect(server_url, autocommit=True) as admin,
+    ):
+        name = sql.Identifier(str(conninfo_to_dict(url)["dbname"]))
+        admin.execute(sql.SQL("alter role {} createrole").format(sql.Identifier(owner)))
+        change = sql.SQL("alter database {} owner to {}")
+        admin.execute(change.format(name, sql.Identifier(owner)))
+        admin.execute(ENSURE_APP_ROLE)
+        yield make_conninfo(url, user=owner, password=owner), owner
+
+
+async def test_it_serves_tenants_whose_role_it_has_created(server_url: str):
+    with owned_database(server_url) as (url, owner):
+        await migrate.migrate(url)
+        with psycopg.connect(server_url, autocommit=True) as admin:
+            admin.execute(sql.SQL(AS_ITS_CREATOR).format(sql.Identifier(owner)))
+        with psycopg.connect(url, autocommit=True) as own:
+            own.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
+        async with serving(url) as api:
+            for tenant in ("default", "acme"):
+                asked = {"definition": "work", "payload": {"of": tenant}}
+                made = await api.post("/jobs", asked, role="admin", tenant=tenant)
+                assert made.status_code == 201, made.text
+                found = await api.get("/jobs", role="viewer", tenant=tenant)
+                assert [job["payload"] for job in found.json()["items"]] == [{"of": tenant}]
+
+
+async def test_one_that_may_neither_become_nor_grant_the_role_is_told_what_to_do(server_url: str):
+    with owned_database(server_url) as (url, owner):
+        await migrate.migrate(url)
+        database = Database(load(database_url=url))
+        try:
+            said = f"grant mainspring_app to {owner} with set true"
+            with pytest.raises(AppRoleMissing, match=said):
+                await tokens.open_to_app(database)
+        finally:
+            await database.aclose()
