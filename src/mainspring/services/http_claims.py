@@ -99,5 +99,7 @@ class HttpClaim:
     ) -> None:
         lanes = by_lane(rows)
         for lane, theirs in lanes.items():
-            self.order.returned(lane, [row.job_id for row in theirs])
+            if free := [row.job_id for row in theirs if row.limit_name is None]:
+                self.order.returned(lane, free)
+            self.order.returned_limited(lane, len(theirs) - len(free))
             await attempts.hand_back(self.connection, [row.report for row in theirs], waits_for)

@@ -27,6 +27,7 @@ from mainspring.domain.claiming.lanes import (
 )
 from mainspring.domain.claiming.prefetch import PrefetchRate
 from mainspring.domain.types import WorkerId
+from mainspring.runtime.maintenance.limit_grants import Grants
 from mainspring.runtime.worker.buffer import Buffer, Claimed, by_lane, lane_of
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
@@ -62,6 +63,7 @@ class Claimer:
         runners: Runners,
         reporter: Reporter,
         unknown: UnknownDefinitions,
+        grants: Grants,
         speculation: SpeculativeStarts,
         events: WorkerEvents,
         queues: tuple[str, ...],
@@ -75,6 +77,7 @@ class Claimer:
         self._connection, self._order = connection, order
         self._buffer, self._runners = buffer, runners
         self._reporter, self._unknown = reporter, unknown
+        self._grants = grants
         self._speculation, self._events = speculation, events
         self._queues = queues
         self._poll_seconds = poll_seconds
@@ -103,6 +106,11 @@ class Claimer:
         self._announced.add(ready.lane)
         if ready.lane not in buffered and self._would_start_others(ready.lane):
             self._pause_buffer()
+        self._wake.set()
+        self._has_capacity.set()
+
+    def limits_due(self) -> None:
+        """Jobs that wait for limits may be able to go."""
         self._wake.set()
         self._has_capacity.set()
 
@@ -174,8 +182,10 @@ class Claimer:
         self._has_swept = False
         if is_busy or not self._order.lanes.marks:
             await self._sweep_if_due(is_busy=is_busy)
-            return await self._claim_known(wanted)
-        claimed = await self._claim_known(wanted)
+            claimed = await self._claim_limited(wanted)
+            return claimed + await self._claim_known(wanted - claimed)
+        claimed = await self._claim_limited(wanted)
+        claimed += await self._claim_known(wanted - claimed)
         if claimed < wanted and await self._sweep_if_due(is_busy=False):
             claimed += await self._claim_known(wanted - claimed)
         return claimed
@@ -209,6 +219,32 @@ class Claimer:
         finally:
             if not self._announced:  # Else there are newcomers once more.
                 self._resume_buffer()
+
+    async def _claim_limited(self, wanted: int) -> int:
+        """Claim jobs that wait for limits; how many."""
+        if not self._grants.is_due(has_backlog=self.has_backlog):
+            return 0
+        return await self._connection.run(partial(self._take_limited, limit=wanted))
+
+    async def _take_limited(self, connection: AsyncConnection[Any], limit: int) -> int:
+        worker_id = self.worker_id
+        given = await self._grants.claim(
+            connection,
+            self._order,
+            worker_id,
+            limit=limit,
+            has_backlog=self.has_backlog,
+            buffered=self._buffered(),
+        )
+        if given is None or not given.rows or worker_id != self.worker_id:
+            return 0  # If the lease was lost, whoever recovers it takes the jobs back.
+        now = time.monotonic()
+        jobs = [ClaimedJob(row, worker_id, now) for row in given.rows]
+        jobs.sort(key=lane_order)
+        claimed = by_lane(jobs)
+        self._order.note_limited(claimed, given.weights, self._buffered())
+        self._take(claimed)
+        return len(jobs)
 
     async def _claim_known(self, wanted: int, lanes: Iterable[Lane] | None = None) -> int:
         return await self._order.claim(wanted, self._visit, lanes=lanes, buffered=self._buffered)
@@ -331,7 +367,9 @@ class Claimer:
             return []
         self.pace.stall()
         for lane, jobs in by_lane(self._buffer).items():
-            self._order.returned(lane, [job.id for job in jobs])
+            if free := [job.id for job in jobs if job.limit_name is None]:
+                self._order.returned(lane, free)
+            self._order.returned_limited(lane, len(jobs) - len(free))
         return self.take_all()
 
     def take_all(self) -> list[Report]:
