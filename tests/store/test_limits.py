@@ -10,7 +10,6 @@ from mainspring.store.attempts import ClaimedRow
 from tests.support.calls import call, enqueue
 from tests.support.rows import insert, insert_definition, insert_job, insert_tenant, job, refused
 
-
 CLAIM_CAPPED = """
 select * from mainspring.claim_limited(
     1, array(select distinct queue from mainspring.jobs where queue <> 'far'), '{capped}', '{""}',

@@ -178,8 +178,9 @@ class WaitsMachine(RuleBasedStateMachine):
     @rule(queue=st.sampled_from(QUEUES))
     def claim_some_keys(self, queue):
         keys = [LimitKey("serial", "", "default"), LimitKey("keyed", "1", "acme")]
+        worker_id = WorkerId(self.worker_id)
         claimed = self.queue.run(
-            limits.claim(self.queue.connection, WorkerId(self.worker_id), [queue], keys, limit=2)
+            limits.claim(self.queue.connection, keys, worker_id=worker_id, queues=[queue], limit=2)
         )
         assert claimed is not None
         self.note(ClaimedRow(*row) for row in claimed.rows)

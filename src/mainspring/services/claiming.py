@@ -46,6 +46,8 @@ class Claimable(Protocol):
 
     @property
     def id(self) -> int: ...
+    @property
+    def limit_name(self) -> str | None: ...
 
 
 class Given(NamedTuple):
@@ -89,14 +91,14 @@ class ClaimOrder:
         self.lanes.announced(ready)
         self.shares.announced(ready.lane, ready.weight, buffered)
 
-    def returned(self, lane: Lane, job_ids: Collection[int]) -> None:
-        """These jobs go back to their lane, which owes nothing for them."""
-        self.lanes.announced(ReadyLane(lane, min(job_ids)))
-        self.shares.returned({lane: len(job_ids)})
-
-    def returned_limited(self, lane: Lane, count: int) -> None:
-        """So many jobs of a lane wait for their limits again, and the lane owes nothing for them."""
-        self.shares.returned_limited({lane: count})
+    def returned(self, lane: Lane, jobs: Collection[Claimable]) -> None:
+        """These jobs go back to their lane, or to wait for their limits; it owes nothing for
+        them."""
+        ready = [job.id for job in jobs if job.limit_name is None]
+        if ready:
+            self.lanes.announced(ReadyLane(lane, min(ready)))
+            self.shares.returned({lane: len(ready)})
+        self.shares.returned_limited({lane: len(jobs) - len(ready)})
 
     async def claim(
         self,
@@ -143,10 +145,10 @@ class ClaimOrder:
     async def take_limited(
         self,
         connection: AsyncConnection[Any],
-        worker_id: WorkerId,
-        queues: Sequence[str],
         keys: Sequence[LimitKey],
         *,
+        worker_id: WorkerId,
+        queues: Sequence[str],
         limit: int,
         shares: LimitedShares,
     ) -> LimitedClaim | None:
@@ -154,9 +156,9 @@ class ClaimOrder:
         Note the rows before anything else is claimed."""
         return await limits.claim(
             connection,
-            worker_id,
-            queues,
             keys,
+            worker_id=worker_id,
+            queues=queues,
             limit=limit,
             shares=shares.shares,
             lowest=shares.lowest,
@@ -213,8 +215,9 @@ class ClaimOrder:
         while len(rows) < limit and time.monotonic() < until:
             page = await limits.waiting_keys(connection, after=self._last_key, limit=_PAGE)
             if keys := _own_keys(page, queues, tenant_id):
+                left = limit - len(rows)
                 rows += await self._claim_keys(
-                    connection, worker_id, queues, keys, limit=limit - len(rows)
+                    connection, keys, worker_id=worker_id, queues=queues, limit=left
                 )
             self._last_key = page[-1] if len(page) == _PAGE else FIRST_KEY
             if self._last_key == FIRST_KEY:
@@ -226,16 +229,21 @@ class ClaimOrder:
     async def _claim_keys(
         self,
         connection: AsyncConnection[Any],
-        worker_id: WorkerId,
-        queues: Sequence[str],
         keys: Sequence[LimitKey],
         *,
+        worker_id: WorkerId,
+        queues: Sequence[str],
         limit: int,
     ) -> list[ClaimedRow]:
         shares = self.shares.limited_shares({key.tenant_id for key in keys}, limit, {})
         for _ in range(_LOCK_TRIES):
             given = await self.take_limited(
-                connection, worker_id, queues, keys, limit=limit, shares=shares
+                connection,
+                keys,
+                worker_id=worker_id,
+                queues=queues,
+                limit=limit,
+                shares=shares,
             )
             if given is not None:
                 rows = [ClaimedRow(*row) for row in given.rows]

@@ -99,7 +99,5 @@ class HttpClaim:
     ) -> None:
         lanes = by_lane(rows)
         for lane, theirs in lanes.items():
-            if free := [row.job_id for row in theirs if row.limit_name is None]:
-                self.order.returned(lane, free)
-            self.order.returned_limited(lane, len(theirs) - len(free))
+            self.order.returned(lane, theirs)
             await attempts.hand_back(self.connection, [row.report for row in theirs], waits_for)

@@ -87,10 +87,10 @@ async def take_back(session: Session) -> bool:
 
 async def claim(
     session: Session,
-    worker_id: WorkerId,
-    queues: Sequence[str],
     keys: Sequence[LimitKey],
     *,
+    worker_id: WorkerId,
+    queues: Sequence[str],
     limit: int,
     shares: Mapping[str, int] | None = None,
     lowest: int = LEAST_URGENT,

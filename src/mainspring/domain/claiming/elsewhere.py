@@ -50,7 +50,10 @@ class Elsewhere:
             return keys
         own = []
         for key in keys:
-            if key.limit in self._limits and now >= self._in_vain_at.get(key.limit, -math.inf) + _REST:
+            if (
+                key.limit in self._limits
+                and now >= self._in_vain_at.get(key.limit, -math.inf) + _REST
+            ):
                 self._left_alone.setdefault(key, now + _MOMENT)
                 self._announced[key] = None
             else:

@@ -9,7 +9,7 @@ notifications. A scan that turned out slow waits twenty times its own duration b
 of that when soon.
 
     reports, notifications, tokens, scan ─▶ keys ─▶ claimer ─▶ claim ─▶ buffer
-                                             └ no capacity, or other queues wait: others are notified
+                                             └ no capacity, or other queues wait: notify others
 
 Jobs of one limit may wait in queues of other workers; see `domain/claiming/elsewhere.py`.
 
@@ -33,10 +33,12 @@ from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.claiming.elsewhere import Elsewhere
 from mainspring.domain.claiming.fair_share import LimitedShares
 from mainspring.domain.claiming.freed_places import FreedPlaces
-from mainspring.domain.claiming.lanes import Lane
+from mainspring.domain.claiming.lanes import Lane, lane_order
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import WorkerId
 from mainspring.runtime.loop import Loop
+from mainspring.runtime.worker.buffer import Claimed, by_lane
+from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.services.claiming import ClaimOrder
 from mainspring.store import limits
@@ -60,13 +62,14 @@ class Grants:
     def __init__(
         self,
         connection: ReconnectingConnection,
+        order: ClaimOrder,
         *,
         queues: Sequence[str],
         is_full: Callable[[], bool],
         events: WorkerEvents,
     ) -> None:
         self.loop = Loop("grants", self._pass)
-        self._connection = connection
+        self._connection, self._order = connection, order
         self._queues, self._is_full, self._events = queues, is_full, events
         self._freed = FreedPlaces()
         self._passed_over: dict[LimitKey, None] = {}
@@ -122,16 +125,36 @@ class Grants:
     async def claim(
         self,
         connection: AsyncConnection[Any],
-        order: ClaimOrder,
         worker_id: WorkerId,
+        *,
+        buffered: Callable[[], Mapping[Lane, int]],
+        limit: int,
+        has_backlog: bool,
+    ) -> Claimed:
+        """Claim jobs of keys that are due, in order and by lane."""
+        given = await self._claim(
+            connection, worker_id, buffered(), limit=limit, has_backlog=has_backlog
+        )
+        if given is None or not given.rows:
+            return {}
+        now = time.monotonic()
+        jobs = [ClaimedJob(row, worker_id, now) for row in given.rows]
+        jobs.sort(key=lane_order)
+        claimed = by_lane(jobs)
+        self._order.note_limited(claimed, given.weights, buffered())
+        return claimed
+
+    async def _claim(
+        self,
+        connection: AsyncConnection[Any],
+        worker_id: WorkerId,
+        buffered: Mapping[Lane, int],
         *,
         limit: int,
         has_backlog: bool,
-        buffered: Mapping[Lane, int],
     ) -> LimitedClaim | None:
-        """Claim jobs of keys that are due; None while someone else does."""
-        began_at = time.monotonic()
-        freed, shared = self._take(limit, began_at, has_backlog=has_backlog)
+        """None while someone else claims, or if there is nothing to ask for."""
+        freed, shared = self._take(limit, has_backlog=has_backlog)
         given, is_served = None, False
         try:
             pages = {name: await self._next_keys(connection, name, len(freed)) for name in shared}
@@ -139,10 +162,16 @@ class Grants:
             shares = LimitedShares()
             if has_backlog:
                 tenants = {key.tenant_id for key in keys}
-                shares = order.shares.limited_shares(tenants, limit, buffered)
+                shares = self._order.shares.limited_shares(tenants, limit, buffered)
+            began_at = time.monotonic()
             if keys:
-                given = await order.take_limited(
-                    connection, worker_id, self._queues, keys, limit=limit, shares=shares
+                given = await self._order.take_limited(
+                    connection,
+                    keys,
+                    worker_id=worker_id,
+                    queues=self._queues,
+                    limit=limit,
+                    shares=shares,
                 )
             is_served = given is not None or not keys
         finally:
@@ -158,15 +187,13 @@ class Grants:
             self.loop.wake()
         return given
 
-    def _take(
-        self, limit: int, now: float, *, has_backlog: bool
-    ) -> tuple[list[LimitKey], set[str]]:
+    def _take(self, limit: int, *, has_backlog: bool) -> tuple[list[LimitKey], set[str]]:
         """What to serve now. What comes free meanwhile may not be seen, so it is served again."""
         if not has_backlog:
             passed_over, self._passed_over = self._passed_over, {}
             self._freed.add_urgent(passed_over)
         most = min(_PAGE, max(_FEWEST, limit // _JOBS_A_KEY))
-        freed = self._freed.take(most, now, has_backlog=has_backlog)
+        freed = self._freed.take(most, time.monotonic(), has_backlog=has_backlog)
         self._elsewhere.taken(freed)
         shared, self._shared_due = self._shared_due, set()
         return freed, shared

@@ -112,7 +112,7 @@ class Claimer:
     def limits_due(self) -> None:
         """Jobs that wait for limits may be able to go."""
         self._wake.set()
-        self._has_capacity.set()
+        self.capacity_freed()
 
     @property
     def has_backlog(self) -> bool:
@@ -221,30 +221,19 @@ class Claimer:
                 self._resume_buffer()
 
     async def _claim_limited(self, wanted: int) -> int:
-        """Claim jobs that wait for limits; how many."""
+        """Claim jobs that wait for limits, if any may be able to go; how many."""
         if not self._grants.is_due(has_backlog=self.has_backlog):
             return 0
         return await self._connection.run(partial(self._take_limited, limit=wanted))
 
     async def _take_limited(self, connection: AsyncConnection[Any], limit: int) -> int:
-        worker_id = self.worker_id
-        given = await self._grants.claim(
-            connection,
-            self._order,
-            worker_id,
-            limit=limit,
-            has_backlog=self.has_backlog,
-            buffered=self._buffered(),
+        worker_id, has_backlog = self.worker_id, self.has_backlog
+        claimed = await self._grants.claim(
+            connection, worker_id, buffered=self._buffered, limit=limit, has_backlog=has_backlog
         )
-        if given is None or not given.rows or worker_id != self.worker_id:
-            return 0  # If the lease was lost, whoever recovers it takes the jobs back.
-        now = time.monotonic()
-        jobs = [ClaimedJob(row, worker_id, now) for row in given.rows]
-        jobs.sort(key=lane_order)
-        claimed = by_lane(jobs)
-        self._order.note_limited(claimed, given.weights, self._buffered())
-        self._take(claimed)
-        return len(jobs)
+        if claimed and worker_id == self.worker_id:
+            self._take(claimed)
+        return sum(map(len, claimed.values()))
 
     async def _claim_known(self, wanted: int, lanes: Iterable[Lane] | None = None) -> int:
         return await self._order.claim(wanted, self._visit, lanes=lanes, buffered=self._buffered)
@@ -367,9 +356,7 @@ class Claimer:
             return []
         self.pace.stall()
         for lane, jobs in by_lane(self._buffer).items():
-            if free := [job.id for job in jobs if job.limit_name is None]:
-                self._order.returned(lane, free)
-            self._order.returned_limited(lane, len(jobs) - len(free))
+            self._order.returned(lane, jobs)
         return self.take_all()
 
     def take_all(self) -> list[Report]:

@@ -138,6 +138,7 @@ class Parts:
         self.runners = self._make_runners(known)
         self.grants = Grants(
             self.connections.maintenance,
+            order,
             queues=queues,
             is_full=lambda: self.runners.capacity() <= 0,
             events=self._events,
