@@ -14,7 +14,7 @@ from itertools import islice
 
 from mainspring.domain.limits import LimitKey
 
-_MOMENT = 0.01
+_MOMENT = 0.05
 _REST = 1.0
 _ANNOUNCE_AFTER = 0.02
 _MOST_ANNOUNCED = 100
