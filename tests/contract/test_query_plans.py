@@ -139,14 +139,29 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     ),
     "attempts.adopt_orphans": ({}, {"jobs_running", "workers_pkey"}, 50),
     "limits.waiting_limit_keys": (
-        {"limit_name": "", "key": "", "tenant_id": "", "limit": 100},
+        {"limit_name": "", "key": "", "tenant_id": "", "queue": "", "limit": 100},
         {"jobs_limited"},
         400,
     ),
     "limits.waiting_keys_of_limit": (
-        {"limit_name": "busy", "key": "", "tenant_id": "", "limit": 100},
+        {"limit_name": "busy", "key": "", "tenant_id": "", "queues": ["default"], "limit": 100},
         {"jobs_limited"},
         400,
+    ),
+    # Twenty jobs of two keys; what it does within is not in its plan, but the pages are.
+    "limits.claim_limited": (
+        {
+            "worker_id": ALIVE,
+            "queues": ["default"],
+            "names": ["busy"] * 2,
+            "keys": ["key 1", "key 2"],
+            "tenants": ["default"] * 2,
+            "shares": [20] * 2,
+            "limit": 20,
+            "lowest": 1000,
+        },
+        set(),
+        1200,
     ),
     "waits.promote": ({"now": None, "limit": 10}, {"jobs_due"}, 300),
     "waits.next_due": ({}, {"jobs_due"}, 50),

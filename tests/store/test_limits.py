@@ -6,8 +6,15 @@ import psycopg
 import pytest
 
 from mainspring.domain.types import JobState
+from mainspring.store.attempts import ClaimedRow
 from tests.support.calls import call, enqueue
 from tests.support.rows import insert, insert_definition, insert_job, insert_tenant, job, refused
+
+CLAIM_CAPPED = """
+select * from mainspring.claim_limited(
+    1, array(select distinct queue from mainspring.jobs where queue <> 'far'), '{capped}', '{""}',
+    '{default}', '{10}', 10, 1000)
+"""
 
 
 @pytest.fixture
@@ -19,19 +26,57 @@ def limited(tx: psycopg.Connection) -> psycopg.Connection:
     return tx
 
 
+ALL_KEYS = """
+select coalesce(array_agg(limit_name), '{}'), coalesce(array_agg(limit_key), '{}'),
+       coalesce(array_agg(tenant_id), '{}')
+  from (select distinct limit_name, limit_key, tenant_id from mainspring.jobs
+         where waits_for = 'limit') as waiting
+"""
+
+
 def grant(tx: psycopg.Connection, most: int = 1000) -> int:
-    """Grant in all rooms where something waits; how many jobs went."""
-    rooms = tx.execute(
-        "select distinct limit_name, limit_key, tenant_id from mainspring.jobs"
-        " where waits_for = 'limit'"
+    """Claim in all rooms where something waits, for a worker of all queues; how many jobs went."""
+    insert_worker(tx)
+    ((names, keys, tenants),) = tx.execute(ALL_KEYS).fetchall()
+    rows = tx.execute(
+        "select job_id, facts from mainspring.claim_limited(1,"
+        " array(select distinct queue from mainspring.jobs), %s, %s, %s,"
+        " array_fill(%s, array[%s]), %s, 1000)",
+        (names, keys, tenants, most, len(names), most),
     ).fetchall()
-    names, keys, tenants = ([room[part] for room in rooms] for part in range(3))
+    assert rows[-1][1] is not None
+    return len(rows) - 1
+
+
+def grant_ready(tx: psycopg.Connection) -> int:
+    """The same as the release before did it: what goes is ready, and holds its place."""
+    insert_worker(tx)
+    ((names, keys, tenants),) = tx.execute(ALL_KEYS).fetchall()
     ((is_ours, granted),) = tx.execute(
-        "select is_ours, granted from mainspring.grant_places(%s, %s, %s, %s)",
-        (names, keys, tenants, most),
+        "select is_ours, granted from mainspring.grant_places(%s, %s, %s, 1000)",
+        (names, keys, tenants),
     ).fetchall()
     assert is_ours
     return int(granted)
+
+
+def insert_worker(tx: psycopg.Connection) -> None:
+    """One that serves all queues of the jobs there are."""
+    tx.execute("delete from mainspring.workers where worker_id = 1")
+    queues = [row[0] for row in tx.execute("select distinct queue from mainspring.jobs")]
+    insert(
+        tx,
+        "workers",
+        worker_id=1,
+        expires_at="infinity",
+        pid=1,
+        concurrency=1,
+        name="n",
+        host="h",
+        process_identity="",
+        queues=queues,
+        version="0",
+    )
 
 
 def waits(tx: psycopg.Connection, *job_ids: int) -> list[str | None]:
@@ -136,8 +181,8 @@ def test_a_job_that_waits_to_be_retried_holds_no_place(limited):
     first, _, third = (enqueue(limited, "capped") for _ in range(3))
     grant(limited)
     limited.execute(
-        "update mainspring.jobs set waits_for = 'time', scheduled_for = now() + interval '1 hour'"
-        " where job_id = %s",
+        "update mainspring.jobs set waits_for = 'time', scheduled_for = now() + interval '1 hour',"
+        " state = 'queued', fence = null, worker_id = null where job_id = %s",
         (first,),
     )
 
@@ -199,6 +244,73 @@ def test_while_another_grants_nothing_is_granted(limited, module_url):
     assert row == (False, 0)
 
 
+def test_while_another_claims_nothing_is_claimed(limited, module_url):
+    enqueue(limited, "capped")
+    insert_worker(limited)
+    with psycopg.connect(module_url) as other:
+        other.execute("select pg_advisory_xact_lock(hashtext('mainspring.limits'))")
+
+        rows = limited.execute(CLAIM_CAPPED).fetchall()
+
+    assert rows == []
+
+
+def test_a_worker_whose_lease_ran_out_claims_nothing(limited):
+    job_id = enqueue(limited, "capped")
+    insert_worker(limited)
+    limited.execute("update mainspring.workers set expires_at = now()")
+
+    assert limited.execute(CLAIM_CAPPED).fetchall() == []
+    assert waits(limited, job_id) == ["limit"]
+
+
+def test_only_jobs_of_the_workers_queues_are_claimed(limited):
+    insert_definition(limited, "far", limit_name="capped", queue="far")
+    far, near = enqueue(limited, "far"), enqueue(limited, "capped")
+    insert_worker(limited)
+
+    limited.execute(CLAIM_CAPPED)
+
+    assert waits(limited, far, near) == ["limit", None]
+
+
+def test_an_earlier_release_grants_no_place_to_a_queue_that_nobody_serves(limited):
+    job_id = enqueue(limited, "capped")
+    limited.execute("update mainspring.jobs set queue = 'far'")
+    assert grant_ready(limited) == 1
+    limited.execute("select mainspring.take_back_places()")
+    limited.execute("update mainspring.jobs set queue = 'unserved'")
+
+    granted = limited.execute(
+        "select granted from mainspring.grant_places('{capped}', '{\"\"}', '{default}', 10)"
+    ).fetchone()
+
+    assert granted == (0,)
+    assert waits(limited, job_id) == ["limit"]
+
+
+def test_what_is_no_more_urgent_than_other_work_is_claimed_by_share(limited):
+    ordinary = [enqueue(limited, "keyed", payload=f'{{"user": {n}}}') for n in range(2)]
+    late = enqueue(limited, "keyed", payload='{"user": 2}', priority=101)
+    urgent = enqueue(limited, "keyed", payload='{"user": 3}', priority=1)
+    limited.execute("update mainspring.definitions set concurrency = null where key = 'keyed'")
+    insert_worker(limited)
+
+    limited.execute(
+        "select mainspring.claim_limited(1, array(select distinct queue from mainspring.jobs),"
+        " array_fill('keyed'::text, '{4}'), '{0,1,2,3}', array_fill('default'::text, '{4}'),"
+        " array_fill(2, '{4}'), 10, 100)"
+    )
+
+    assert waits(limited, *ordinary, late, urgent) == [None, "limit", "limit", None]
+
+
+def test_a_claimed_job_has_the_columns_of_any_other_claim(limited):
+    columns = [column.name for column in limited.execute(CLAIM_CAPPED).description or ()]
+
+    assert columns == [*ClaimedRow._fields[:-1], "definition_version", "facts"]
+
+
 # Changes
 
 
@@ -213,7 +325,7 @@ def test_a_raised_limit_lets_more_go(limited):
 
 def test_a_lowered_limit_takes_places_back_from_what_has_not_started(limited):
     first, second, third = (enqueue(limited, "capped") for _ in range(3))
-    grant(limited)
+    grant_ready(limited)
     run(limited, second)
     limited.execute("update mainspring.definitions set concurrency = 1 where key = 'capped'")
 
@@ -441,21 +553,8 @@ def test_a_token_is_for_the_newest_lease_only(limited):
 
 
 def test_canceling_a_job_that_holds_a_place_wakes_who_grants(limited, module_url):
-    insert(
-        limited,
-        "workers",
-        worker_id=5,
-        expires_at="infinity",
-        pid=1,
-        concurrency=1,
-        name="n",
-        host="h",
-        process_identity="",
-        queues=["tools"],
-        version="0",
-    )
     first = enqueue(limited, "capped")
-    grant(limited)
+    grant_ready(limited)
 
     assert call(limited, "cancel", first) == ["canceled"]
     assert grant(limited) == 0

@@ -90,6 +90,40 @@ def runs(driver: QueueDriver, module_url: str) -> Iterator[Runs]:
         yield Runs(driver, connection)
 
 
+# Approvals
+
+
+@pytest.fixture
+def approved_runs(runs: Runs) -> Iterator[Runs]:
+    """Each of which has to be approved."""
+    runs.connection.execute(
+        "update mainspring.definitions set approvals_needed = 1 where key = 'build'"
+    )
+    yield runs
+    runs.connection.execute(
+        "update mainspring.definitions set approvals_needed = 0 where key = 'build'"
+    )
+
+
+@pytest.mark.parametrize("approved", [0, 1, 2])
+def test_an_approved_run_does_not_wait_for_those_that_are_not(approved_runs: Runs, approved: int):
+    fired = [approved_runs.fire() for _ in range(3)]
+
+    approved_runs.connection.execute("select mainspring.approve(%s)", (fired[approved],))
+
+    assert approved_runs.begin().job_id == fired[approved]
+
+
+def test_an_approved_run_waits_for_one_that_runs(approved_runs: Runs):
+    fired = [approved_runs.fire() for _ in range(2)]
+    for job_id in reversed(fired):
+        approved_runs.connection.execute("select mainspring.approve(%s)", (job_id,))
+
+    assert approved_runs.waits() == ["turn", None]
+    approved_runs.succeed()
+    assert approved_runs.begin().job_id == fired[0]
+
+
 # The ways in which a run ends
 
 

@@ -7,7 +7,7 @@ is approved and worked off, and no job may be left.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -34,10 +34,10 @@ from mainspring.domain.types import (
     WorkerId,
 )
 from mainspring.runtime.maintenance.dependencies import resolve_all
-from mainspring.runtime.maintenance.limit_grants import grant_all
+from mainspring.services.claiming import ClaimOrder
 from mainspring.store import approvals, attempts, flows, jobs, limits, waits, workers
-from mainspring.store.attempts import Ending, Report, Return, Successes
-from tests.support.queue_driver import QueueDriver, text
+from mainspring.store.attempts import ClaimedRow, Ending, Report, Return, Successes
+from tests.support.queue_driver import QUEUES, QueueDriver, text
 
 DEFINITIONS = ("free", "serial", "capped", "keyed", "asked")
 TENANTS = ("default", "acme")
@@ -55,6 +55,15 @@ values ('free', 'a', null, null, null, 0), ('serial', 'a', 1, null, null, 0),
 HELD = """
 select limit_name, limit_key, tenant_id, definition from mainspring.jobs
  where waits_for is null and state in ('queued', 'running')
+"""
+GRANT_ALL = """
+select granted from (
+    select array_agg(limit_name) as names, array_agg(limit_key) as keys,
+           array_agg(tenant_id) as tenants
+      from (select distinct limit_name, limit_key, tenant_id from mainspring.jobs
+             where waits_for = 'limit') as waiting) as every,
+       lateral mainspring.grant_places(every.names, every.keys, every.tenants, 100)
+ where every.names is not null
 """
 WRONG_RUNS = """
 select job.job_id from mainspring.jobs as job
@@ -159,14 +168,30 @@ class WaitsMachine(RuleBasedStateMachine):
 
     # What workers do
 
-    @rule()
-    def grant(self):
-        self.queue.run(grant_all(self.queue.connection))
+    @rule(limit=st.integers(1, 5))
+    def claim_limited(self, limit):
+        claim = ClaimOrder().claim_limited(
+            self.queue.connection, WorkerId(self.worker_id), QUEUES, limit=limit
+        )
+        self.note(self.queue.run(claim))
+
+    @rule(queue=st.sampled_from(QUEUES))
+    def claim_some_keys(self, queue):
+        keys = [LimitKey("serial", "", "default"), LimitKey("keyed", "1", "acme")]
+        worker_id = WorkerId(self.worker_id)
+        claimed = self.queue.run(
+            limits.claim(self.queue.connection, keys, worker_id=worker_id, queues=[queue], limit=2)
+        )
+        assert claimed is not None
+        self.note(ClaimedRow(*row) for row in claimed.rows)
 
     @rule()
-    def grant_some_keys(self):
-        keys = [LimitKey("serial", "", "default"), LimitKey("keyed", "1", "acme")]
-        self.queue.run(limits.grant(self.queue.connection, keys))
+    def grant_as_the_release_before(self):
+        self.queue.execute(GRANT_ALL)
+
+    @rule()
+    def take_back(self):
+        assert self.queue.run(limits.take_back(self.queue.connection))
 
     @rule()
     def settle(self):
@@ -179,8 +204,7 @@ class WaitsMachine(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 5))
     def claim(self, limit):
-        for row in self.queue.claim(self.worker_id, limit):
-            self.leases[row.job_id] = Report(row.job_id, row.fence)
+        self.note(self.queue.claim(self.worker_id, limit))
 
     @rule(data=st.data(), how=st.sampled_from(["succeed", "fail", "again", "later", "back"]))
     @precondition(lambda self: self.leases)
@@ -199,6 +223,10 @@ class WaitsMachine(RuleBasedStateMachine):
         self.queue.run(workers.note_recovered(self.queue.connection))
         self.leases.clear()
         self.worker_id = self.queue.register()
+
+    def note(self, rows: Iterable[ClaimedRow]) -> None:
+        for row in rows:
+            self.leases[row.job_id] = row.report
 
     def finish(self, lease: Report, how: str) -> None:
         connection, worker_id = self.queue.connection, WorkerId(self.worker_id)
@@ -251,7 +279,7 @@ class WaitsMachine(RuleBasedStateMachine):
             self.queue.run(waits.settle_cancels(self.queue.connection))
             self.promote()
             self.settle()
-            self.grant()
+            self.claim_limited(1000)
             self.claim(1000)
             for job_id in sorted(self.leases):
                 self.finish(self.leases.pop(job_id), "succeed")

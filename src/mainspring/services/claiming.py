@@ -3,7 +3,11 @@
 Every claimer uses it: the worker, the drain that tests use, and the API for workers over HTTP.
 
     sweep ─▶ lanes ─▶ share of each ─▶ claim ─▶ token of its rate ─▶ probation ─▶ begins
-             └─────── ClaimOrder ──────────┘    └ take_token         └ record_start
+    keys of limits ─▶ share of each ─┘          └ take_token         └ record_start
+    └─────────────── ClaimOrder ──────────┘
+
+A job that waits for a limit is given its place by the statement that claims it, so that nothing
+holds a place but what a worker has.
 
 The rules are pure and stand in `domain/claiming/`: `lanes.py` says where a claim looks,
 `fair_share.py` how much it takes from each lane, `probation.py` how a job is run that lost its
@@ -12,20 +16,29 @@ claims ahead, when the handler is about to be called; the API when it hands out 
 nobody says when a worker over HTTP begins.
 """
 
+import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from psycopg import AsyncConnection
 
-from mainspring.domain.claiming.fair_share import FairShare, Visit
+from mainspring.domain.claiming.fair_share import FairShare, LimitedShares, Visit
 from mainspring.domain.claiming.lanes import Lane, LaneBook, ReadyLane, lane_order
 from mainspring.domain.errors import LeaseLost
+from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import WorkerId
 from mainspring.store import attempts, limits
 from mainspring.store.attempts import ClaimedRow, Report
+from mainspring.store.limits import FIRST_KEY, LimitedClaim, WaitingKey
 
 _MOST_ORDERS = 1000
+# Who keeps no buffer looks at so many keys of limits at a time, and for so long.
+_PAGE = 400
+_LONGEST_LOOK = 0.25
+# Someone else claims jobs of limits right now; that takes milliseconds.
+_LOCK_TRIES, _LOCK_PAUSE = 10, 0.005
 
 
 class Claimable(Protocol):
@@ -33,6 +46,8 @@ class Claimable(Protocol):
 
     @property
     def id(self) -> int: ...
+    @property
+    def limit_name(self) -> str | None: ...
 
 
 class Given(NamedTuple):
@@ -56,6 +71,7 @@ class ClaimOrder:
     def __init__(self) -> None:
         self.lanes = LaneBook()
         self.shares = FairShare()
+        self._last_key = FIRST_KEY
 
     def swept(
         self,
@@ -75,10 +91,14 @@ class ClaimOrder:
         self.lanes.announced(ready)
         self.shares.announced(ready.lane, ready.weight, buffered)
 
-    def returned(self, lane: Lane, job_ids: Collection[int]) -> None:
-        """These jobs go back to their lane, which owes nothing for them."""
-        self.lanes.announced(ReadyLane(lane, min(job_ids)))
-        self.shares.returned({lane: len(job_ids)})
+    def returned(self, lane: Lane, jobs: Collection[Claimable]) -> None:
+        """These jobs go back to their lane, or to wait for their limits; it owes nothing for
+        them."""
+        ready = [job.id for job in jobs if job.limit_name is None]
+        if ready:
+            self.lanes.announced(ReadyLane(lane, min(ready)))
+            self.shares.returned({lane: len(ready)})
+        self.shares.returned_limited({lane: len(jobs) - len(ready)})
 
     async def claim(
         self,
@@ -122,6 +142,38 @@ class ClaimOrder:
             self.lanes.claimed(lane, jobs[-1].id)
         return Given(sum(counts.values()), self.shares.claimed(visits, counts, limit))
 
+    async def take_limited(
+        self,
+        connection: AsyncConnection[Any],
+        keys: Sequence[LimitKey],
+        *,
+        worker_id: WorkerId,
+        queues: Sequence[str],
+        limit: int,
+        shares: LimitedShares,
+    ) -> LimitedClaim | None:
+        """One claim statement for jobs that wait for limits; None while someone else makes one.
+        Note the rows before anything else is claimed."""
+        return await limits.claim(
+            connection,
+            keys,
+            worker_id=worker_id,
+            queues=queues,
+            limit=limit,
+            shares=shares.shares,
+            lowest=shares.lowest,
+        )
+
+    def note_limited(
+        self,
+        claimed: Mapping[Lane, Sequence[Claimable]],
+        weights: Mapping[str, int],
+        buffered: Mapping[Lane, int],
+    ) -> None:
+        """Count what was claimed of jobs that waited for limits, by lane."""
+        counts = {lane: len(jobs) for lane, jobs in claimed.items()}
+        self.shares.claimed_limited(counts, weights, buffered)
+
     async def claim_unbuffered(
         self,
         connection: AsyncConnection[Any],
@@ -135,7 +187,9 @@ class ClaimOrder:
         found = await attempts.discover(connection, queues)
         own = [each for each in found if tenant_id in (None, each.lane.tenant_id)]
         self.swept(own, buffered={})
-        rows: list[ClaimedRow] = []
+        rows = await self.claim_limited(
+            connection, worker_id, queues, limit=limit, tenant_id=tenant_id
+        )
 
         async def visit(visits: Sequence[Visit], wanted: int) -> Given:
             taken = await self.take(connection, worker_id, visits, limit=wanted)
@@ -143,8 +197,67 @@ class ClaimOrder:
             rows.extend(claimed)
             return self.note(visits, by_lane(claimed), wanted)
 
-        await self.claim(limit, visit)
+        await self.claim(limit - len(rows), visit)
         return rows
+
+    async def claim_limited(
+        self,
+        connection: AsyncConnection[Any],
+        worker_id: WorkerId,
+        queues: Sequence[str],
+        *,
+        limit: int,
+        tenant_id: str | None = None,
+    ) -> list[ClaimedRow]:
+        """Jobs that wait for limits, of all keys in turn from where the last look ended."""
+        rows: list[ClaimedRow] = []
+        began_after, until = self._last_key, time.monotonic() + _LONGEST_LOOK
+        while len(rows) < limit and time.monotonic() < until:
+            page = await limits.waiting_keys(connection, after=self._last_key, limit=_PAGE)
+            if keys := _own_keys(page, queues, tenant_id):
+                left = limit - len(rows)
+                rows += await self._claim_keys(
+                    connection, keys, worker_id=worker_id, queues=queues, limit=left
+                )
+            self._last_key = page[-1] if len(page) == _PAGE else FIRST_KEY
+            if self._last_key == FIRST_KEY:
+                if began_after == FIRST_KEY or rows:
+                    break
+                began_after = FIRST_KEY  # Once more, from the start.
+        return rows
+
+    async def _claim_keys(
+        self,
+        connection: AsyncConnection[Any],
+        keys: Sequence[LimitKey],
+        *,
+        worker_id: WorkerId,
+        queues: Sequence[str],
+        limit: int,
+    ) -> list[ClaimedRow]:
+        shares = self.shares.limited_shares({key.tenant_id for key in keys}, limit, {})
+        for _ in range(_LOCK_TRIES):
+            given = await self.take_limited(
+                connection,
+                keys,
+                worker_id=worker_id,
+                queues=queues,
+                limit=limit,
+                shares=shares,
+            )
+            if given is not None:
+                rows = [ClaimedRow(*row) for row in given.rows]
+                self.note_limited(by_lane(rows), given.weights, {})
+                return rows
+            await asyncio.sleep(_LOCK_PAUSE)
+        return []
+
+
+def _own_keys(
+    page: Iterable[WaitingKey], queues: Collection[str], tenant_id: str | None
+) -> list[LimitKey]:
+    own = (key for key in page if key.queue in queues and tenant_id in (None, key.tenant_id))
+    return list(dict.fromkeys(key.limit_key for key in own))
 
 
 def by_lane(rows: Iterable[ClaimedRow]) -> dict[Lane, list[ClaimedRow]]:

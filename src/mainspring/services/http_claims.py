@@ -99,5 +99,5 @@ class HttpClaim:
     ) -> None:
         lanes = by_lane(rows)
         for lane, theirs in lanes.items():
-            self.order.returned(lane, [row.job_id for row in theirs])
+            self.order.returned(lane, theirs)
             await attempts.hand_back(self.connection, [row.report for row in theirs], waits_for)

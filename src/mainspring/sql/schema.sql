@@ -1183,6 +1183,59 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.claim_limited(worker_id bigint, queues text[], names text[], keys text[], tenants text[], shares integer[], most integer, lowest integer) RETURNS TABLE(job_id bigint, fence bigint, definition text, payload text, attempt integer, failures integer, losses integer, max_attempts integer, queue text, priority smallint, tenant_id text, extras text, limit_name text, limit_key text, definition_version integer, facts jsonb)
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    free record;
+    picked record;
+    new_fence bigint;
+    rated text[] := array(select known.name from mainspring.limits as known
+                           where known.rate_count is not null);
+begin
+    if not pg_try_advisory_xact_lock(hashtext('mainspring.limits')) or not exists (
+        select from mainspring.workers as worker
+         where worker.worker_id = claim_limited.worker_id and worker.expires_at > now()) then
+        return;
+    end if;
+    free := mainspring.free_places(names, keys, tenants, most);
+    picked := mainspring.pick_limited(
+        queues, names, keys, tenants, shares, free.limits_free, free.keys_free, free.tenants_free,
+        most, lowest,
+        is_shared => free.is_shared or cardinality(queues) > 1 or cardinality(names) > most
+                     or most > any (shares));
+    if picked.places <> '{}' then
+        new_fence := nextval('mainspring.fences');
+        return query
+        update mainspring.jobs as job
+           set state = 'running', waits_for = null, worker_id = claim_limited.worker_id,
+               fence = new_fence, started_at = now(), attempt = job.attempt + 1, probed_at = null
+         where job.ctid = any (picked.places)
+        returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
+                  job.failures, job.losses, job.max_attempts, job.queue, job.priority,
+                  job.tenant_id,
+                  case when num_nonnulls(job.checkpoint, job.correlation_id, job.tags, job.origin,
+                                         job.cancel_requested_at) > 0
+                            or job.limit_name = any (rated)
+                       then jsonb_build_object(
+                           'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
+                           'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
+                           'is_rated', job.limit_name = any (rated)) end::text,
+                  job.limit_name, job.limit_key, job.definition_version, null::jsonb;
+    end if;
+    facts := jsonb_build_object(
+        'unfinished', picked.unfinished, 'shared', free.shared,
+        'full', mainspring.full_limits(free.shared, free.shared_free, picked.limits),
+        'next_in', free.next_in, 'keyed_names', free.keyed_names,
+        'keyed_places', free.keyed_places, 'weights', (
+            select jsonb_object_agg(tenant.tenant_id, tenant.weight)
+              from mainspring.tenants as tenant
+             where tenant.tenant_id = any (tenants) and tenant.weight <> 1));
+    return next;
+end
+$$;
+
 CREATE FUNCTION mainspring.close_overdue_run(job_id bigint) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -2297,6 +2350,34 @@ CREATE FUNCTION mainspring.free_of_tenants(tenants text[]) RETURNS TABLE(number 
                   group by job.tenant_id) as held on held.tenant_id = asked.tenant_id
 $$;
 
+CREATE FUNCTION mainspring.free_places(names text[], keys text[], tenants text[], most integer, OUT limits_free integer[], OUT keys_free integer[], OUT tenants_free integer[], OUT shared text[], OUT shared_free integer[], OUT is_shared boolean, OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    is_capped boolean;
+begin
+    select array_agg(least(free, most + 1)::integer order by number),
+           coalesce(array_agg(name order by number) filter (where free is not null), '{}'),
+           coalesce(array_agg(least(free, most + 1)::integer order by number)
+                        filter (where free is not null), '{}'),
+           coalesce(array_agg(name order by number) filter (where is_keyed), '{}'),
+           coalesce(array_agg(key_places order by number) filter (where is_keyed), '{}')
+      into limits_free, shared, shared_free, keyed_names, keyed_places
+      from mainspring.free_of_limits(names);
+    select array_agg(least(free, most)::integer order by number), min(keys_of.next_in)
+      into keys_free, next_in
+      from mainspring.free_of_keys(names, keys) as keys_of;
+    select array_agg(least(free, most)::integer order by number), bool_or(free is not null)
+      into tenants_free, is_capped
+      from mainspring.free_of_tenants(tenants);
+    is_shared := shared <> '{}' or is_capped or cardinality(keys_free) < cardinality(names);
+end
+$$;
+
+CREATE FUNCTION mainspring.full_limits(shared text[], free integer[], given text[]) RETURNS text[]
+    LANGUAGE sql IMMUTABLE
+    RETURN ARRAY(SELECT counted.name FROM UNNEST(full_limits.shared, full_limits.free) counted(name, free) WHERE (counted.free <= (SELECT count(*) AS count FROM unnest(full_limits.given) gone(name) WHERE (gone.name = counted.name))));
+
 CREATE FUNCTION mainspring.given_instant(schedule mainspring.schedules) RETURNS timestamp with time zone
     LANGUAGE plpgsql
     AS $$
@@ -2308,56 +2389,6 @@ begin
         perform mainspring.refuse_schedule('run_at', 'must be in the years 1 to 9999');
     end if;
     return case when schedule.run_at is not null then greatest(schedule.run_at, 'epoch') end;
-end
-$$;
-
-CREATE FUNCTION mainspring.grant_free(names text[], keys text[], tenants text[], limits_free integer[], keys_free integer[], tenants_free integer[], most integer, is_shared boolean, OUT queues text[], OUT limits text[], OUT unfinished integer[]) RETURNS record
-    LANGUAGE plpgsql
-    AS $$
-declare
-    share integer := greatest(1, most / greatest(1, cardinality(names)));
-begin
-    with asked as materialized (
-        -- Places by number: to join by names would compare each key with all others.
-        select given.*, dense_rank() over (order by name) as limit_no,
-               dense_rank() over (order by name, key) as key_no,
-               dense_rank() over (order by tenant_id) as tenant_no
-          from unnest(names, keys, tenants) with ordinality as given (name, key, tenant_id, number)
-    ), candidate as materialized (
-        select first.place, first.job_id, first.priority, asked.number, limit_no, key_no, tenant_no
-          from asked,
-               lateral (
-                   select waiting.ctid as place, waiting.job_id, waiting.priority
-                     from mainspring.jobs as waiting
-                    where waiting.waits_for = 'limit' and waiting.limit_name = asked.name
-                      and waiting.limit_key = asked.key and waiting.tenant_id = asked.tenant_id
-                      and waiting.cancel_requested_at is null
-                    order by waiting.priority, waiting.job_id
-                    limit greatest(0, least(limits_free[limit_no], keys_free[key_no],
-                                            tenants_free[tenant_no], share))
-                      for update skip locked) as first
-    ), ranked as (
-        -- The first of all is the first of its limit, of its key and of its tenant, so that
-        -- something goes wherever something can.
-        select place, limit_no, key_no, tenant_no,
-               row_number() over (order by priority, job_id) as rank,
-               row_number() over (partition by limit_no order by priority, job_id) as in_limit,
-               row_number() over (partition by key_no order by priority, job_id) as in_key,
-               row_number() over (partition by tenant_no order by priority, job_id) as in_tenant
-          from candidate where is_shared
-    ), granted as (
-        update mainspring.jobs as job set waits_for = null
-         where job.ctid = any (array(
-            select place from ranked
-             where rank <= most and in_limit <= limits_free[limit_no]
-               and in_key <= keys_free[key_no] and in_tenant <= tenants_free[tenant_no]
-            union all
-            select place from candidate where not is_shared))
-        returning job.queue, job.limit_name
-    )
-    select array(select queue from granted), array(select limit_name from granted),
-           array(select number from candidate group by number having count(*) = share)
-      into queues, limits, unfinished;
 end
 $$;
 
@@ -2375,10 +2406,8 @@ CREATE FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[
     LANGUAGE plpgsql
     AS $$
 declare
-    limits_free integer[];
-    keys_free integer[];
-    tenants_free integer[];
-    went record;
+    free record;
+    picked record;
 begin
     granted := 0;
     unfinished := '{}';
@@ -2391,27 +2420,25 @@ begin
     end if;
     -- A grant that a crash undoes is given again.
     perform set_config('synchronous_commit', 'off', true);
-    select array_agg(least(free, most + 1)::integer order by number),
-           coalesce(array_agg(name order by number) filter (where free is not null), '{}'),
-           coalesce(array_agg(name order by number) filter (where is_keyed), '{}'),
-           coalesce(array_agg(key_places order by number) filter (where is_keyed), '{}')
-      into limits_free, shared, keyed_names, keyed_places
-      from mainspring.free_of_limits(names);
-    select array_agg(least(free, most)::integer order by number), min(keys_of.next_in)
-      into keys_free, next_in
-      from mainspring.free_of_keys(names, keys) as keys_of;
-    select array_agg(least(free, most)::integer order by number) into tenants_free
-      from mainspring.free_of_tenants(tenants);
-    went := mainspring.grant_free(
-        names, keys, tenants, limits_free, keys_free, tenants_free, most,
-        is_shared => array_remove(limits_free || tenants_free, null) <> '{}'
-                     or cardinality(keys_free) < cardinality(names));
-    granted := cardinality(went.queues);
-    queues := array(select distinct queue from unnest(went.queues) as queue);
-    unfinished := went.unfinished;
-    full_ones := array(
-        select name from unnest(shared, array_remove(limits_free, null)) as counted (name, free)
-         where free <= (select count(*) from unnest(went.limits) as gone where gone = name));
+    free := mainspring.free_places(names, keys, tenants, most);
+    picked := mainspring.pick_limited(
+        array(select distinct unnest(worker.queues) from mainspring.workers as worker
+               where worker.expires_at > now()),
+        names, keys, tenants, array_fill(most, array[cardinality(names)]), free.limits_free,
+        free.keys_free, free.tenants_free, most, lowest => 1000, is_shared => true);
+    with ready as (
+        update mainspring.jobs as job set waits_for = null
+         where job.ctid = any (picked.places)
+        returning job.queue
+    )
+    select count(*), coalesce(array_agg(distinct ready.queue), '{}') into granted, queues
+      from ready;
+    unfinished := picked.unfinished;
+    shared := free.shared;
+    next_in := free.next_in;
+    keyed_names := free.keyed_names;
+    keyed_places := free.keyed_places;
+    full_ones := mainspring.full_limits(free.shared, free.shared_free, picked.limits);
 end
 $$;
 
@@ -3139,6 +3166,62 @@ CREATE FUNCTION mainspring.paths_of(definition text, version integer) RETURNS js
     LANGUAGE sql STABLE
     RETURN (SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg FROM mainspring.definition_versions kept, LATERAL jsonb_array_elements(kept.secret_paths) path(value) WHERE ((kept.key = paths_of.definition) AND (kept.secret_paths IS NOT NULL) AND (kept.version = ANY (ARRAY[paths_of.version, (SELECT now.version FROM mainspring.definitions now WHERE (now.key = paths_of.definition))]))));
 
+CREATE FUNCTION mainspring.pick_limited(queues text[], names text[], keys text[], tenants text[], shares integer[], limits_free integer[], keys_free integer[], tenants_free integer[], most integer, lowest integer, is_shared boolean, OUT places tid[], OUT limits text[], OUT unfinished integer[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+declare
+    quota integer := greatest(1, most / greatest(1, cardinality(names)));
+begin
+    with asked as materialized (
+        -- Places by number: to join by names would compare each key with all others.
+        select given.*, dense_rank() over (order by name) as limit_no,
+               dense_rank() over (order by name, key) as key_no,
+               dense_rank() over (order by tenant_id) as tenant_no
+          from unnest(names, keys, tenants, shares) with ordinality
+               as given (name, key, tenant_id, share, number)
+    ), candidate as materialized (
+        select first.*, asked.number, asked.name, share, limit_no, key_no, tenant_no
+          from asked, unnest(queues) as served (queue),
+               lateral (
+                   select waiting.ctid as place, waiting.job_id, waiting.priority
+                     from mainspring.jobs as waiting
+                    where waiting.waits_for = 'limit' and waiting.limit_name = asked.name
+                      and waiting.limit_key = asked.key and waiting.tenant_id = asked.tenant_id
+                      and waiting.queue = served.queue
+                      and waiting.priority <= lowest - (share = 0)::integer
+                      and waiting.cancel_requested_at is null
+                      and (waiting.deadline_at is null or waiting.deadline_at > now())
+                    order by waiting.priority, waiting.job_id
+                    limit greatest(0, least(limits_free[limit_no], keys_free[key_no],
+                                            tenants_free[tenant_no], quota))
+                      for update skip locked) as first
+    ), ranked as (
+        -- The first of all is the first of its limit, of its key and of its tenant, so that
+        -- something goes wherever something can.
+        select *, row_number() over (partition by limit_no order by priority, job_id) as in_limit,
+               row_number() over (partition by key_no order by priority, job_id) as in_key,
+               row_number() over (partition by tenant_no order by priority, job_id) as in_tenant
+          from candidate where is_shared
+    ), fitting as (
+        select *, priority < lowest or in_tenant <= share as is_due,
+               row_number() over (order by priority >= lowest and in_tenant > share,
+                                           priority, job_id) as rank
+          from ranked
+         where in_limit <= limits_free[limit_no] and in_key <= keys_free[key_no]
+           and in_tenant <= tenants_free[tenant_no]
+    ), picked as (
+        select place, name from fitting where is_due and rank <= most
+        union all
+        select place, name from candidate where not is_shared
+    )
+    select array(select place from picked), array(select name from picked),
+           array(select number from candidate group by number having count(*) >= quota
+                 union
+                 select number from fitting where not is_due or rank > most)
+      into places, limits, unfinished;
+end
+$$;
+
 CREATE FUNCTION mainspring.plan_key(schedule mainspring.schedules) RETURNS uuid
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -3577,7 +3660,7 @@ begin
      where schedule.schedule_id = release_turn.schedule_id;
     select free - count(*) into free from mainspring.jobs as job
      where job.schedule_id = release_turn.schedule_id and job.slot_at is not null
-       and job.waits_for is distinct from 'turn';
+       and (job.waits_for is null or job.waits_for not in ('turn', 'approval'));
     if free > 0 then
         for released in
             update mainspring.jobs as job
@@ -3722,19 +3805,32 @@ COMMENT ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenan
 CREATE FUNCTION mainspring.requeue_jobs(job_ids bigint[], waits mainspring.waits_for[], have_begun boolean DEFAULT true, due_ats timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], failures integer[] DEFAULT NULL::integer[], losses integer[] DEFAULT NULL::integer[], errors text[] DEFAULT NULL::text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
+declare
+    freed record;
 begin
-    update mainspring.jobs as job
-       set state = 'queued', fence = null, worker_id = null, started_at = null, progress = null,
-           waits_for = held.waits_for,
-           scheduled_for = coalesce(held.due_at, job.scheduled_for),
-           attempt = job.attempt - (not have_begun)::integer,
-           failures = job.failures + coalesce(held.failed, 0),
-           losses = coalesce(held.losses, job.losses),
-           last_error = coalesce(held.error, job.last_error)
-      from unnest(requeue_jobs.job_ids, requeue_jobs.waits, requeue_jobs.due_ats,
-                  requeue_jobs.failures, requeue_jobs.losses, requeue_jobs.errors)
-           as held (job_id, waits_for, due_at, failed, losses, error)
-     where job.job_id = held.job_id;
+    with requeued as (
+        update mainspring.jobs as job
+           set state = 'queued', fence = null, worker_id = null, started_at = null,
+               progress = null,
+               waits_for = coalesce(held.waits_for, mainspring.wait_of(job.limit_name)),
+               scheduled_for = coalesce(held.due_at, job.scheduled_for),
+               attempt = job.attempt - (not have_begun)::integer,
+               failures = job.failures + coalesce(held.failed, 0),
+               losses = coalesce(held.losses, job.losses),
+               last_error = coalesce(held.error, job.last_error)
+          from unnest(requeue_jobs.job_ids, requeue_jobs.waits, requeue_jobs.due_ats,
+                      requeue_jobs.failures, requeue_jobs.losses, requeue_jobs.errors)
+               as held (job_id, waits_for, due_at, failed, losses, error)
+         where job.job_id = held.job_id
+        returning job.limit_name, job.limit_key, job.tenant_id
+    )
+    select array_agg(limit_name) as names, array_agg(limit_key) as keys,
+           array_agg(tenant_id) as tenants
+      into freed
+      from (select distinct * from requeued where limit_name is not null) as limited;
+    perform mainspring.notify_limit(place.limit_name, place.limit_key, place.tenant_id)
+       from unnest(freed.names, freed.keys, freed.tenants)
+            as place (limit_name, limit_key, tenant_id);
 end
 $$;
 
@@ -4430,49 +4526,16 @@ $$;
 CREATE FUNCTION mainspring.take_back_places() RETURNS boolean
     LANGUAGE plpgsql
     AS $$
-declare
-    full_key record;
 begin
     if not pg_try_advisory_xact_lock(hashtext('mainspring.limits')) then
         return false;
     end if;
-    for full_key in
-        select held.limit_name, null::text as limit_key, null::text as tenant_id,
-               count(*) - known.concurrency as excess
-          from mainspring.limits as known
-          join mainspring.jobs as held
-            on held.limit_name = known.name and held.waits_for is null
-         where known.updated_at > now() - interval '10 minutes' and known.concurrency is not null
-         group by held.limit_name, known.concurrency having count(*) > known.concurrency
-        union all
-        select held.limit_name, held.limit_key, null, count(*) - known.key_concurrency
-          from mainspring.limits as known
-          join mainspring.jobs as held
-            on held.limit_name = known.name and held.waits_for is null
-         where known.updated_at > now() - interval '10 minutes'
-           and known.key_concurrency is not null
-         group by held.limit_name, held.limit_key, known.key_concurrency
-        having count(*) > known.key_concurrency
-        union all
-        select null, null, held.tenant_id, count(*) - known.max_running
-          from mainspring.tenants as known
-          join mainspring.jobs as held
-            on held.tenant_id = known.tenant_id and held.limit_name is not null
-               and held.waits_for is null
-         where known.updated_at > now() - interval '10 minutes' and known.max_running is not null
-         group by held.tenant_id, known.max_running having count(*) > known.max_running
-    loop
-        update mainspring.jobs as job set waits_for = 'limit'
-         where job.ctid = any (array(
-            select ready.ctid from mainspring.jobs as ready
-             where ready.limit_name is not null and ready.waits_for is null
-               and ready.state = 'queued'
-               and (full_key.limit_name is null or ready.limit_name = full_key.limit_name)
-               and (full_key.limit_key is null or ready.limit_key = full_key.limit_key)
-               and (full_key.tenant_id is null or ready.tenant_id = full_key.tenant_id)
-             order by ready.priority desc, ready.job_id desc limit full_key.excess
-               for update skip locked));
-    end loop;
+    update mainspring.jobs as job set waits_for = 'limit'
+     where job.ctid = any (array(
+        select ready.ctid from mainspring.jobs as ready
+         where ready.limit_name is not null and ready.waits_for is null
+           and ready.state = 'queued'
+           for update skip locked));
     return true;
 end
 $$;
@@ -6209,7 +6272,7 @@ CREATE INDEX jobs_history_unsuccessful ON ONLY mainspring.jobs_history USING btr
 
 CREATE INDEX jobs_history_default_tenant_id_state_job_id_idx ON mainspring.jobs_history_default USING btree (tenant_id, state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
 
-CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
+CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, queue, priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
 
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue, priority, tenant_id, job_id) WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL));
 
@@ -6498,6 +6561,8 @@ REVOKE ALL ON FUNCTION mainspring.check_times(delay interval, scheduled_for time
 
 REVOKE ALL ON FUNCTION mainspring.check_zone(zone text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.claim_limited(worker_id bigint, queues text[], names text[], keys text[], tenants text[], shares integer[], most integer, lowest integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.content_of(job mainspring.jobs) FROM PUBLIC;
@@ -6604,9 +6669,11 @@ REVOKE ALL ON FUNCTION mainspring.free_of_limits(names text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.free_of_tenants(tenants text[]) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.free_places(names text[], keys text[], tenants text[], most integer, OUT limits_free integer[], OUT keys_free integer[], OUT tenants_free integer[], OUT shared text[], OUT shared_free integer[], OUT is_shared boolean, OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.grant_free(names text[], keys text[], tenants text[], limits_free integer[], keys_free integer[], tenants_free integer[], most integer, is_shared boolean, OUT queues text[], OUT limits text[], OUT unfinished integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.full_limits(shared text[], free integer[], given text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.grant_of_app_role(member name) FROM PUBLIC;
 
@@ -6709,6 +6776,8 @@ REVOKE ALL ON FUNCTION mainspring.notify_schedule() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.open_to_app() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.paths_of(definition text, version integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.pick_limited(queues text[], names text[], keys text[], tenants text[], shares integer[], limits_free integer[], keys_free integer[], tenants_free integer[], most integer, lowest integer, is_shared boolean, OUT places tid[], OUT limits text[], OUT unfinished integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.plan_key(schedule mainspring.schedules) FROM PUBLIC;
 

@@ -1,85 +1,140 @@
 """Statements on limits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mainspring.db.arrays import TextArray
+from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
+from mainspring.domain.claiming.lanes import LEAST_URGENT
 from mainspring.domain.limits import Limit, LimitKey, LimitState, Rate
+from mainspring.domain.types import WorkerId
 from mainspring.store.attempts import Report
 
 _STATEMENTS = load("limits")
 _BATCH = 1000
-_MOST_GRANTED = 4000
+_FACTS = -1
 
 
-class Granted(NamedTuple):
-    """What a grant came to; without the lock it came to nothing. `unfinished` are the keys that may
-    have more to let go, `shared` the limits whose places serve several keys, `full` those of them
-    that have none left; `next_in` is seconds, `key_places` the places of each key of limits that
-    count nothing else."""
+class WaitingKey(NamedTuple):
+    """A limit key that jobs of a queue wait for."""
 
-    is_ours: bool
-    jobs: int
-    queues: list[str]
+    limit: str
+    key: str
+    tenant_id: str
+    queue: str
+
+    @property
+    def limit_key(self) -> LimitKey:
+        return LimitKey(self.limit, self.key, self.tenant_id)
+
+
+FIRST_KEY = WaitingKey("", "", "", "")
+"""Comes before all others."""
+
+
+class LimitedClaim(NamedTuple):
+    """What a claim of jobs that wait for limits came to. `rows` are in the shape of ClaimedRow and
+    in no particular order; `unfinished` are the keys that may have more to give, `shared` the
+    limits whose places serve several keys, `full` those of them that have none left; `next_in` is
+    the seconds until a rate has its next token, `key_places` the places of each key of limits that
+    count nothing else, `weights` those of tenants that have another weight than 1."""
+
+    rows: list[tuple[Any, ...]]
     unfinished: list[LimitKey]
     shared: list[str]
     full: list[str]
     next_in: float | None
     key_places: dict[str, int]
+    weights: dict[str, int]
 
 
-async def waiting_keys(session: Session, *, after: LimitKey, limit: int) -> list[LimitKey]:
+async def waiting_keys(session: Session, *, after: WaitingKey, limit: int) -> list[WaitingKey]:
     """The keys behind the given one for which jobs wait, in order."""
     params = {
         "limit_name": after.limit,
         "key": after.key,
         "tenant_id": after.tenant_id,
+        "queue": after.queue,
         "limit": limit,
     }
     cursor = await session.execute(_STATEMENTS["waiting_limit_keys"].sql, params)
-    return [LimitKey(*row) for row in await cursor.fetchall()]
+    return [WaitingKey(*row) for row in await cursor.fetchall()]
 
 
 async def waiting_keys_of(
-    session: Session, name: str, *, after: LimitKey, limit: int
+    session: Session, name: str, queues: Sequence[str], *, after: LimitKey, limit: int
 ) -> list[LimitKey]:
-    """The keys of one limit behind the given one for which jobs wait, in order."""
-    params = {"limit_name": name, "key": after.key, "tenant_id": after.tenant_id, "limit": limit}
+    """The keys of one limit behind the given one for which jobs of the queues wait, in order."""
+    params = {
+        "limit_name": name,
+        "key": after.key,
+        "tenant_id": after.tenant_id,
+        "queues": list(queues),
+        "limit": limit,
+    }
     cursor = await session.execute(_STATEMENTS["waiting_keys_of_limit"].sql, params)
-    return [LimitKey(*row) for row in await cursor.fetchall()]
+    return list(dict.fromkeys(LimitKey(*row) for row in await cursor.fetchall()))
 
 
 async def take_back(session: Session) -> bool:
-    """Take places back from jobs that have not started, where a limit was lowered; False if
-    someone else is granting."""
+    """Take places back that programs of an earlier release have granted; False if someone else has
+    the lock."""
     cursor = await session.execute(_STATEMENTS["take_back"].sql)
     (row,) = await cursor.fetchall()
     return bool(row[0])
 
 
-async def grant(session: Session, keys: Sequence[LimitKey]) -> Granted:
-    """Let jobs of the keys go, as far as there are places."""
+async def claim(
+    session: Session,
+    keys: Sequence[LimitKey],
+    *,
+    worker_id: WorkerId,
+    queues: Sequence[str],
+    limit: int,
+    shares: Mapping[str, int] | None = None,
+    lowest: int = LEAST_URGENT,
+) -> LimitedClaim | None:
+    """Claim jobs of the keys, as far as there are places; None if someone else has the lock, or
+    the lease ran out. None of the jobs is less urgent than `lowest`, and of those that are as
+    urgent each tenant gives its share at most."""
     params = {
+        "worker_id": worker_id,
+        "queues": list(queues),
+        **_columns(keys),
+        "shares": IntegerArray(
+            [limit if shares is None else shares.get(key.tenant_id, limit) for key in keys]
+        ),
+        "limit": limit,
+        "lowest": lowest,
+    }
+    cursor = await session.execute(_STATEMENTS["claim_limited"].sql, params)
+    rows = await cursor.fetchall()
+    if not rows:
+        return None
+    facts = rows.pop()[_FACTS]
+    return LimitedClaim(
+        [row[:_FACTS] for row in rows],
+        [keys[number - 1] for number in facts["unfinished"]],
+        facts["shared"],
+        facts["full"],
+        facts["next_in"],
+        dict(zip(facts["keyed_names"], facts["keyed_places"], strict=True)),
+        facts["weights"] or {},
+    )
+
+
+async def announce(session: Session, keys: Sequence[LimitKey]) -> None:
+    """Notify idle workers of limit keys that may have a place free."""
+    await session.execute(_STATEMENTS["announce_limits"].sql, _columns(keys))
+
+
+def _columns(keys: Sequence[LimitKey]) -> dict[str, TextArray]:
+    return {
         "names": TextArray([key.limit.encode() for key in keys]),
         "keys": TextArray([key.key.encode() for key in keys]),
         "tenants": TextArray([key.tenant_id.encode() for key in keys]),
-        "limit": _MOST_GRANTED,
     }
-    cursor = await session.execute(_STATEMENTS["grant"].sql, params)
-    (row,) = await cursor.fetchall()
-    is_ours, jobs, queues, unfinished, shared, full, next_in, names, places = row
-    return Granted(
-        is_ours,
-        jobs,
-        queues,
-        [keys[number - 1] for number in unfinished],
-        shared,
-        full,
-        next_in,
-        dict(zip(names or (), places or (), strict=True)),
-    )
 
 
 async def take_token(session: Session, report: Report) -> float | None:

@@ -1,8 +1,9 @@
-"""Grants: whatever comes free is served, also while a grant is under way."""
+"""Grants: whatever comes free is served, also while a claim is under way."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -11,21 +12,44 @@ from psycopg import AsyncConnection
 
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.limits import LimitKey
-from mainspring.runtime.maintenance.limit_grants import Grants, KeyScan, grant_all
-from mainspring.store import limits
-from mainspring.store.limits import Granted
+from mainspring.domain.types import WorkerId
+from mainspring.runtime.maintenance.limit_grants import Grants, KeyScan
+from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.services.claiming import ClaimOrder
+from mainspring.store import limits, workers
+from mainspring.store.limits import LimitedClaim
+from mainspring.store.workers import WorkerFacts
 from tests.support.rows import insert_definition
 from tests.support.waiting import await_until
 
 KEY = LimitKey("serial", "", "default")
 
 
+FACTS = WorkerFacts("claimer", "host", 1, "identity", ("default",), 1, "test")
+
+
 @pytest.fixture
 async def grants(database_url: str) -> AsyncIterator[Grants]:
-    """Not yet running."""
+    """Of a worker that serves one queue; not yet running."""
     connection = ReconnectingConnection(database_url, name="grants")
-    yield Grants(connection, has_backlog=lambda: False, on_ready=lambda: None)
+    events = WorkerEvents()
+    yield Grants(connection, ClaimOrder(), queues=["default"], is_full=lambda: False, events=events)
     await connection.close()
+
+
+@pytest.fixture
+async def worker_id(aconnection: AsyncConnection) -> WorkerId:
+    return await workers.register(aconnection, FACTS, timedelta(minutes=1))
+
+
+async def claim(
+    grants: Grants, connection: AsyncConnection, worker_id: WorkerId, limit: int = 100
+) -> int:
+    """How many jobs are claimed."""
+    claimed = await grants.claim(
+        connection, worker_id, buffered=dict, limit=limit, has_backlog=False
+    )
+    return sum(map(len, claimed.values()))
 
 
 @asynccontextmanager
@@ -39,63 +63,82 @@ async def running(grants: Grants) -> AsyncIterator[None]:
             await task
 
 
-async def test_what_comes_free_during_a_grant_is_served_after_it(
-    grants: Grants, monkeypatch: pytest.MonkeyPatch
+async def test_what_comes_free_during_a_claim_is_served_after_it(
+    grants: Grants,
+    aconnection: AsyncConnection,
+    worker_id: WorkerId,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     asked: list[Sequence[LimitKey]] = []
-    grant = limits.grant
+    claim_keys = limits.claim
 
-    async def meanwhile(connection: AsyncConnection[Any], keys: Sequence[LimitKey]) -> Granted:
-        asked.append(keys)
+    async def meanwhile(*given: Any, **options: Any) -> LimitedClaim | None:
+        asked.append(given[1])
         if len(asked) == 1:
             grants.freed({KEY})
-        return await grant(connection, keys)
+        return await claim_keys(*given, **options)
 
-    monkeypatch.setattr(limits, "grant", meanwhile)
+    monkeypatch.setattr(limits, "claim", meanwhile)
     grants.freed({KEY})
-    async with running(grants):
-        await await_until(lambda: len(asked) == 2, 5, "the key is granted again")
+    while grants.is_due(has_backlog=False):
+        await claim(grants, aconnection, worker_id)
 
     assert asked == [[KEY], [KEY]]
 
 
-async def test_what_someone_else_was_granting_is_tried_again(
+async def test_what_someone_else_was_claiming_is_tried_again(
     grants: Grants,
+    aconnection: AsyncConnection,
+    worker_id: WorkerId,
     connection: psycopg.Connection,
     database_url: str,
-    monkeypatch: pytest.MonkeyPatch,
 ):
-    async def nothing(*_: object, **__: object) -> list[LimitKey]:
-        return []
-
-    monkeypatch.setattr(limits, "waiting_keys", nothing)  # A scan would find it anyway.
-    insert_definition(connection, "serial", concurrency=1)
+    insert_definition(connection, "serial", queue="default", concurrency=1)
     with psycopg.connect(database_url) as other:
         other.execute("select pg_advisory_xact_lock(hashtext('mainspring.limits'))")
         connection.execute("select mainspring.enqueue('serial')")
-        async with running(grants):
-            grants.freed({KEY})
-            passes = grants.loop.passes
-            await await_until(lambda: grants.loop.passes > passes + 1, 5, "it was tried twice")
-            assert _waiting(connection) == 1
-            other.rollback()
-            await await_until(lambda: _waiting(connection) == 0, 5, "the job was let go")
+        grants.freed({KEY})
+        assert await claim(grants, aconnection, worker_id) == 0
+        assert not grants.is_due(has_backlog=False)
+        other.rollback()
+    await await_until(lambda: grants.is_due(has_backlog=False), 5, "it is tried again")
+
+    assert await claim(grants, aconnection, worker_id) == 1
+    assert _waiting(connection) == 0
 
 
-async def test_a_key_with_more_than_its_share_is_looked_at_until_it_is_granted(
-    aconnection: AsyncConnection, connection: psycopg.Connection
+async def test_a_key_with_more_than_its_share_is_looked_at_until_it_is_done(
+    grants: Grants,
+    aconnection: AsyncConnection,
+    worker_id: WorkerId,
+    connection: psycopg.Connection,
 ):
-    insert_definition(connection, "wide", concurrency=9000)
+    insert_definition(connection, "wide", queue="default", concurrency=900)
     connection.execute(
         "select count(*) from mainspring.enqueue_many('wide',"
-        " array(select '{}'::jsonb from generate_series(1, 9100)))"
+        " array(select '{}'::jsonb from generate_series(1, 910)))"
     )
 
-    granted = await limits.grant(aconnection, [LimitKey("wide", "", "default")])
+    grants.freed([LimitKey("wide", "", "default")])
+    while grants.is_due(has_backlog=False):
+        await claim(grants, aconnection, worker_id, limit=200)
 
-    assert granted.unfinished == [LimitKey("wide", "", "default")]
-    assert granted.jobs + await grant_all(aconnection) == 9000
-    assert _waiting(connection) == 100
+    assert _waiting(connection) == 10
+
+
+async def test_a_scan_finds_the_keys_of_the_workers_queues(
+    grants: Grants, connection: psycopg.Connection
+):
+    insert_definition(connection, "serial", queue="default", concurrency=1)
+    async with running(grants):
+        connection.execute("select mainspring.enqueue('serial', queue => 'far')")
+        grants.scan_soon()
+        passes = grants.loop.passes
+        await await_until(lambda: grants.loop.passes > passes)
+        assert not grants.is_due(has_backlog=False)
+        connection.execute("select mainspring.enqueue('serial')")
+        grants.scan_soon()
+        await await_until(lambda: grants.is_due(has_backlog=False), 5, "the key is found")
 
 
 def _waiting(connection: psycopg.Connection) -> int:

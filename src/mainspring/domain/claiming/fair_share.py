@@ -34,14 +34,22 @@ import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from mainspring.domain.claiming.lanes import Lane, ReadyLane
+from mainspring.domain.claiming.lanes import LEAST_URGENT, Lane, ReadyLane
 
 T = TypeVar("T")
 
 Visit = tuple[Lane, int]
 """A lane and how many jobs it may give."""
+
+
+class LimitedShares(NamedTuple):
+    """What a claim of jobs that wait for limits may take: nothing less urgent than `lowest`, and of
+    what is as urgent as that the share of each tenant; None if none is held to a share."""
+
+    lowest: int = LEAST_URGENT
+    shares: Mapping[str, int] | None = None
 
 
 @dataclass(slots=True)
@@ -53,6 +61,8 @@ class FairShare:
     """The lanes that had more when they were last looked at."""
     virtual_times: dict[Lane, float] = field(default_factory=dict)
     weights: dict[Lane, int] = field(default_factory=dict)
+    limited_turn: int = 0
+    """Who gets the odd job of a tenant that has limited and other work: 1 for the limited."""
 
     def swept(self, found: Sequence[ReadyLane], buffered: Mapping[Lane, int]) -> None:
         """These lanes have work, with these weights, and no others have."""
@@ -106,6 +116,40 @@ class FairShare:
                 self.backlogged.discard(lane)
                 empty.append(lane)
         return empty
+
+    def limited_shares(
+        self, tenants: Iterable[str], wanted: int, buffered: Mapping[Lane, int]
+    ) -> LimitedShares:
+        """What tenants may give of jobs that wait for limits, beside the lanes that have more."""
+        if not self.backlogged:
+            return LimitedShares()
+        lowest = min(map(_priority, self.backlogged))
+        together = {lane for lane in self.backlogged if lane.priority == lowest}
+        theirs = {tenant: self._lanes_of(tenant, lowest, together) for tenant in tenants}
+        lanes = list(together.union(*theirs.values()))
+        self._catch_up(lanes, buffered)
+        given = dict(self._share_out(lanes, wanted))
+        self.limited_turn = 1 - self.limited_turn
+        shares = {}
+        for tenant, own in theirs.items():
+            share = sum(given.get(lane, 0) for lane in own)
+            has_both = not together.isdisjoint(own)
+            shares[tenant] = (share + self.limited_turn) // 2 if has_both else share
+        return LimitedShares(lowest, shares)
+
+    def claimed_limited(
+        self, given: Mapping[Lane, int], weights: Mapping[str, int], buffered: Mapping[Lane, int]
+    ) -> None:
+        """Count jobs that waited for limits, with the weights of tenants where these are not 1."""
+        self.weights |= {lane: weights.get(lane.tenant_id, 1) for lane in given}
+        self._catch_up(list(given), buffered)
+        for lane, count in given.items():
+            self.virtual_times[lane] += count * self._step(lane)
+
+    def returned_limited(self, given: Mapping[Lane, int]) -> None:
+        """These were given back unstarted and wait for their limits again."""
+        for lane, count in given.items():
+            self.virtual_times[lane] = self.virtual_times.get(lane, 0.0) - count * self._step(lane)
 
     def returned(self, given: Mapping[Lane, int]) -> None:
         """These jobs were given back unstarted: their lanes have work, and owe nothing for it."""
@@ -183,6 +227,18 @@ class FairShare:
             if lane in self.backlogged or buffered.get(lane)
         ]
         return min(coming) if coming else max((time for _, time in known), default=0.0)
+
+    def _lanes_of(self, tenant_id: str, priority: int, backlogged: Iterable[Lane]) -> list[Lane]:
+        """The lanes by which a tenant is served: those that have more, or one that it had."""
+        own = [lane for lane in backlogged if lane.tenant_id == tenant_id]
+        if own:
+            return own
+        known = (
+            lane
+            for lane in self.virtual_times
+            if lane.priority == priority and lane.tenant_id == tenant_id
+        )
+        return [next(known, Lane(priority, tenant_id, ""))]
 
     def _step(self, lane: Lane) -> float:
         return 1 / self.weights.get(lane, 1)

@@ -29,6 +29,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+LEAST_URGENT = 1000
+"""The priority that comes after all others."""
 _SWEEP_EVERY = 1.0
 _COST_FACTOR = 40.0
 _DRY_LANES = 32
@@ -113,7 +115,7 @@ def parse_ready_lane(text: str) -> ReadyLane | None:
 
 def _is_valid(ready: ReadyLane) -> bool:
     (priority, tenant_id, queue), first, weight = ready
-    ranges = ((priority, 0, 1000), (first, 1, 2**63 - 1), (weight, 1, 1000))
+    ranges = ((priority, 0, LEAST_URGENT), (first, 1, 2**63 - 1), (weight, 1, 1000))
     return all(type(number) is int and low <= number <= high for number, low, high in ranges) and (
         all(isinstance(name, str) and _NAME.fullmatch(name) for name in (tenant_id, queue))
     )

@@ -3,7 +3,7 @@
     due           jobs whose instant has come: at the instant
     tidy          deadlines, requested cancels, jobs that waited for a handler: every few seconds
     recovery      jobs of dead workers: every second
-    grants        jobs that wait for a limit: when a place is free, and every second
+    grants        which jobs that wait for a limit can go: when a place is free, and every second
     dependencies  jobs that wait for others: when one of those ends, and every few seconds
     history       partitions ahead, retention: every quarter of an hour
 
@@ -56,6 +56,7 @@ class Maintenance:
         self,
         connection: ReconnectingConnection,
         claimer: Claimer,
+        grants: Grants,
         *,
         definitions: Sequence[str],
         kinds: Sequence[str],
@@ -71,9 +72,7 @@ class Maintenance:
         self.tidy = Loop("tidy", self._pass_tidy)
         self.recovery = Loop("recovery", self._pass_recovery)
         self.history = Loop("history", self._pass_history)
-        self.grants = Grants(
-            connection, has_backlog=lambda: claimer.has_backlog, on_ready=claimer.wake
-        )
+        self.grants = grants
         self.dependencies = DependencyResolver(connection, on_ready=claimer.wake)
 
     @property

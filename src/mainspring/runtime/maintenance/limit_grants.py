@@ -1,68 +1,96 @@
-"""Grants: lets jobs go that wait for a limit; every worker does it, whoever is first.
+"""Grants: which jobs that wait for limits a worker claims, and when it looks.
 
-A place that comes free serves the limit key that it was of. Where all keys of a limit share its
-places, others may have a claim to it, so those are looked at too, a few at a time from where the
-last look ended: each is served in time. What nobody was notified of is found by a scan of all
-keys, every second or so, and soon after the worker has been busy: then it missed notifications. A
-scan that turned out slow waits twenty times its own duration before the next, half of that when
-soon.
+A job is granted its place by the statement that claims it (`claim_limited`), so a worker asks only
+for what it can run. A place that comes free serves the limit key that it was of. Where all keys of
+a limit share its places, others may have a claim to it, so those are looked at too, a few at a time
+from where the last look ended: each is served in time. What nobody was notified of is found by a
+scan of all keys, every second or so, and soon after the worker has been busy: then it missed
+notifications. A scan that turned out slow waits twenty times its own duration before the next, half
+of that when soon.
 
-Someone else granting right now is waited for a few milliseconds: what is there to grant may have
+    reports, notifications, tokens, scan ─▶ keys ─▶ claimer ─▶ claim ─▶ buffer
+                                             └ no capacity, or other queues wait: notify others
+
+Jobs of one limit may wait in queues of other workers; see `domain/claiming/elsewhere.py`.
+
+Someone else claiming right now is waited for a few milliseconds: what is there to claim may have
 come free behind its back.
 """
 
+import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Collection, Mapping
-from itertools import chain
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import orjson
 from psycopg import AsyncConnection
 
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.claiming.elsewhere import Elsewhere
+from mainspring.domain.claiming.fair_share import LimitedShares
 from mainspring.domain.claiming.freed_places import FreedPlaces
+from mainspring.domain.claiming.lanes import Lane, lane_order
 from mainspring.domain.limits import LimitKey
+from mainspring.domain.types import WorkerId
 from mainspring.runtime.loop import Loop
-from mainspring.store import limits, workers
-from mainspring.store.limits import Granted
+from mainspring.runtime.worker.buffer import Claimed, by_lane
+from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.services.claiming import ClaimOrder
+from mainspring.store import limits
+from mainspring.store.attempts import ClaimedRow
+from mainspring.store.limits import FIRST_KEY, LimitedClaim, WaitingKey
 
 _PAGE = 400
 _FEWEST = 20
 _REST = 1.0
 _COST_FACTOR = 20.0
 _SOON = 0.01
+# So many jobs are hoped for from each key that is asked.
+_JOBS_A_KEY = 4
 _START = LimitKey("", "", "")
+_LIMIT_NAME = ClaimedRow._fields.index("limit_name")
 
 
 class Grants:
-    """The duty of one worker; `has_backlog` says whether more is ready than it can take, `on_ready`
-    is called when something may be claimed."""
+    """The duty of one worker; `is_full` says whether it can start nothing right now."""
 
     def __init__(
         self,
         connection: ReconnectingConnection,
+        order: ClaimOrder,
         *,
-        has_backlog: Callable[[], bool],
-        on_ready: Callable[[], None],
+        queues: Sequence[str],
+        is_full: Callable[[], bool],
+        events: WorkerEvents,
     ) -> None:
         self.loop = Loop("grants", self._pass)
-        self._connection = connection
-        self._has_backlog, self._on_ready = has_backlog, on_ready
+        self._connection, self._order = connection, order
+        self._queues, self._is_full, self._events = queues, is_full, events
         self._freed = FreedPlaces()
+        self._passed_over: dict[LimitKey, None] = {}
         self._shared: set[str] = set()
         self._shared_due: set[str] = set()
         self._last_keys: dict[str, LimitKey] = {}
         self._awaiting_token: set[LimitKey] = set()
         self._token_at = math.inf
+        self._retry_at = -math.inf
         self._scan = KeyScan()
+        self._elsewhere = Elsewhere()
 
     def freed(self, keys: Collection[LimitKey]) -> None:
-        """Places of these keys have come free, one each time a key comes up."""
-        self._freed.add(keys, time.monotonic())
+        """Places of these keys have come free here, one each time a key comes up."""
+        now = time.monotonic()
+        own = self._elsewhere.freed(keys, now)
+        self._freed.add(own, now)
         if self._shared:
-            self._shared_due.update(self._shared & {key.limit for key in keys})
+            self._shared_due.update(self._shared & {key.limit for key in own})
+        if own:
+            self._events.limits_due()
         self.loop.wake()
 
     def limit_freed(self, announcement: str) -> None:
@@ -70,10 +98,11 @@ class Grants:
         key = LimitKey(*orjson.loads(announcement))
         self._freed.add_urgent([key])
         self._shared_due.update(self._shared & {key.limit})
+        self._events.limits_due()
         self.loop.wake()
 
     def limits_changed(self) -> None:
-        """Jobs of any limit may be able to go, or to have to wait again."""
+        """Jobs of any limit may be able to go."""
         self._scan.is_lowered = True
         self.scan_soon()
 
@@ -82,57 +111,97 @@ class Grants:
         self._scan.is_due = True
         self.loop.wake()
 
-    async def _pass(self) -> float:
-        return await self._connection.try_once(self._grant)
+    # Claims
 
-    async def _grant(self, connection: AsyncConnection[Any]) -> float:
-        freed, shared = self._take()
-        is_served = False
+    def is_due(self, *, has_backlog: bool) -> bool:
+        """Whether there may be something to claim; `has_backlog` says that other jobs wait."""
+        now = time.monotonic()
+        if now < self._retry_at:
+            return False
+        if self._shared_due or (self._passed_over and not has_backlog):
+            return True
+        return self._freed.until_next(now, has_backlog=has_backlog) == 0.0
+
+    async def claim(
+        self,
+        connection: AsyncConnection[Any],
+        worker_id: WorkerId,
+        *,
+        buffered: Callable[[], Mapping[Lane, int]],
+        limit: int,
+        has_backlog: bool,
+    ) -> Claimed:
+        """Claim jobs of keys that are due, in order and by lane."""
+        given = await self._claim(
+            connection, worker_id, buffered(), limit=limit, has_backlog=has_backlog
+        )
+        if given is None or not given.rows:
+            return {}
+        now = time.monotonic()
+        jobs = [ClaimedJob(row, worker_id, now) for row in given.rows]
+        jobs.sort(key=lane_order)
+        claimed = by_lane(jobs)
+        self._order.note_limited(claimed, given.weights, buffered())
+        return claimed
+
+    async def _claim(
+        self,
+        connection: AsyncConnection[Any],
+        worker_id: WorkerId,
+        buffered: Mapping[Lane, int],
+        *,
+        limit: int,
+        has_backlog: bool,
+    ) -> LimitedClaim | None:
+        """None while someone else claims, or if there is nothing to ask for."""
+        freed, shared = self._take(limit, has_backlog=has_backlog)
+        given, is_served = None, False
         try:
-            is_served = await self._serve(connection, freed, shared)
+            pages = {name: await self._next_keys(connection, name, len(freed)) for name in shared}
+            keys = list({*freed, *chain(*pages.values())})
+            shares = LimitedShares()
+            if has_backlog:
+                tenants = {key.tenant_id for key in keys}
+                shares = self._order.shares.limited_shares(tenants, limit, buffered)
+            began_at = time.monotonic()
+            if keys:
+                given = await self._order.take_limited(
+                    connection,
+                    keys,
+                    worker_id=worker_id,
+                    queues=self._queues,
+                    limit=limit,
+                    shares=shares,
+                )
+            is_served = given is not None or not keys
         finally:
             if not is_served:
                 self._freed.add_urgent(freed)
                 self._shared_due.update(shared)
-        if not is_served:
-            return _SOON * random.uniform(0.5, 1.5)  # noqa: S311 - only jitter
-        if self._shared_due or self._scan.is_under_way:
-            return 0.0
-        now = time.monotonic()
-        until_freed = self._freed.until_next(now, has_backlog=self._has_backlog())
-        rest = _REST if until_freed is None else until_freed
-        return max(min(rest, self._scan.next_at - now, self._token_at - now), 0.0)
+        if given is not None:
+            self._note(pages, keys, given, shares=shares)
+            self._note_cost(given, time.monotonic() - began_at)
+        elif not is_served:
+            self._try_again_soon()
+        if self._scan.is_under_way:
+            self.loop.wake()
+        return given
 
-    def _take(self) -> tuple[list[LimitKey], set[str]]:
+    def _take(self, limit: int, *, has_backlog: bool) -> tuple[list[LimitKey], set[str]]:
         """What to serve now. What comes free meanwhile may not be seen, so it is served again."""
-        now = time.monotonic()
-        if now >= self._token_at:
-            self._freed.add_urgent(self._awaiting_token)
-            self._awaiting_token, self._token_at = set(), math.inf
-        freed = self._freed.take(_PAGE, now, has_backlog=self._has_backlog())
+        if not has_backlog:
+            passed_over, self._passed_over = self._passed_over, {}
+            self._freed.add_urgent(passed_over)
+        most = min(_PAGE, max(_FEWEST, limit // _JOBS_A_KEY))
+        freed = self._freed.take(most, time.monotonic(), has_backlog=has_backlog)
+        self._elsewhere.taken(freed)
         shared, self._shared_due = self._shared_due, set()
         return freed, shared
 
-    async def _serve(
-        self, connection: AsyncConnection[Any], freed: Collection[LimitKey], shared: Collection[str]
-    ) -> bool:
-        """Whether it was done; False while someone else is granting."""
-        began_at = time.monotonic()
-        pages = {name: await self._next_keys(connection, name, len(freed)) for name in shared}
-        if self._scan.is_time(began_at) and not await self._scan.start(connection):
-            return False
-        scanned = await self._scan.page(connection) if self._scan.is_under_way else []
-        keys = list({*freed, *scanned, *chain(*pages.values())})
-        if keys:
-            granted = await limits.grant(connection, keys)
-            if not granted.is_ours:
-                return False
-            self._note(pages, keys, granted)
-            if granted.jobs:
-                await workers.wake(connection, granted.queues)
-                self._on_ready()
-        self._scan.passed(scanned, began_at)
-        return True
+    def _try_again_soon(self) -> None:
+        pause = _SOON * random.uniform(0.5, 1.5)  # noqa: S311 - only jitter
+        self._retry_at = time.monotonic() + pause
+        asyncio.get_running_loop().call_later(pause, self._events.limits_due)
 
     async def _next_keys(
         self, connection: AsyncConnection[Any], name: str, freed: int
@@ -140,31 +209,88 @@ class Grants:
         """The next few keys of a limit whose places serve all of them."""
         size = min(max(_FEWEST, 2 * freed), _PAGE)
         after = self._last_keys.get(name, _START)
-        page = await limits.waiting_keys_of(connection, name, after=after, limit=size)
+        find = partial(limits.waiting_keys_of, connection, name, self._queues)
+        page = await find(after=after, limit=size)
         if len(page) < size and after != _START:
-            rest = size - len(page)
-            page += await limits.waiting_keys_of(connection, name, after=_START, limit=rest)
+            page += await find(after=_START, limit=size - len(page))
         return page
 
     def _note(
-        self, pages: Mapping[str, list[LimitKey]], keys: Collection[LimitKey], granted: Granted
+        self,
+        pages: Mapping[str, list[LimitKey]],
+        keys: Collection[LimitKey],
+        given: LimitedClaim,
+        *,
+        shares: LimitedShares,
     ) -> None:
         """Go on with keys that have more, and limits that have places others wait for."""
-        self._freed.add_urgent(granted.unfinished)
-        self._freed.learn({key.limit for key in keys}, granted.key_places)
-        if granted.next_in is not None:
+        self._freed.add_urgent(given.unfinished)
+        if shares.shares is not None:
+            # Their turn is still to come, or that of less urgent jobs of theirs.
+            self._freed.add_urgent(key for key in keys if not shares.shares[key.tenant_id])
+            self._passed_over |= dict.fromkeys(islice(keys, _PAGE - len(self._passed_over)))
+        self._freed.learn({key.limit for key in keys}, given.key_places)
+        if given.next_in is not None:
             # A token of a rate is under way to one of these.
             self._awaiting_token.update(keys)
-            self._token_at = min(self._token_at, time.monotonic() + max(granted.next_in, 0.0))
-        self._shared_due.update(set(granted.shared) - self._shared)
-        self._shared.update(granted.shared)
+            self._token_at = min(self._token_at, time.monotonic() + max(given.next_in, 0.0))
+            self.loop.wake()
+        self._shared_due.update(set(given.shared) - self._shared)
+        self._shared.update(given.shared)
         for name, page in pages.items():
             if len(page) < _FEWEST:
                 self._last_keys.pop(name, None)
                 continue
             self._last_keys[name] = page[-1]
-            if granted.jobs and name not in granted.full:
+            if given.rows and name not in given.full:
                 self._shared_due.add(name)
+
+    def _note_cost(self, given: LimitedClaim, seconds: float) -> None:
+        self._elsewhere.claimed({row[_LIMIT_NAME] for row in given.rows}, time.monotonic())
+        if not given.rows:
+            self._scan.looked_in_vain(seconds)
+
+    # What to look at
+
+    async def _pass(self) -> float:
+        now = time.monotonic()
+        if now >= self._token_at:
+            self._look_at(self._awaiting_token)
+            self._awaiting_token, self._token_at = set(), math.inf
+        self._look_at(self._elsewhere.take_left_alone(now))
+        if announced := self._elsewhere.take_announced(now, is_full=self._is_full()):
+            await self._connection.try_once(partial(limits.announce, keys=announced))
+        if self._scan.is_time(now) and not await self._connection.try_once(self._scan.start):
+            return _SOON * random.uniform(0.5, 1.5)  # noqa: S311 - only jitter
+        if self._is_scan_next():
+            await self._connection.try_once(self._look_at_page)
+        return self._rest()
+
+    def _rest(self) -> float:
+        if self._scan.is_under_way:
+            return 0.0 if self._is_scan_next() else _REST
+        now = time.monotonic()
+        next_at = min(self._scan.next_at, self._token_at, self._elsewhere.next_at)
+        return min(_REST, max(next_at - now, 0.0))
+
+    def _is_scan_next(self) -> bool:
+        """Whether what the scan has found so far is looked at."""
+        return self._scan.is_under_way and len(self._freed.ready) <= _FEWEST
+
+    def _look_at(self, keys: Collection[LimitKey]) -> None:
+        if keys:
+            self._freed.add_urgent(keys)
+            self._shared_due.update(self._shared & {key.limit for key in keys})
+            self._events.limits_due()
+
+    async def _look_at_page(self, connection: AsyncConnection[Any]) -> None:
+        began_at = time.monotonic()
+        page = await self._scan.page(connection)
+        self._look_at([key.limit_key for key in page if key.queue in self._queues])
+        self._elsewhere.scanned(key.limit for key in page if key.queue not in self._queues)
+        self._scan.passed(page, began_at)
+        if not self._scan.is_under_way:
+            self._elsewhere.scan_ended()
 
 
 class KeyScan:
@@ -173,9 +299,8 @@ class KeyScan:
     def __init__(self) -> None:
         self.is_due = self.is_lowered = True
         self.is_under_way = False
-        self._after = _START
+        self._after = FIRST_KEY
         self._cost = self._next_at = self._soonest_at = 0.0
-        self._taken_back_at = -math.inf
 
     @property
     def next_at(self) -> float:
@@ -186,24 +311,27 @@ class KeyScan:
         return not self.is_under_way and now >= self.next_at
 
     async def start(self, connection: AsyncConnection[Any]) -> bool:
-        """A limit that was lowered has its places back then; False while someone else grants."""
-        now = time.monotonic()
-        # It looks at all that hold a place, which takes as long as it takes to grant them some.
-        if self.is_lowered or now >= self._taken_back_at + _REST:
+        """What programs of an earlier release have granted waits again if a limit may be lower;
+        False while someone else has the lock."""
+        if self.is_lowered:
             self.is_lowered = False  # Unless a notification comes meanwhile.
             if not await limits.take_back(connection):
                 self.is_lowered = True
                 return False
-            self._taken_back_at = now
         self.is_due, self.is_under_way = False, True
-        self._after, self._cost = _START, 0.0
+        self._after, self._cost = FIRST_KEY, 0.0
         return True
 
-    async def page(self, connection: AsyncConnection[Any]) -> list[LimitKey]:
+    async def page(self, connection: AsyncConnection[Any]) -> list[WaitingKey]:
         return await limits.waiting_keys(connection, after=self._after, limit=_PAGE)
 
-    def passed(self, page: list[LimitKey], began_at: float) -> None:
-        """The keys of the page have been granted."""
+    def looked_in_vain(self, seconds: float) -> None:
+        """A claim of keys, most likely found by the scan, came to nothing."""
+        if self.is_under_way:
+            self._cost += seconds
+
+    def passed(self, page: Sequence[WaitingKey], began_at: float) -> None:
+        """The page was read."""
         if not self.is_under_way:
             return
         now = time.monotonic()
@@ -214,14 +342,3 @@ class KeyScan:
         self.is_under_way = False
         self._next_at = now + max(_REST * 0.9, self._cost * _COST_FACTOR)
         self._soonest_at = now + self._cost * _COST_FACTOR / 2
-
-
-async def grant_all(connection: AsyncConnection[Any]) -> int:
-    """Grant once whatever can be; how many jobs went."""
-    await limits.take_back(connection)
-    count, after = 0, _START
-    while page := await limits.waiting_keys(connection, after=after, limit=_PAGE):
-        granted = await limits.grant(connection, page)
-        count += granted.jobs
-        after = after if granted.unfinished else page[-1]
-    return count

@@ -27,6 +27,7 @@ from mainspring.domain.claiming.lanes import (
 )
 from mainspring.domain.claiming.prefetch import PrefetchRate
 from mainspring.domain.types import WorkerId
+from mainspring.runtime.maintenance.limit_grants import Grants
 from mainspring.runtime.worker.buffer import Buffer, Claimed, by_lane, lane_of
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
@@ -63,6 +64,7 @@ class Claimer:
         runners: Runners,
         reporter: Reporter,
         unknown: UnknownDefinitions,
+        grants: Grants,
         speculation: SpeculativeStarts,
         lease: Lease,
         events: WorkerEvents,
@@ -77,6 +79,7 @@ class Claimer:
         self._connection, self._order = connection, order
         self._buffer, self._runners = buffer, runners
         self._reporter, self._unknown = reporter, unknown
+        self._grants = grants
         self._speculation, self._events = speculation, events
         self._lease = lease
         self._queues = queues
@@ -108,6 +111,11 @@ class Claimer:
             self._pause_buffer()
         self._wake.set()
         self._has_capacity.set()
+
+    def limits_due(self) -> None:
+        """Jobs that wait for limits may be able to go."""
+        self._wake.set()
+        self.capacity_freed()
 
     @property
     def has_backlog(self) -> bool:
@@ -181,8 +189,10 @@ class Claimer:
         self._has_swept = False
         if is_busy or not self._order.lanes.marks:
             await self._sweep_if_due(is_busy=is_busy)
-            return await self._claim_known(wanted)
-        claimed = await self._claim_known(wanted)
+            claimed = await self._claim_limited(wanted)
+            return claimed + await self._claim_known(wanted - claimed)
+        claimed = await self._claim_limited(wanted)
+        claimed += await self._claim_known(wanted - claimed)
         if claimed < wanted and await self._sweep_if_due(is_busy=False):
             claimed += await self._claim_known(wanted - claimed)
         return claimed
@@ -216,6 +226,21 @@ class Claimer:
         finally:
             if not self._announced:  # Else there are newcomers once more.
                 self._resume_buffer()
+
+    async def _claim_limited(self, wanted: int) -> int:
+        """Claim jobs that wait for limits, if any may be able to go; how many."""
+        if not self._grants.is_due(has_backlog=self.has_backlog):
+            return 0
+        return await self._connection.run(partial(self._take_limited, limit=wanted))
+
+    async def _take_limited(self, connection: AsyncConnection[Any], limit: int) -> int:
+        worker_id, has_backlog = self.worker_id, self.has_backlog
+        claimed = await self._grants.claim(
+            connection, worker_id, buffered=self._buffered, limit=limit, has_backlog=has_backlog
+        )
+        if claimed and worker_id == self.worker_id:
+            self._take(claimed)
+        return sum(map(len, claimed.values()))
 
     async def _claim_known(self, wanted: int, lanes: Iterable[Lane] | None = None) -> int:
         return await self._order.claim(wanted, self._visit, lanes=lanes, buffered=self._buffered)
@@ -349,7 +374,7 @@ class Claimer:
         """These jobs, which had not begun, are handed back."""
         self.pace.stall()
         for lane, given in by_lane(jobs).items():
-            self._order.returned(lane, [job.id for job in given])
+            self._order.returned(lane, given)
 
     def take_all(self) -> list[Report]:
         """Empty the buffer."""

@@ -37,7 +37,6 @@ from mainspring.domain.types import (
 from mainspring.runtime.executors.processes import ProcessExecutor
 from mainspring.runtime.maintenance import housekeeping
 from mainspring.runtime.maintenance.dependencies import resolve_all
-from mainspring.runtime.maintenance.limit_grants import grant_all
 from mainspring.runtime.worker.buffer import Buffer, by_lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.environment import Enqueuer, WorkerEnvironment
@@ -60,6 +59,7 @@ T = TypeVar("T")
 # A debugger may hold a handler for a while, and nobody renews this lease.
 _LEASE = timedelta(days=1)
 _POOL_SIZE = 8
+_MANY = 10_000
 
 
 class Outcome(StrEnum):
@@ -195,10 +195,12 @@ class Drain:
     async def run_job(self, tenant_id: TenantId, job_id: JobId) -> Ran | None:
         """Run this job; None when it is not ready, or not there (yet)."""
         found = await self._do(lambda c: jobs.get(c, tenant_id, job_id))
-        if found is not None and found.waits_for is WaitsFor.LIMIT:
-            await self.end_waits()
-            found = await self._do(lambda c: jobs.get(c, tenant_id, job_id))
-        if found is None or found.state is not JobState.QUEUED or found.waits_for is not None:
+        if found is None or found.state is not JobState.QUEUED:
+            return None
+        if found.waits_for is WaitsFor.LIMIT:
+            job = await self._claim_limited(found.queue, job_id)
+            return await self._run(job) if job else None
+        if found.waits_for is not None:
             return None
         lane = Lane(found.priority, found.tenant_id, found.queue)
         job = await self._claim_from(lane, job_id)
@@ -222,7 +224,7 @@ class Drain:
             await waits.settle_cancels(connection)
             await approvals.expire(connection)
             resolved = await resolve_all(connection)
-            return bool(ready) or resolved > 0 or await grant_all(connection) > 0
+            return bool(ready) or resolved > 0
 
         return await self._do(end)
 
@@ -243,6 +245,21 @@ class Drain:
         return self._claimed(
             await self._do(lambda c: attempts.claim(c, self._worker_id, marks, limit=1))
         )
+
+    async def _claim_limited(self, queue: str, job_id: JobId) -> ClaimedJob | None:
+        """This job, if it is one of those that have a place; the others wait on."""
+
+        async def claim(connection: AsyncConnection[Any]) -> Sequence[tuple[Any, ...]]:
+            # What else is ready does not matter here, so not in the order of the others.
+            rows = await ClaimOrder().claim_limited(
+                connection, self._worker_id, [queue], limit=_MANY
+            )
+            others = [row.report for row in rows if row.job_id != job_id]
+            if others:
+                await attempts.hand_back(connection, others)
+            return [row for row in rows if row.job_id == job_id]
+
+        return self._claimed(await self._do(claim))
 
     def _claimed(self, rows: Sequence[tuple[Any, ...]]) -> ClaimedJob | None:
         return ClaimedJob(rows[0], self._worker_id, time.monotonic()) if rows else None

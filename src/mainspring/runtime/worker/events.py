@@ -22,6 +22,9 @@ class WorkerEvents:
     def places_freed(self, keys: Collection[LimitKey]) -> None:
         """Places of limits have come free, one each time a key comes up."""
 
+    def limits_due(self) -> None:
+        """Jobs that wait for limits may be able to go."""
+
     def parents_ended(self, job_ids: Collection[JobId]) -> None:
         """These jobs have ended, and others wait for them."""
 

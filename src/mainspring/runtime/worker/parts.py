@@ -3,7 +3,7 @@
     claimer ─▶ buffer ─▶ runners ─▶ reporter ─▶ database
        ▲         ▲          └─▶ unknown definitions ─▶ buffer
        │         └ order of starts: fair share
-       └ maintenance: something is ready
+       └ maintenance: something is ready; grants: a place of a limit may be free
 
 A part is given the parts that it uses, and these are made before it: `Parts` reads from top to
 bottom. What a part has to say to one that is made after it goes through `Listeners`, a table of
@@ -33,6 +33,7 @@ from mainspring.domain.types import JobId, WorkerId
 from mainspring.runtime.executors.processes import ProcessExecutor, default_size
 from mainspring.runtime.maintenance import housekeeping
 from mainspring.runtime.maintenance.duties import Maintenance
+from mainspring.runtime.maintenance.limit_grants import Grants
 from mainspring.runtime.worker.buffer import Buffer
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.claimer import Claimer
@@ -76,6 +77,9 @@ class Listeners(WorkerEvents):
 
     def places_freed(self, keys: Collection[LimitKey]) -> None:
         self.maintenance.grants.freed(keys)
+
+    def limits_due(self) -> None:
+        self.claimer.limits_due()
 
     def parents_ended(self, job_ids: Collection[JobId]) -> None:
         self.maintenance.dependencies.parents_ended(job_ids)
@@ -158,10 +162,18 @@ class Parts:
         )
         self.processes = ProcessExecutor(default_size(), url, use_pooler=settings.use_pooler)
         self.runners = self._make_runners(known)
+        self.grants = Grants(
+            self.connections.maintenance,
+            order,
+            queues=queues,
+            is_full=lambda: self.runners.capacity() <= 0,
+            events=self._events,
+        )
         self.claimer = self._make_claimer(order, queues)
         self.maintenance = Maintenance(
             self.connections.maintenance,
             self.claimer,
+            self.grants,
             definitions=tuple(known),
             kinds=self.stored.kinds,
             max_losses=settings.max_losses,
@@ -211,6 +223,7 @@ class Parts:
             runners=self.runners,
             reporter=self.reporter,
             unknown=self.unknown,
+            grants=self.grants,
             speculation=self.speculation,
             lease=self.lease,
             events=self._events,

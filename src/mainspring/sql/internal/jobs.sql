@@ -10,7 +10,8 @@ return case when schedule_id is not null then 'schedule'
 
 -- Puts jobs that were claimed back to queued: the one shape of that change. Those that have not
 -- begun are as if they had not been claimed; those that have keep their attempt. A job is due at
--- another instant, and has another number of losses, if one is given. The caller has locked them.
+-- another instant, and has another number of losses, if one is given. One that waits for nothing
+-- else waits for its limit again. The caller has locked them.
 create or replace function mainspring.requeue_jobs(
     job_ids bigint[], waits mainspring.waits_for[], have_begun boolean default true,
     due_ats timestamptz[] default null, failures integer[] default null,
@@ -19,19 +20,32 @@ create or replace function mainspring.requeue_jobs(
 returns void
 language plpgsql
 as $$
+declare
+    freed record;
 begin
-    update mainspring.jobs as job
-       set state = 'queued', fence = null, worker_id = null, started_at = null, progress = null,
-           waits_for = held.waits_for,
-           scheduled_for = coalesce(held.due_at, job.scheduled_for),
-           attempt = job.attempt - (not have_begun)::integer,
-           failures = job.failures + coalesce(held.failed, 0),
-           losses = coalesce(held.losses, job.losses),
-           last_error = coalesce(held.error, job.last_error)
-      from unnest(requeue_jobs.job_ids, requeue_jobs.waits, requeue_jobs.due_ats,
-                  requeue_jobs.failures, requeue_jobs.losses, requeue_jobs.errors)
-           as held (job_id, waits_for, due_at, failed, losses, error)
-     where job.job_id = held.job_id;
+    with requeued as (
+        update mainspring.jobs as job
+           set state = 'queued', fence = null, worker_id = null, started_at = null,
+               progress = null,
+               waits_for = coalesce(held.waits_for, mainspring.wait_of(job.limit_name)),
+               scheduled_for = coalesce(held.due_at, job.scheduled_for),
+               attempt = job.attempt - (not have_begun)::integer,
+               failures = job.failures + coalesce(held.failed, 0),
+               losses = coalesce(held.losses, job.losses),
+               last_error = coalesce(held.error, job.last_error)
+          from unnest(requeue_jobs.job_ids, requeue_jobs.waits, requeue_jobs.due_ats,
+                      requeue_jobs.failures, requeue_jobs.losses, requeue_jobs.errors)
+               as held (job_id, waits_for, due_at, failed, losses, error)
+         where job.job_id = held.job_id
+        returning job.limit_name, job.limit_key, job.tenant_id
+    )
+    select array_agg(limit_name) as names, array_agg(limit_key) as keys,
+           array_agg(tenant_id) as tenants
+      into freed
+      from (select distinct * from requeued where limit_name is not null) as limited;
+    perform mainspring.notify_limit(place.limit_name, place.limit_key, place.tenant_id)
+       from unnest(freed.names, freed.keys, freed.tenants)
+            as place (limit_name, limit_key, tenant_id);
 end
 $$;
 

@@ -1,13 +1,17 @@
 -- Limits: what may run at once and how often something may start, over all workers.
 --
---   enqueue ─▶ waits for its limit ─grant─▶ ready ─claim─▶ running ─▶ done, or waits to be retried
---              └──── holds nothing ──────┘  └─── holds a place ───┘   └──── holds nothing ────┘
+--   enqueue ─▶ waits for its limit ─▶ claimed by a worker that can run it ─▶ ended, or waits again
+--              └── holds nothing ───┘  └────────── holds a place ─────────┘  └─ holds nothing ─┘
 --
--- A job holds a place of its limit while it is ready or runs, and nothing but its own row says so:
--- no counter can go wrong, and the place of a lost worker comes back when its job is taken back.
--- Grants are given one transaction at a time, under an advisory lock that is only tried, in a
--- statement that begins after the lock is held and so sees every grant before it. A place that is
--- given back unseen by it is found by the next.
+-- A job is given a place of its limit by the statement that claims it, so a place is held by what
+-- runs and by nothing else, and nothing but the job's own row says so: no counter can go wrong, and
+-- the place of a lost worker comes back when its job is taken back. Such claims are made one
+-- transaction at a time, under an advisory lock that is only tried, in statements that begin after
+-- the lock is held and so see every claim before them. A place that is given back unseen by one is
+-- found by the next.
+--
+-- Programs of the release before this one grant a place first (grant_places) and claim the job
+-- afterwards; until then it is ready and holds the place.
 
 -- The key under which a job counts, short enough for an index.
 create or replace function mainspring.limit_key_of(payload jsonb, path text[], given text)
@@ -45,55 +49,22 @@ begin
 end
 $$;
 
--- Takes places back from jobs that have not started, where a limit was lowered below what is held.
--- Says whether the lock was ours.
+-- Takes places back from jobs that have not started; only programs of the release before this one
+-- grant such places. Says whether the lock was ours.
 create or replace function mainspring.take_back_places()
 returns boolean
 language plpgsql
 as $$
-declare
-    full_key record;
 begin
     if not pg_try_advisory_xact_lock(hashtext('mainspring.limits')) then
         return false;
     end if;
-    for full_key in
-        select held.limit_name, null::text as limit_key, null::text as tenant_id,
-               count(*) - known.concurrency as excess
-          from mainspring.limits as known
-          join mainspring.jobs as held
-            on held.limit_name = known.name and held.waits_for is null
-         where known.updated_at > now() - interval '10 minutes' and known.concurrency is not null
-         group by held.limit_name, known.concurrency having count(*) > known.concurrency
-        union all
-        select held.limit_name, held.limit_key, null, count(*) - known.key_concurrency
-          from mainspring.limits as known
-          join mainspring.jobs as held
-            on held.limit_name = known.name and held.waits_for is null
-         where known.updated_at > now() - interval '10 minutes'
-           and known.key_concurrency is not null
-         group by held.limit_name, held.limit_key, known.key_concurrency
-        having count(*) > known.key_concurrency
-        union all
-        select null, null, held.tenant_id, count(*) - known.max_running
-          from mainspring.tenants as known
-          join mainspring.jobs as held
-            on held.tenant_id = known.tenant_id and held.limit_name is not null
-               and held.waits_for is null
-         where known.updated_at > now() - interval '10 minutes' and known.max_running is not null
-         group by held.tenant_id, known.max_running having count(*) > known.max_running
-    loop
-        update mainspring.jobs as job set waits_for = 'limit'
-         where job.ctid = any (array(
-            select ready.ctid from mainspring.jobs as ready
-             where ready.limit_name is not null and ready.waits_for is null
-               and ready.state = 'queued'
-               and (full_key.limit_name is null or ready.limit_name = full_key.limit_name)
-               and (full_key.limit_key is null or ready.limit_key = full_key.limit_key)
-               and (full_key.tenant_id is null or ready.tenant_id = full_key.tenant_id)
-             order by ready.priority desc, ready.job_id desc limit full_key.excess
-               for update skip locked));
-    end loop;
+    update mainspring.jobs as job set waits_for = 'limit'
+     where job.ctid = any (array(
+        select ready.ctid from mainspring.jobs as ready
+         where ready.limit_name is not null and ready.waits_for is null
+           and ready.state = 'queued'
+           for update skip locked));
     return true;
 end
 $$;
@@ -167,69 +138,180 @@ as $$
                   group by job.tenant_id) as held on held.tenant_id = asked.tenant_id
 $$;
 
--- Makes jobs ready that wait for the given limit keys, as far as there are places, a share of
--- `most` from each key; the first by priority and id. Where nothing is shared, because each key has
--- places of its own, there is nothing to rank. Gives the queues and the limits of the jobs, and the
--- numbers of the keys that may have more.
-create or replace function mainspring.grant_free(
-    names text[], keys text[], tenants text[], limits_free integer[], keys_free integer[],
-    tenants_free integer[], most integer, is_shared boolean,
-    out queues text[], out limits text[], out unfinished integer[]
+-- What is left for jobs of the given limit keys, numbered as pick_limited does it and `most` where
+-- nothing is counted; the limits whose places serve several keys, with what they have left; whether
+-- any place is shared by several of the keys; the seconds until the next token of a rate; and the
+-- limits that count nothing but the places of each key, with how many those are.
+create or replace function mainspring.free_places(
+    names text[], keys text[], tenants text[], most integer,
+    out limits_free integer[], out keys_free integer[], out tenants_free integer[],
+    out shared text[], out shared_free integer[], out is_shared boolean,
+    out next_in double precision, out keyed_names text[], out keyed_places integer[]
+)
+language plpgsql stable
+as $$
+declare
+    is_capped boolean;
+begin
+    select array_agg(least(free, most + 1)::integer order by number),
+           coalesce(array_agg(name order by number) filter (where free is not null), '{}'),
+           coalesce(array_agg(least(free, most + 1)::integer order by number)
+                        filter (where free is not null), '{}'),
+           coalesce(array_agg(name order by number) filter (where is_keyed), '{}'),
+           coalesce(array_agg(key_places order by number) filter (where is_keyed), '{}')
+      into limits_free, shared, shared_free, keyed_names, keyed_places
+      from mainspring.free_of_limits(names);
+    select array_agg(least(free, most)::integer order by number), min(keys_of.next_in)
+      into keys_free, next_in
+      from mainspring.free_of_keys(names, keys) as keys_of;
+    select array_agg(least(free, most)::integer order by number), bool_or(free is not null)
+      into tenants_free, is_capped
+      from mainspring.free_of_tenants(tenants);
+    is_shared := shared <> '{}' or is_capped or cardinality(keys_free) < cardinality(names);
+end
+$$;
+
+-- Picks and locks jobs of the queues that wait for the given limit keys, as far as there are places
+-- and up to `most`: the first by priority and id. None is less urgent than `lowest`, and of those
+-- that are no more urgent a tenant gives as many as its share. Where nothing is shared, because
+-- each key has places of its own, there is nothing to rank. Gives their addresses and the names of
+-- their limits, and the numbers of the keys that may have more for which there are places.
+create or replace function mainspring.pick_limited(
+    queues text[], names text[], keys text[], tenants text[], shares integer[],
+    limits_free integer[], keys_free integer[], tenants_free integer[], most integer,
+    lowest integer, is_shared boolean,
+    out places tid[], out limits text[], out unfinished integer[]
 )
 language plpgsql
 as $$
 declare
-    share integer := greatest(1, most / greatest(1, cardinality(names)));
+    quota integer := greatest(1, most / greatest(1, cardinality(names)));
 begin
     with asked as materialized (
         -- Places by number: to join by names would compare each key with all others.
         select given.*, dense_rank() over (order by name) as limit_no,
                dense_rank() over (order by name, key) as key_no,
                dense_rank() over (order by tenant_id) as tenant_no
-          from unnest(names, keys, tenants) with ordinality as given (name, key, tenant_id, number)
+          from unnest(names, keys, tenants, shares) with ordinality
+               as given (name, key, tenant_id, share, number)
     ), candidate as materialized (
-        select first.place, first.job_id, first.priority, asked.number, limit_no, key_no, tenant_no
-          from asked,
+        select first.*, asked.number, asked.name, share, limit_no, key_no, tenant_no
+          from asked, unnest(queues) as served (queue),
                lateral (
                    select waiting.ctid as place, waiting.job_id, waiting.priority
                      from mainspring.jobs as waiting
                     where waiting.waits_for = 'limit' and waiting.limit_name = asked.name
                       and waiting.limit_key = asked.key and waiting.tenant_id = asked.tenant_id
+                      and waiting.queue = served.queue
+                      and waiting.priority <= lowest - (share = 0)::integer
                       and waiting.cancel_requested_at is null
+                      and (waiting.deadline_at is null or waiting.deadline_at > now())
                     order by waiting.priority, waiting.job_id
                     limit greatest(0, least(limits_free[limit_no], keys_free[key_no],
-                                            tenants_free[tenant_no], share))
+                                            tenants_free[tenant_no], quota))
                       for update skip locked) as first
     ), ranked as (
         -- The first of all is the first of its limit, of its key and of its tenant, so that
         -- something goes wherever something can.
-        select place, limit_no, key_no, tenant_no,
-               row_number() over (order by priority, job_id) as rank,
-               row_number() over (partition by limit_no order by priority, job_id) as in_limit,
+        select *, row_number() over (partition by limit_no order by priority, job_id) as in_limit,
                row_number() over (partition by key_no order by priority, job_id) as in_key,
                row_number() over (partition by tenant_no order by priority, job_id) as in_tenant
           from candidate where is_shared
-    ), granted as (
-        update mainspring.jobs as job set waits_for = null
-         where job.ctid = any (array(
-            select place from ranked
-             where rank <= most and in_limit <= limits_free[limit_no]
-               and in_key <= keys_free[key_no] and in_tenant <= tenants_free[tenant_no]
-            union all
-            select place from candidate where not is_shared))
-        returning job.queue, job.limit_name
+    ), fitting as (
+        select *, priority < lowest or in_tenant <= share as is_due,
+               row_number() over (order by priority >= lowest and in_tenant > share,
+                                           priority, job_id) as rank
+          from ranked
+         where in_limit <= limits_free[limit_no] and in_key <= keys_free[key_no]
+           and in_tenant <= tenants_free[tenant_no]
+    ), picked as (
+        select place, name from fitting where is_due and rank <= most
+        union all
+        select place, name from candidate where not is_shared
     )
-    select array(select queue from granted), array(select limit_name from granted),
-           array(select number from candidate group by number having count(*) = share)
-      into queues, limits, unfinished;
+    select array(select place from picked), array(select name from picked),
+           array(select number from candidate group by number having count(*) >= quota
+                 union
+                 select number from fitting where not is_due or rank > most)
+      into places, limits, unfinished;
 end
 $$;
 
--- Lets jobs go that wait for the given limit keys (limit, key, tenant), each named once, as many as
--- have a place free. Says whether the lock was ours, how many went and to which queues, which of
--- the keys (by number) may have more to let go, which of the limits have places that serve several
--- keys, which of those are full, in how many seconds the next token of a rate is there, and which
--- limits heed nothing but the places of each key, with how many those are.
+-- Those of the shared limits that have no place left after so many were given.
+create or replace function mainspring.full_limits(shared text[], free integer[], given text[])
+returns text[]
+language sql immutable
+return array(select counted.name from unnest(shared, free) as counted (name, free)
+              where counted.free <= (select count(*) from unnest(given) as gone (name)
+                                      where gone.name = counted.name));
+
+-- Claims jobs of the queues that wait for the given limit keys (limit, key, tenant), each named
+-- once, as many as have a place free; `shares`, `most` and `lowest` are those of pick_limited. Rows
+-- are those of the statement claim. The last has facts and nothing else: what the caller has to
+-- know to go on. No row at all means that someone else has the lock, or that the lease ran out.
+create or replace function mainspring.claim_limited(
+    worker_id bigint, queues text[], names text[], keys text[], tenants text[], shares integer[],
+    most integer, lowest integer
+)
+returns table (
+    job_id bigint, fence bigint, definition text, payload text, attempt integer, failures integer,
+    losses integer, max_attempts integer, queue text, priority smallint, tenant_id text,
+    extras text, limit_name text, limit_key text, definition_version integer, facts jsonb
+)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    free record;
+    picked record;
+    new_fence bigint;
+    rated text[] := array(select known.name from mainspring.limits as known
+                           where known.rate_count is not null);
+begin
+    if not pg_try_advisory_xact_lock(hashtext('mainspring.limits')) or not exists (
+        select from mainspring.workers as worker
+         where worker.worker_id = claim_limited.worker_id and worker.expires_at > now()) then
+        return;
+    end if;
+    free := mainspring.free_places(names, keys, tenants, most);
+    picked := mainspring.pick_limited(
+        queues, names, keys, tenants, shares, free.limits_free, free.keys_free, free.tenants_free,
+        most, lowest,
+        is_shared => free.is_shared or cardinality(queues) > 1 or cardinality(names) > most
+                     or most > any (shares));
+    if picked.places <> '{}' then
+        new_fence := nextval('mainspring.fences');
+        return query
+        update mainspring.jobs as job
+           set state = 'running', waits_for = null, worker_id = claim_limited.worker_id,
+               fence = new_fence, started_at = now(), attempt = job.attempt + 1, probed_at = null
+         where job.ctid = any (picked.places)
+        returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
+                  job.failures, job.losses, job.max_attempts, job.queue, job.priority,
+                  job.tenant_id,
+                  case when num_nonnulls(job.checkpoint, job.correlation_id, job.tags, job.origin,
+                                         job.cancel_requested_at) > 0
+                            or job.limit_name = any (rated)
+                       then jsonb_build_object(
+                           'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
+                           'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
+                           'is_rated', job.limit_name = any (rated)) end::text,
+                  job.limit_name, job.limit_key, job.definition_version, null::jsonb;
+    end if;
+    facts := jsonb_build_object(
+        'unfinished', picked.unfinished, 'shared', free.shared,
+        'full', mainspring.full_limits(free.shared, free.shared_free, picked.limits),
+        'next_in', free.next_in, 'keyed_names', free.keyed_names,
+        'keyed_places', free.keyed_places, 'weights', (
+            select jsonb_object_agg(tenant.tenant_id, tenant.weight)
+              from mainspring.tenants as tenant
+             where tenant.tenant_id = any (tenants) and tenant.weight <> 1));
+    return next;
+end
+$$;
+
+-- What programs of the release before this one call to make jobs ready that wait for the given
+-- limit keys. Queues that nobody serves are left out: their jobs would keep the places.
 create or replace function mainspring.grant_places(
     names text[], keys text[], tenants text[], most integer,
     out is_ours boolean, out granted integer, out queues text[], out unfinished integer[],
@@ -239,10 +321,8 @@ create or replace function mainspring.grant_places(
 language plpgsql
 as $$
 declare
-    limits_free integer[];
-    keys_free integer[];
-    tenants_free integer[];
-    went record;
+    free record;
+    picked record;
 begin
     granted := 0;
     unfinished := '{}';
@@ -255,27 +335,25 @@ begin
     end if;
     -- A grant that a crash undoes is given again.
     perform set_config('synchronous_commit', 'off', true);
-    select array_agg(least(free, most + 1)::integer order by number),
-           coalesce(array_agg(name order by number) filter (where free is not null), '{}'),
-           coalesce(array_agg(name order by number) filter (where is_keyed), '{}'),
-           coalesce(array_agg(key_places order by number) filter (where is_keyed), '{}')
-      into limits_free, shared, keyed_names, keyed_places
-      from mainspring.free_of_limits(names);
-    select array_agg(least(free, most)::integer order by number), min(keys_of.next_in)
-      into keys_free, next_in
-      from mainspring.free_of_keys(names, keys) as keys_of;
-    select array_agg(least(free, most)::integer order by number) into tenants_free
-      from mainspring.free_of_tenants(tenants);
-    went := mainspring.grant_free(
-        names, keys, tenants, limits_free, keys_free, tenants_free, most,
-        is_shared => array_remove(limits_free || tenants_free, null) <> '{}'
-                     or cardinality(keys_free) < cardinality(names));
-    granted := cardinality(went.queues);
-    queues := array(select distinct queue from unnest(went.queues) as queue);
-    unfinished := went.unfinished;
-    full_ones := array(
-        select name from unnest(shared, array_remove(limits_free, null)) as counted (name, free)
-         where free <= (select count(*) from unnest(went.limits) as gone where gone = name));
+    free := mainspring.free_places(names, keys, tenants, most);
+    picked := mainspring.pick_limited(
+        array(select distinct unnest(worker.queues) from mainspring.workers as worker
+               where worker.expires_at > now()),
+        names, keys, tenants, array_fill(most, array[cardinality(names)]), free.limits_free,
+        free.keys_free, free.tenants_free, most, lowest => 1000, is_shared => true);
+    with ready as (
+        update mainspring.jobs as job set waits_for = null
+         where job.ctid = any (picked.places)
+        returning job.queue
+    )
+    select count(*), coalesce(array_agg(distinct ready.queue), '{}') into granted, queues
+      from ready;
+    unfinished := picked.unfinished;
+    shared := free.shared;
+    next_in := free.next_in;
+    keyed_names := free.keyed_names;
+    keyed_places := free.keyed_places;
+    full_ones := mainspring.full_limits(free.shared, free.shared_free, picked.limits);
 end
 $$;
 

@@ -66,7 +66,8 @@ begin
 end
 $$;
 
--- Lets as many waiting jobs of a schedule go as may run, the oldest slot first.
+-- Lets as many waiting jobs of a schedule go as may run, the oldest slot first. What awaits its
+-- approval may never run, so nobody waits for it.
 create or replace function mainspring.release_turn(schedule_id bigint)
 returns void
 language plpgsql
@@ -80,7 +81,7 @@ begin
      where schedule.schedule_id = release_turn.schedule_id;
     select free - count(*) into free from mainspring.jobs as job
      where job.schedule_id = release_turn.schedule_id and job.slot_at is not null
-       and job.waits_for is distinct from 'turn';
+       and (job.waits_for is null or job.waits_for not in ('turn', 'approval'));
     if free > 0 then
         for released in
             update mainspring.jobs as job

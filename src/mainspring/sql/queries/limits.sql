@@ -1,50 +1,64 @@
 -- name: waiting_limit_keys
 -- scope: system
--- The limit keys (limit, key, tenant) that jobs wait for, after the given one: a loose scan over
--- the index of what waits, one probe a key.
+-- The limit keys (limit, key, tenant) that jobs wait for and the queues of these jobs, after the
+-- given one: a loose scan over the index of what waits, one probe a key and queue.
 with recursive waiting as (
-    (select limit_name, limit_key, tenant_id from mainspring.jobs
+    (select limit_name, limit_key, tenant_id, queue from mainspring.jobs
       where waits_for = 'limit'
-        and (limit_name, limit_key, tenant_id) > (%(limit_name)s, %(key)s, %(tenant_id)s)
-      order by limit_name, limit_key, tenant_id limit 1)
+        and (limit_name, limit_key, tenant_id, queue)
+            > (%(limit_name)s, %(key)s, %(tenant_id)s, %(queue)s)
+      order by limit_name, limit_key, tenant_id, queue limit 1)
     union all
     select next.* from waiting, lateral (
-        select job.limit_name, job.limit_key, job.tenant_id from mainspring.jobs as job
+        select job.limit_name, job.limit_key, job.tenant_id, job.queue from mainspring.jobs as job
          where job.waits_for = 'limit'
-           and (job.limit_name, job.limit_key, job.tenant_id)
-               > (waiting.limit_name, waiting.limit_key, waiting.tenant_id)
-         order by job.limit_name, job.limit_key, job.tenant_id limit 1) as next
+           and (job.limit_name, job.limit_key, job.tenant_id, job.queue)
+               > (waiting.limit_name, waiting.limit_key, waiting.tenant_id, waiting.queue)
+         order by job.limit_name, job.limit_key, job.tenant_id, job.queue limit 1) as next
 )
-select limit_name, limit_key, tenant_id from waiting limit %(limit)s;
+select limit_name, limit_key, tenant_id, queue from waiting limit %(limit)s;
 
 -- name: waiting_keys_of_limit
 -- scope: system
--- The keys of one limit that jobs wait for, after the given one.
+-- The keys of one limit that jobs of the queues wait for, after the given one. What waits in other
+-- queues is stepped over, up to a point.
 with recursive waiting as (
-    (select limit_key, tenant_id from mainspring.jobs
+    (select limit_key, tenant_id, queue from mainspring.jobs
       where waits_for = 'limit' and limit_name = %(limit_name)s
         and (limit_key, tenant_id) > (%(key)s, %(tenant_id)s)
-      order by limit_key, tenant_id limit 1)
+      order by limit_key, tenant_id, queue limit 1)
     union all
     select next.* from waiting, lateral (
-        select job.limit_key, job.tenant_id from mainspring.jobs as job
+        select job.limit_key, job.tenant_id, job.queue from mainspring.jobs as job
          where job.waits_for = 'limit' and job.limit_name = %(limit_name)s
-           and (job.limit_key, job.tenant_id) > (waiting.limit_key, waiting.tenant_id)
-         order by job.limit_key, job.tenant_id limit 1) as next
+           and (job.limit_key, job.tenant_id, job.queue)
+               > (waiting.limit_key, waiting.tenant_id, waiting.queue)
+         order by job.limit_key, job.tenant_id, job.queue limit 1) as next
 )
-select %(limit_name)s, limit_key, tenant_id from waiting limit %(limit)s;
+select %(limit_name)s, limit_key, tenant_id
+  from (select * from waiting limit 5 * %(limit)s) as near
+ where queue = any (%(queues)s::text[])
+ limit %(limit)s;
 
 -- name: take_back
 -- scope: system
--- Takes places back where a limit was lowered; says whether the lock was ours.
+-- Takes places back that programs of an earlier release have granted; says whether the lock was
+-- ours.
 select mainspring.take_back_places();
 
--- name: grant
+-- name: claim_limited
 -- scope: system
--- Lets jobs go that wait for the given limit keys, as many as have a place free.
-select is_ours, granted, queues, unfinished, shared, full_ones, next_in, keyed_names, keyed_places
-  from mainspring.grant_places(%(names)s::text[], %(keys)s::text[], %(tenants)s::text[],
-                               %(limit)s);
+-- Claims jobs that wait for the given limit keys, as many as have a place free.
+select * from mainspring.claim_limited(
+    %(worker_id)s::bigint, %(queues)s::text[], %(names)s::text[], %(keys)s::text[],
+    %(tenants)s::text[], %(shares)s::integer[], %(limit)s::integer, %(lowest)s::integer);
+
+-- name: announce_limits
+-- scope: system
+-- Notifies idle workers of limit keys that may have a place free.
+select mainspring.notify_limit(key.limit_name, key.limit_key, key.tenant_id)
+  from unnest(%(names)s::text[], %(keys)s::text[], %(tenants)s::text[])
+       as key (limit_name, limit_key, tenant_id);
 
 -- name: take_token
 -- scope: system

@@ -68,7 +68,7 @@ returning job.queue;
 
 -- name: ready_queues
 -- scope: system
--- The queues that hold ready jobs.
+-- The queues that hold jobs which are ready or wait for a limit.
 select distinct queue from mainspring.jobs
- where state = 'queued' and waits_for is null
+ where state = 'queued' and (waits_for is null or waits_for = 'limit')
  order by queue;
