@@ -15,7 +15,6 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.claiming.fair_share import Visit
 from mainspring.domain.claiming.lanes import (
@@ -391,26 +390,3 @@ class Claimer:
         self._announced.clear()
         self.wants_wake = True
         self.wake()
-
-
-async def hand_back_unknown(
-    connection: AsyncConnection[Any],
-    worker_id: WorkerId,
-    known: set[int],
-    *,
-    speculation: SpeculativeStarts,
-) -> None:
-    """Return jobs that were claimed by a statement whose answer never arrived. Of those that have
-    begun, the ones whose claim came to nothing are left in `speculation`."""
-    found = await attempts.held_by(connection, worker_id, known - speculation.job_ids())
-    begun = speculation.keep(found)
-    if lost := [report for report in found if report not in begun]:
-        queues = await attempts.hand_back(connection, lost)
-        telemetry.event("lost_claims_returned", jobs=len(lost), queues=sorted(queues))
-
-
-async def leave(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:
-    """Give up a lease together with whatever is still claimed under it."""
-    if claimed := await attempts.held_by(connection, worker_id, set()):
-        await attempts.hand_back(connection, claimed)
-    await workers.remove(connection, worker_id)

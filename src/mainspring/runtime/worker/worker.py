@@ -27,8 +27,8 @@ from mainspring.domain.notifications import Notification, NotificationKind, pars
 from mainspring.domain.types import WaitsFor, WorkerId
 from mainspring.runtime.loop import done_before
 from mainspring.runtime.worker.claimed_job import ClaimedJob
-from mainspring.runtime.worker.claimer import hand_back_unknown, leave
 from mainspring.runtime.worker.environment import Enqueuer
+from mainspring.runtime.worker.hand_backs import hand_back_unknown, leave
 from mainspring.runtime.worker.lease import LeaseKeeper, host_name, process_identity
 from mainspring.runtime.worker.parts import Parts
 from mainspring.settings import Settings
