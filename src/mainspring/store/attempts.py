@@ -319,11 +319,29 @@ async def adopt_orphans(session: Session) -> None:
 
 
 async def recover(
-    session: Session, *, max_losses: int, jitter: timedelta, limit: int = 1000
+    session: Session,
+    chosen: Sequence[int] | None = None,
+    *,
+    max_losses: int,
+    jitter: timedelta,
+    limit: int = 1000,
 ) -> list[LostJob]:
-    """Take back the jobs of workers whose lease ran out."""
+    """Take back the jobs of workers whose lease ran out, or the chosen ones of them."""
     cursor = await session.execute(
         _STATEMENTS["recover"].sql,
-        {"now": None, "max_losses": max_losses, "jitter": jitter, "limit": limit},
+        {
+            "now": None,
+            "max_losses": max_losses,
+            "jitter": jitter,
+            "limit": limit,
+            "chosen": None if chosen is None else list(chosen),
+        },
     )
     return [LostJob(*row) for row in await cursor.fetchall()]
+
+
+async def find_lost(session: Session, *, limit: int = 1000) -> list[int]:
+    """The jobs that `recover` would take back."""
+    params = {"now": None, "limit": limit}
+    cursor = await session.execute(_STATEMENTS["find_lost"].sql, params)
+    return [job_id for (job_id,) in await cursor.fetchall()]

@@ -12,6 +12,8 @@ from mainspring.domain.housekeeping import ServerHealth, TableHealth
 
 _STATEMENTS = load("housekeeping")
 _TABLES = 20
+# Who waits for the lock of a table keeps those behind it waiting as well.
+_STATEMENT_MS, _LOCK_MS = 10_000, 200
 
 
 async def install_schedules(session: Session, specs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -41,3 +43,11 @@ async def server_health(session: Session) -> ServerHealth:
     cursor = await session.execute(_STATEMENTS["server_health"].sql)
     (row,) = await cursor.fetchall()
     return ServerHealth(*row)
+
+
+async def begin_cleanup(session: Session) -> bool:
+    """Bound the statements that follow in the transaction; whether nobody else cleans up."""
+    params = {"statement_ms": _STATEMENT_MS, "lock_ms": _LOCK_MS}
+    cursor = await session.execute(_STATEMENTS["begin_cleanup"].sql, params)
+    ((_, _, is_ours),) = await cursor.fetchall()
+    return bool(is_ours)

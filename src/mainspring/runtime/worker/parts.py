@@ -31,6 +31,7 @@ from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import JobId, WorkerId
 from mainspring.runtime.executors.processes import ProcessExecutor, default_size
 from mainspring.runtime.maintenance import housekeeping
+from mainspring.runtime.maintenance.cleanup import Cleanup
 from mainspring.runtime.maintenance.duties import Maintenance
 from mainspring.runtime.worker.buffer import Buffer
 from mainspring.runtime.worker.claimed_job import ClaimedJob
@@ -85,9 +86,10 @@ class Connections:
     claims: ReconnectingConnection
     finishes: ReconnectingConnection
     maintenance: ReconnectingConnection
+    cleanup: ReconnectingConnection
 
     async def close(self) -> None:
-        for connection in (self.claims, self.finishes, self.maintenance):
+        for connection in (self.claims, self.finishes, self.maintenance, self.cleanup):
             await connection.close()
 
 
@@ -141,6 +143,7 @@ class Parts:
             max_losses=settings.max_losses,
             use_pooler=settings.use_pooler,
         )
+        self.cleanup = Cleanup(self.connections.cleanup)
         self.watchdog = Watchdog(
             self.runners,
             self.connections.maintenance,
@@ -159,7 +162,7 @@ class Parts:
         yield self.claimer.run()
         yield self.watchdog.loop.run()
         yield self.unknown.run()
-        for loop in self.maintenance.loops:
+        for loop in (*self.maintenance.loops, *self.cleanup.loops):
             yield loop.run()
 
     def _make_runners(self, known: Mapping[str, Handler]) -> Runners:
@@ -199,4 +202,5 @@ def _connect(url: str, settings: Settings, on_claims_lost: OnReconnect) -> Conne
         claims=connect(name="mainspring claim", on_reconnect=on_claims_lost),
         finishes=connect(name="mainspring finish"),
         maintenance=connect(name="mainspring maintenance"),
+        cleanup=connect(name="mainspring cleanup"),
     )

@@ -254,7 +254,8 @@ returning job_id;
 -- scope: system
 -- Takes running jobs back from workers whose lease ran out: each to queued with a little
 -- jitter, or to dead_letter when it has taken its worker down too often. The first loss may be
--- anyone's fault; a later one counts only for a job that had begun.
+-- anyone's fault; a later one counts only for a job that had begun. Some jobs only if given; leaves
+-- out what is set aside.
 with lost as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
            job.losses + (job.losses = 0 or job.probed_at is not null)::integer as new_losses
@@ -264,8 +265,12 @@ with lost as (
            select worker.worker_id from mainspring.workers as worker
             where worker.expires_at <= coalesce(%(now)s::timestamptz, now())
               and worker.recovered_at is null))
+       and (%(chosen)s::bigint[] is null or job.job_id = any (%(chosen)s::bigint[]))
+       and not exists (select from mainspring.set_aside as aside
+                        where aside.duty = 'recover' and aside.key = job.job_id
+                          and aside.again_at > now())
      limit %(limit)s
-       for update skip locked
+       for update of job skip locked
 ), parked as (
     delete from mainspring.jobs as job using lost
      where job.job_id = lost.job_id and lost.new_losses >= %(max_losses)s
@@ -293,6 +298,20 @@ with lost as (
       from lost where new_losses < %(max_losses)s
 )
 select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost, requeued;
+
+-- name: find_lost
+-- scope: system
+-- The jobs that recover would take back.
+select job.job_id from mainspring.jobs as job
+ where job.state = 'running'
+   and job.worker_id = any (array(
+       select worker.worker_id from mainspring.workers as worker
+        where worker.expires_at <= coalesce(%(now)s::timestamptz, now())
+          and worker.recovered_at is null))
+   and not exists (select from mainspring.set_aside as aside
+                    where aside.duty = 'recover' and aside.key = job.job_id
+                      and aside.again_at > now())
+ limit %(limit)s;
 
 -- name: adopt_orphans
 -- scope: system

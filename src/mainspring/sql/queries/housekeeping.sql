@@ -34,3 +34,11 @@ select extract(epoch from now() - oldest.xact_start)::float, oldest.pid,
          and activity.backend_type = 'client backend' and activity.xact_start is not null
        order by activity.xact_start limit 1) as oldest on true
  where own.datname = current_database();
+
+-- name: begin_cleanup
+-- scope: system
+-- Bounds what follows in the transaction, and says whether nobody else cleans up: how long a
+-- statement may take, and how long it may wait for a lock.
+select set_config('statement_timeout', %(statement_ms)s::text, true),
+       set_config('lock_timeout', %(lock_ms)s::text, true),
+       pg_try_advisory_xact_lock(hashtext('mainspring.cleanup'));

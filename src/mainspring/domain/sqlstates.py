@@ -1,0 +1,16 @@
+"""Which errors of the database may go away by themselves.
+
+An error of the server, its connection or a conflict with others is worth retrying. Any other comes
+from the statement or from one of its rows: it comes back as often as the statement is sent.
+"""
+
+# Connection, rollback (deadlock, serialization), resources, shutdown, system.
+_CLASSES = ("08", "40", "53", "57P", "58")
+# A lock that was not available, a statement that was canceled or took too long, and a server that
+# is a standby until it is promoted.
+_CONDITIONS = frozenset({"55P03", "57014", "25006"})
+
+
+def is_worth_retrying(sqlstate: str | None) -> bool:
+    """None is an error that the client raised, as it does for a connection that is gone."""
+    return sqlstate is None or sqlstate.startswith(_CLASSES) or sqlstate in _CONDITIONS
