@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 _QUICK, _SLOW = 0.1, 0.5
 _FACTOR = 4.0
-_NARROWEST, _WIDEST = 1.0, 30 * 86_400.0
+_NARROWEST, _WIDEST = 1.0, 366 * 86_400.0
 
 
 class PruneWindow(NamedTuple):
