@@ -55,7 +55,8 @@ delete from mainspring.prune_marks where keep <> all (%(keeps)s::text[]::interva
 -- scope: system
 -- Removes jobs that ended between two instants and whose own retention has passed, a batch at a
 -- time, with their attempts; some jobs only if given. The parents of live jobs are kept, and what
--- is set aside is left out.
+-- is set aside is left out. The offset keeps the planner at the few children of one job, away from
+-- all live jobs.
 with policy as (
     select tenant_id, state, keep from mainspring.retention
 ), past as (
@@ -70,9 +71,9 @@ with policy as (
              where (policy.tenant_id is null or policy.tenant_id = old.tenant_id)
                and (policy.state is null or policy.state = old.state)
              order by policy.tenant_id is null, policy.state is null limit 1))
-       and not exists (select from mainspring.dependencies as known
-                         join mainspring.jobs as child on child.job_id = known.job_id
-                        where known.parent_id = old.job_id)
+       and not exists (select from (select known.job_id from mainspring.dependencies as known
+                                     where known.parent_id = old.job_id offset 0) as child
+                         join mainspring.jobs as live on live.job_id = child.job_id)
        and not exists (select from mainspring.set_aside as aside
                         where aside.duty = 'prune_jobs' and aside.key = old.job_id
                           and aside.again_at > now())
