@@ -11,13 +11,23 @@ the rows, down to the one that fails alone; that row is set aside, and the other
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 _FIRST_PAUSE = timedelta(seconds=30)
 _LONGEST_PAUSE = timedelta(hours=6)
 _MOST_DOUBLINGS = 11
+
+
+class Aside(NamedTuple):
+    """A row that a duty leaves out for a while; the key is the id of its job."""
+
+    duty: str
+    key: int
+    tries: int
+    seconds_left: float
+    reason: str
 
 
 def halves(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:

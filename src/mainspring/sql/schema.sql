@@ -4848,6 +4848,15 @@ exception when unique_violation then
 end
 $$;
 
+CREATE FUNCTION mainspring.validate_constraint(table_name text, constraint_name text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    execute format('alter table mainspring.%I validate constraint %I',
+                   table_name, constraint_name);
+end
+$$;
+
 CREATE FUNCTION mainspring.version_of(definition mainspring.definitions) RETURNS mainspring.definition_versions
     LANGUAGE sql STABLE
     RETURN jsonb_populate_record(NULL::mainspring.definition_versions, (to_jsonb(definition) || jsonb_build_object('created_at', now())));
@@ -6227,6 +6236,9 @@ ALTER TABLE ONLY mainspring.clocks
 ALTER TABLE ONLY mainspring.definition_versions
     ADD CONSTRAINT definition_versions_pkey PRIMARY KEY (key, version);
 
+ALTER TABLE mainspring.definitions
+    ADD CONSTRAINT definitions_names_fit CHECK (((octet_length(key) <= 200) AND (octet_length(queue) <= 2000) AND (octet_length(limit_name) <= 200))) NOT VALID;
+
 ALTER TABLE ONLY mainspring.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (key);
 
@@ -6235,6 +6247,9 @@ ALTER TABLE ONLY mainspring.dependencies
 
 ALTER TABLE ONLY mainspring.dispatches
     ADD CONSTRAINT dispatches_pkey PRIMARY KEY (event_id, trigger_id, replay);
+
+ALTER TABLE mainspring.enqueue_keys
+    ADD CONSTRAINT enqueue_keys_names_fit CHECK (((octet_length(tenant_id) <= 200) AND (octet_length(key) <= 2000))) NOT VALID;
 
 ALTER TABLE ONLY mainspring.enqueue_keys
     ADD CONSTRAINT enqueue_keys_pkey PRIMARY KEY (tenant_id, kind, key);
@@ -6257,8 +6272,14 @@ ALTER TABLE ONLY mainspring.installed_functions
 ALTER TABLE ONLY mainspring.installed
     ADD CONSTRAINT installed_pkey PRIMARY KEY (name);
 
+ALTER TABLE mainspring.jobs
+    ADD CONSTRAINT jobs_names_fit CHECK (((octet_length(tenant_id) <= 200) AND (octet_length(queue) <= 2000) AND (octet_length(definition) <= 200) AND (octet_length(dedupe_key) <= 2000) AND (octet_length(limit_name) <= 200) AND (octet_length(limit_key) <= 2000) AND (octet_length(created_by) <= 2000))) NOT VALID;
+
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE mainspring.limits
+    ADD CONSTRAINT limits_name_fits CHECK ((octet_length(name) <= 200)) NOT VALID;
 
 ALTER TABLE ONLY mainspring.limits
     ADD CONSTRAINT limits_pkey PRIMARY KEY (name);
@@ -6290,6 +6311,9 @@ ALTER TABLE ONLY mainspring.schedule_figures
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_name_is_unique UNIQUE (name, tenant_id);
 
+ALTER TABLE mainspring.schedules
+    ADD CONSTRAINT schedules_names_fit CHECK (((octet_length(name) <= 800) AND (octet_length(queue) <= 2000) AND (octet_length(definition) <= 800))) NOT VALID;
+
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_pkey PRIMARY KEY (schedule_id);
 
@@ -6302,6 +6326,9 @@ ALTER TABLE ONLY mainspring.slots
 ALTER TABLE ONLY mainspring.tallies
     ADD CONSTRAINT tallies_pkey PRIMARY KEY (tenant_id, day, state);
 
+ALTER TABLE mainspring.tenants
+    ADD CONSTRAINT tenants_name_fits CHECK ((octet_length(tenant_id) <= 200)) NOT VALID;
+
 ALTER TABLE ONLY mainspring.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
@@ -6313,6 +6340,9 @@ ALTER TABLE ONLY mainspring.tokens
 
 ALTER TABLE ONLY mainspring.triggers
     ADD CONSTRAINT triggers_name_is_unique UNIQUE (name, tenant_id);
+
+ALTER TABLE mainspring.triggers
+    ADD CONSTRAINT triggers_names_fit CHECK (((octet_length(name) <= 800) AND (octet_length(queue) <= 2000) AND (octet_length(event) <= 200) AND (octet_length(definition) <= 800))) NOT VALID;
 
 ALTER TABLE ONLY mainspring.triggers
     ADD CONSTRAINT triggers_pkey PRIMARY KEY (trigger_id);
@@ -7055,6 +7085,8 @@ REVOKE ALL ON FUNCTION mainspring.unsettled_among(children bigint[]) FROM PUBLIC
 REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.validate_constraint(table_name text, constraint_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.version_of(definition mainspring.definitions) FROM PUBLIC;
 

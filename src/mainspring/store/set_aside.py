@@ -2,23 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
 
 from mainspring.db.sessions import Session
 from mainspring.db.statements import load
+from mainspring.domain.batches import Aside
 
 _STATEMENTS = load("set_aside")
 _BATCH = 1000
-
-
-class Aside(NamedTuple):
-    """A row that is left out; the key is the id of its job."""
-
-    duty: str
-    key: int
-    tries: int
-    seconds_left: float
-    reason: str
 
 
 async def put(

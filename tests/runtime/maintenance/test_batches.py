@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -39,6 +40,10 @@ def aside(connection: psycopg.Connection) -> dict[str, list[int]]:
     return dict(connection.execute(query).fetchall())
 
 
+def is_canceled(connection: psycopg.Connection, job_id: int) -> bool:
+    return reading.state(connection, job_id) == "canceled"
+
+
 async def test_a_job_that_cannot_be_promoted_delays_no_other(
     app: Mainspring, connection: psycopg.Connection, poison: None
 ):
@@ -47,8 +52,8 @@ async def test_a_job_that_cannot_be_promoted_delays_no_other(
         return "done"
 
     await app.aregister_definitions()
-    bad = await work.aenqueue(delay=SOON, tags=["poison"])
-    good = [await work.aenqueue(delay=SOON) for _ in range(5)]
+    bad = await work.options(delay=SOON, tags=["poison"]).aenqueue()
+    good = [await work.options(delay=SOON).aenqueue() for _ in range(5)]
     async with working(app, poll_seconds=30):
         for handle in good:
             assert await handle.aresult(5) == "done"
@@ -70,7 +75,7 @@ async def test_a_job_that_is_set_aside_says_why(app: Mainspring, connection: psy
         """Never runs."""
 
     await app.aregister_definitions()
-    bad = await work.aenqueue(delay=SOON, tags=["poison"])
+    bad = await work.options(delay=SOON, tags=["poison"]).aenqueue()
     async with working(app):
         await await_until(lambda: aside(connection))
 
@@ -96,7 +101,7 @@ async def test_neither_deadline_nor_cancel_nor_approval_is_held_up_by_a_bad_job(
         insert(connection, "approvals", **row, expires_at=YESTERDAY)
     async with working(app):
         for _, job_id in (late, canceled, unapproved):
-            await await_until(lambda job_id=job_id: reading.state(connection, job_id) == "canceled")
+            await await_until(partial(is_canceled, connection, job_id))
 
     assert aside(connection) == {
         "expire": late[:1],

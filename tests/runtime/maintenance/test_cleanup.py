@@ -40,7 +40,7 @@ async def test_a_delayed_job_is_on_time_though_cleaning_up_hangs(
         other.execute("lock table mainspring.enqueue_keys in access exclusive mode")
         async with working(app):
             await await_until(lambda: connection.execute(WAITING).fetchone() is not None)
-            handle = await work.aenqueue(delay=timedelta(milliseconds=200))
+            handle = await work.options(delay=timedelta(milliseconds=200)).aenqueue()
 
             assert await handle.aresult(3) == "done"
 
@@ -217,3 +217,19 @@ async def test_a_policy_that_changes_makes_pruning_start_again(
 
     assert await prune(database_url) == 1
     assert set(marks(connection)) == {2 * DAY, 30 * DAY}
+
+
+# Constraints
+
+
+async def test_what_a_migration_has_added_is_checked_for_old_rows_later(
+    connection: psycopg.Connection, database_url: str
+):
+    reconnecting = ReconnectingConnection(database_url, name="test")
+    unchecked = "select count(*) from pg_constraint where not convalidated"
+    assert connection.execute(unchecked).fetchone() != (0,)
+
+    await Cleanup(reconnecting)._pass_history()
+    await reconnecting.close()
+
+    assert connection.execute(unchecked).fetchone() == (0,)

@@ -15,6 +15,7 @@ from psycopg import AsyncConnection
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.runtime.loop import Loop
+from mainspring.runtime.maintenance.indexes import rebuild_indexes
 from mainspring.runtime.maintenance.pruning import (
     CleanupTaken,
     HistoryPruner,
@@ -35,6 +36,7 @@ from mainspring.store import (
     tokens,
     workers,
 )
+from mainspring.store import housekeeping as store
 
 _FIGURES_EVERY = 3.0
 _HISTORY_EVERY = 900.0
@@ -47,8 +49,8 @@ Duty = Callable[[], Awaitable[object]]
 class Cleanup:
     """Two loops on one connection; of all workers one at a time cleans up."""
 
-    def __init__(self, connection: ReconnectingConnection) -> None:
-        self._connection = connection
+    def __init__(self, connection: ReconnectingConnection, *, use_pooler: bool = False) -> None:
+        self._connection, self._use_pooler = connection, use_pooler
         self._pruner = HistoryPruner(connection.try_once)
         self.figures = Loop("figures", self._pass_figures)
         self.history = Loop("history", self._pass_history)
@@ -87,6 +89,8 @@ class Cleanup:
             "jobs of flows": partial(remove_by_pages, run, flows.prune_jobs, (0, 0)),
             "flows": partial(remove_by_pages, run, flows.prune_flows, (0,)),
             "dependencies": partial(remove_by_pages, run, flows.prune_dependencies, (0, 0)),
+            "constraints": self._validate_constraints,
+            "indexes": self._rebuild_indexes,
         }
 
     async def _try(self, name: str, duty: Duty) -> None:
@@ -98,8 +102,19 @@ class Cleanup:
                 raise
             telemetry.event("cleanup_failed", duty=name, error=str(error))
 
-    async def _once(self, action: Callable[[AsyncConnection[Any]], Awaitable[None]]) -> None:
-        await self._connection.try_once(partial(bounded, action=action))
+    async def _validate_constraints(self) -> None:
+        for table, name in await self._connection.try_once(store.unvalidated_constraints):
+            validate = partial(store.validate_constraint, table=table, name=name)
+            await self._try(f"constraint {name}", partial(self._once, validate, seconds=300))
+
+    async def _rebuild_indexes(self) -> None:
+        if not self._use_pooler:  # A pooler gives each statement another session.
+            await self._connection.try_once(rebuild_indexes)
+
+    async def _once(
+        self, action: Callable[[AsyncConnection[Any]], Awaitable[None]], *, seconds: float = 10
+    ) -> None:
+        await self._connection.try_once(partial(bounded, action=action, seconds=seconds))
 
     async def _batches(self, prune: Callable[[AsyncConnection[Any]], Awaitable[int]]) -> int:
         return await remove_in_batches(

@@ -29,7 +29,7 @@ from mainspring.runtime.maintenance.pruning import (
 from mainspring.runtime.worker.context import Context
 from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.settings import Settings
-from mainspring.store import history
+from mainspring.store import history, set_aside
 from mainspring.store import housekeeping as store
 
 T = TypeVar("T")
@@ -103,8 +103,9 @@ class Housekeeper:
 
     async def check_vacuum(self, ctx: Context) -> dict[str, Any] | Fail:
         tables, server = await self._do(store.table_health), await self._do(store.server_health)
-        found = report(tables, server)
-        if sentences := problems(tables, server):
+        asides = await self._do(set_aside.list_aside)
+        found = report(tables, server, asides)
+        if sentences := problems(tables, server, asides):
             ctx.progress(len(sentences), data=found)
             return Fail("; ".join(sentences))
         return found

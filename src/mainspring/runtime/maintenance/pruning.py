@@ -22,6 +22,7 @@ T = TypeVar("T")
 Action = Callable[[AsyncConnection[Any]], Awaitable[T]]
 Note = Callable[[int], object]
 
+_STATEMENT_SECONDS = 10.0
 _DROP_TRIES = 5
 _DROP_PAUSE = 0.5
 
@@ -36,10 +37,12 @@ class RunAction(Protocol):
     def __call__(self, action: Action[T], /) -> Awaitable[T]: ...
 
 
-async def bounded(connection: AsyncConnection[Any], action: Action[T]) -> T:
-    """Run statements in a transaction with timeouts; raises CleanupTaken."""
+async def bounded(
+    connection: AsyncConnection[Any], action: Action[T], *, seconds: float = _STATEMENT_SECONDS
+) -> T:
+    """Run statements of at most so many seconds in a transaction; raises CleanupTaken."""
     async with connection.transaction():
-        if not await store.begin_cleanup(connection):
+        if not await store.begin_cleanup(connection, statement_ms=int(seconds * 1000)):
             raise CleanupTaken
         return await action(connection)
 

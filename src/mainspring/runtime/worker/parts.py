@@ -143,7 +143,7 @@ class Parts:
             max_losses=settings.max_losses,
             use_pooler=settings.use_pooler,
         )
-        self.cleanup = Cleanup(self.connections.cleanup)
+        self.cleanup = Cleanup(self.connections.cleanup, use_pooler=settings.use_pooler)
         self.watchdog = Watchdog(
             self.runners,
             self.connections.maintenance,

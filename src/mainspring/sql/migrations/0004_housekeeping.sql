@@ -43,3 +43,31 @@ create table mainspring.prune_marks (
     swept_at timestamptz not null,
     policies text not null
 );
+
+-- ---------------------------------------------------------------------------------------------
+-- Names that fit their indexes: an entry can have 2,704 bytes, and a row whose entry would be longer
+-- cannot be moved. 500 characters have at most 2,000 bytes, which leaves 200 for the tenant and 200
+-- for a definition or limit. Not valid at first, so that no table is read under a lock; whoever
+-- cleans up validates them later.
+-- ---------------------------------------------------------------------------------------------
+
+alter table mainspring.tenants add constraint tenants_name_fits check (
+    octet_length(tenant_id) <= 200) not valid;
+alter table mainspring.definitions add constraint definitions_names_fit check (
+    octet_length(key) <= 200 and octet_length(queue) <= 2000
+    and octet_length(limit_name) <= 200) not valid;
+alter table mainspring.limits add constraint limits_name_fits check (
+    octet_length(name) <= 200) not valid;
+alter table mainspring.jobs add constraint jobs_names_fit check (
+    octet_length(tenant_id) <= 200 and octet_length(queue) <= 2000
+    and octet_length(definition) <= 200 and octet_length(dedupe_key) <= 2000
+    and octet_length(limit_name) <= 200 and octet_length(limit_key) <= 2000
+    and octet_length(created_by) <= 2000) not valid;
+alter table mainspring.enqueue_keys add constraint enqueue_keys_names_fit check (
+    octet_length(tenant_id) <= 200 and octet_length(key) <= 2000) not valid;
+alter table mainspring.schedules add constraint schedules_names_fit check (
+    octet_length(name) <= 800 and octet_length(queue) <= 2000
+    and octet_length(definition) <= 800) not valid;
+alter table mainspring.triggers add constraint triggers_names_fit check (
+    octet_length(name) <= 800 and octet_length(queue) <= 2000 and octet_length(event) <= 200
+    and octet_length(definition) <= 800) not valid;
