@@ -120,10 +120,12 @@ def test_the_report_has_everything():
 def test_a_job_that_is_set_aside_is_a_problem():
     aside = Aside("promote", key=7, tries=3, seconds_left=9.0, reason="index row too large")
 
-    assert problems([TABLE], SERVER, [aside]) == [
+    (sentence,) = problems([TABLE], SERVER, [aside])
+
+    assert sentence == (
         "job 7 was set aside by promote 3 times, since it cannot be processed: "
         "index row too large; mend or delete it"
-    ]
+    )
 
 
 @pytest.mark.parametrize(

@@ -3094,6 +3094,24 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.notify_jobs(queue text, priority integer, tenant text, job_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    message text := 'jobs:' || json_build_array(
+        notify_jobs.queue, notify_jobs.priority, notify_jobs.tenant,
+        (select t.weight from mainspring.tenants as t where t.tenant_id = notify_jobs.tenant),
+        notify_jobs.job_ids);
+begin
+    -- A message can have 8000 bytes.
+    if octet_length(message) <= 7000 and exists (
+        select from mainspring.workers as worker
+         where worker.wants_wake and notify_jobs.queue = any (worker.queues)) then
+        perform mainspring.send_message(message);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.notify_lane(queue text, priority integer, tenant text, first_id bigint) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -3522,6 +3540,9 @@ begin
     end if;
     if has_parents then
         perform mainspring.notify_parents();
+    elsif again.waits_for is null then
+        perform mainspring.notify_jobs(
+            again.queue, again.priority, again.tenant_id, array[again.job_id]);
     end if;
     return ended.job_id;
 end
@@ -6927,6 +6948,8 @@ REVOKE ALL ON FUNCTION mainspring.notify_enqueued(queue text, priority integer, 
 REVOKE ALL ON FUNCTION mainspring.notify_event() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.notify_job_ready(queue text, due_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.notify_jobs(queue text, priority integer, tenant text, job_ids bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.notify_lane(queue text, priority integer, tenant text, first_id bigint) FROM PUBLIC;
 

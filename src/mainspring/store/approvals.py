@@ -10,7 +10,7 @@ from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.approvals import Approval, Vote
 from mainspring.domain.types import JobId, JobState, TenantId
-from mainspring.store.rows.pages import Keys, Page, read_page
+from mainspring.store.rows.pages import Keys, Page, page_of
 
 _STATEMENTS = load("approvals")
 _BATCH = 1000
@@ -93,4 +93,5 @@ async def find_expired(session: Session) -> list[int]:
 async def prune(session: Session, behind: Keys = (0,)) -> Page:
     """Look at the approvals behind a job, and remove those whose job is gone for good."""
     params = {"job_id": behind[0], "limit": _PAGE}
-    return await read_page(session, _STATEMENTS["prune_approvals"].sql, params)
+    cursor = await session.execute(_STATEMENTS["prune_approvals"].sql, params)
+    return page_of(await cursor.fetchone())

@@ -16,6 +16,7 @@ from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, Waits
 
 _STATEMENTS = load("attempts")
 _DISCOVER = _STATEMENTS["discover"].sql
+_LAST_ID = 2**63 - 1
 _CLAIM = _STATEMENTS["claim"].sql
 _FINISH_SUCCEEDED = _STATEMENTS["finish_succeeded"].sql
 
@@ -146,9 +147,10 @@ async def claim(
     *,
     limit: int,
     shares: Sequence[int] | None = None,
+    untils: Sequence[int] | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Rows in the shape of ClaimedRow, in no particular order; from each lane up to its share, or
-    without shares up to all there is."""
+    """Rows in the shape of ClaimedRow, in no particular order; from each lane up to its share and
+    its id, or without these up to all there is."""
     cursor = await session.execute(
         _CLAIM,
         {
@@ -157,6 +159,7 @@ async def claim(
             "priorities": IntegerArray([lane.priority for lane, _ in lanes]),
             "tenants": TextArray([lane.tenant_id.encode() for lane, _ in lanes]),
             "marks": IntegerArray([mark for _, mark in lanes]),
+            "untils": IntegerArray(untils or [_LAST_ID] * len(lanes)),
             "shares": IntegerArray(shares or [limit] * len(lanes)),
             "limit": limit,
         },

@@ -12,7 +12,7 @@ from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.flows import FlowJob, FlowState, FlowSummary, Parent
 from mainspring.domain.types import JobId, JobState, TenantId, WaitsFor
-from mainspring.store.rows.pages import Keys, Page, read_page
+from mainspring.store.rows.pages import Keys, Page, page_of
 
 _STATEMENTS = load("flows")
 _PARENTS_OF = _STATEMENTS["parents_of"].sql
@@ -174,16 +174,19 @@ def _parent(row: tuple[Any, ...]) -> Parent:
 async def prune_jobs(session: Session, behind: Keys = (0, 0)) -> Page:
     """Look at the jobs of flows behind one, and remove those that are gone for good."""
     params = {"flow_id": behind[0], "job_id": behind[1], "limit": _PAGE}
-    return await read_page(session, _STATEMENTS["prune_flow_jobs"].sql, params)
+    cursor = await session.execute(_STATEMENTS["prune_flow_jobs"].sql, params)
+    return page_of(await cursor.fetchone())
 
 
 async def prune_flows(session: Session, behind: Keys = (0,)) -> Page:
     """Look at the flows behind one, and remove those none of whose jobs is left."""
     params = {"flow_id": behind[0], "limit": _PAGE}
-    return await read_page(session, _STATEMENTS["prune_flows"].sql, params)
+    cursor = await session.execute(_STATEMENTS["prune_flows"].sql, params)
+    return page_of(await cursor.fetchone())
 
 
 async def prune_dependencies(session: Session, behind: Keys = (0, 0)) -> Page:
     """Look at the dependencies behind one, and remove those of jobs that are gone for good."""
     params = {"job_id": behind[0], "parent_id": behind[1], "limit": _PAGE}
-    return await read_page(session, _STATEMENTS["prune_dependencies"].sql, params)
+    cursor = await session.execute(_STATEMENTS["prune_dependencies"].sql, params)
+    return page_of(await cursor.fetchone())

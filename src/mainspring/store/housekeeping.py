@@ -75,14 +75,16 @@ async def large_indexes(session: Session, *, min_bytes: int) -> list[IndexSize]:
 
 async def rebuild_index(session: Session, name: str) -> None:
     """Rebuild an index while it is used; not in a transaction."""
-    statement = sql.SQL("reindex index concurrently mainspring.{}")
-    await session.execute(statement.format(sql.Identifier(name)).as_string())
+    await session.execute(
+        sql.SQL("reindex index concurrently mainspring.{}").format(sql.Identifier(name)).as_string()
+    )
 
 
 async def drop_index(session: Session, name: str) -> None:
     """Drop an index that nobody uses; not in a transaction."""
-    statement = sql.SQL("drop index concurrently if exists mainspring.{}")
-    await session.execute(statement.format(sql.Identifier(name)).as_string())
+    await session.execute(
+        sql.SQL("drop index concurrently mainspring.{}").format(sql.Identifier(name)).as_string()
+    )
 
 
 async def lock_cleanup(session: Session, *, lock_ms: int) -> bool:

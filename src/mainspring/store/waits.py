@@ -37,7 +37,7 @@ async def promote(
 
 async def find_due(session: Session, *, limit: int = BATCH) -> list[int]:
     """The jobs that `promote` would move."""
-    return await _find(session, "find_due", {"now": None, "limit": limit})
+    return await _find(session, _STATEMENTS["find_due"].sql, {"now": None, "limit": limit})
 
 
 async def next_due(session: Session) -> float | None:
@@ -70,18 +70,18 @@ async def find_known(
 ) -> list[int]:
     """The jobs that `release_known` would move."""
     params = {"definitions": list(definitions), "kinds": list(kinds), "limit": BATCH}
-    return await _find(session, "find_known", params)
+    return await _find(session, _STATEMENTS["find_known"].sql, params)
 
 
 async def expire(session: Session, chosen: Sequence[int] | None = None) -> list[int]:
     """The jobs that were canceled because their deadline passed."""
     params = {"now": None, "limit": BATCH, "chosen": _array(chosen)}
-    return await _find(session, "expire", params)
+    return await _find(session, _STATEMENTS["expire"].sql, params)
 
 
 async def find_late(session: Session) -> list[int]:
     """The jobs that `expire` would cancel."""
-    return await _find(session, "find_late", {"now": None, "limit": BATCH})
+    return await _find(session, _STATEMENTS["find_late"].sql, {"now": None, "limit": BATCH})
 
 
 async def settle_cancels(session: Session, chosen: Sequence[int] | None = None) -> list[bool]:
@@ -93,11 +93,11 @@ async def settle_cancels(session: Session, chosen: Sequence[int] | None = None) 
 
 async def find_canceled(session: Session) -> list[int]:
     """The jobs that `settle_cancels` would end."""
-    return await _find(session, "find_canceled", {"limit": BATCH})
+    return await _find(session, _STATEMENTS["find_canceled"].sql, {"limit": BATCH})
 
 
-async def _find(session: Session, name: str, params: Mapping[str, object]) -> list[int]:
-    cursor = await session.execute(_STATEMENTS[name].sql, params)
+async def _find(session: Session, sql: str, params: Mapping[str, object]) -> list[int]:
+    cursor = await session.execute(sql, params)
     return [job_id for (job_id,) in await cursor.fetchall()]
 
 

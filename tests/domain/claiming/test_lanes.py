@@ -2,7 +2,14 @@
 
 import pytest
 
-from mainspring.domain.claiming.lanes import Lane, LaneBook, ReadyLane, parse_ready_lane
+from mainspring.domain.claiming.lanes import (
+    Lane,
+    LaneBook,
+    NamedJobs,
+    ReadyLane,
+    parse_named_jobs,
+    parse_ready_lane,
+)
 
 A = Lane(100, "acme", "mail")
 B = Lane(100, "zeta", "mail")
@@ -126,3 +133,72 @@ def test_news_of_a_lane_are_read():
 )
 def test_what_is_no_news_is_passed_over(text):
     assert parse_ready_lane(text) is None
+
+
+# Named jobs
+
+
+def test_a_job_below_the_mark_is_looked_for_by_itself():
+    book = LaneBook(marks={A: 100})
+
+    book.name(A, [7, 9])
+
+    assert book.marks == {A: 100}
+    assert [span[:2] for span in book.spans(A, 5)] == [(6, 7), (8, 9), (100, 2**63 - 1)]
+    assert [span.share for span in book.spans(A, 5)] == [1, 1, 5]
+
+
+def test_a_job_behind_the_mark_is_found_anyway():
+    book = LaneBook(marks={A: 100})
+
+    book.name(A, [100, 101])
+
+    assert [span.until for span in book.spans(A, 5)[:-1]] == [100]
+
+
+def test_a_lane_that_was_not_known_is_looked_at_behind_what_was_named():
+    book = LaneBook()
+
+    book.name(A, [7, 9])
+
+    assert book.marks == {A: 9}
+    assert list(book.named[A]) == [7, 9]
+
+
+def test_a_named_job_is_looked_for_until_it_was_found_or_is_gone():
+    book = LaneBook(marks={A: 100})
+    book.name(A, [7, 9])
+
+    book.looked(A, 7)
+    assert list(book.named[A]) == [9]
+    book.looked(A, 9)
+    assert book.named == {}
+
+
+def test_no_more_jobs_are_remembered_than_a_sweep_is_worth():
+    book = LaneBook(marks={A: 10**9})
+
+    book.name(A, range(1, 20_000))
+
+    assert len(book.named[A]) == 10_000
+    assert len(book.spans(A, 1)) == 501
+
+
+def test_named_jobs_are_read_from_a_notification():
+    found = parse_named_jobs('["mail", 100, "acme", 3, [7, 9]]')
+
+    assert found == NamedJobs(Lane(100, "acme", "mail"), [7, 9], 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "boo", "[]", "7", "null", '["mail", 100, "acme", 3, []]'),
+        *('["mail", 100, "acme", 3, 7]', '["mail", 100, "acme", 3, ["x"]]'),
+        *('["mail", 100, "acme", 3, [0]]', '["mail", 100, "acme", 0, [1]]'),
+        *('["mail", 100, "acme", 3, [true]]', '["mail", 100, "\\u0000", 3, [1]]'),
+        *('["mail", 100, "acme", 3, [9223372036854775808]]', "[" * 100_000),
+    ],
+)
+def test_a_notification_that_names_no_jobs_is_ignored(text):
+    assert parse_named_jobs(text) is None

@@ -9,13 +9,14 @@ steps over every job ever claimed.
                             │                 └ mark: a claim starts behind it
                             └ a sweep starts here
 
-So each worker remembers the last id it claimed in each lane and starts behind it. What
-appears below the mark (a transaction that committed late, a promoted or retried job) is
-found by a sweep: it discovers the lanes anew, each with its first ready job, and sets the
-marks before those. A worker that ran dry sweeps whenever it looks, after it has claimed
-from behind its marks; one that is busy sweeps every second. Either way a sweep that turned
-out slow waits forty times its own duration before the next, so that sweeping costs a
-fortieth of the time at most.
+So each worker remembers the last id it claimed in each lane and starts behind it. A job that
+becomes ready below the mark because its time has come or it is retried is named: the worker that
+promotes it knows its id, others are notified of it, and the next claim asks for that entry by
+itself. What else appears below the mark (a transaction that committed late) is found by a sweep:
+it discovers the lanes anew, each with its first ready job, and sets the marks before those. A
+worker that ran dry sweeps whenever it looks, after it has claimed from behind its marks; one that
+is busy sweeps every second. Either way a sweep that turned out slow waits forty times its own
+duration before the next, so that sweeping costs a fortieth of the time at most.
 
 A second is long for a tenant without a lane here: so whoever enqueues to a lane that looks empty
 while all workers are busy notifies them of the lane and its mark. Which lanes give how much to a
@@ -32,6 +33,10 @@ from typing import Any, NamedTuple
 _SWEEP_EVERY = 1.0
 _COST_FACTOR = 40.0
 _DRY_LANES = 32
+# How many jobs are remembered by name; beyond that a sweep is the better way to find them.
+_MOST_NAMED = 10_000
+_MOST_NAMED_IN_CLAIM = 500
+_LAST_ID = 2**63 - 1
 # What PostgreSQL can store as text: neither NUL nor half of a surrogate pair.
 _NAME = re.compile("[^\0\ud800-\udfff]+")
 
@@ -56,11 +61,29 @@ class ReadyLane(NamedTuple):
     weight: int = 1
 
 
+class NamedJobs(NamedTuple):
+    """Jobs of a lane that became ready, and the weight of its tenant."""
+
+    lane: Lane
+    job_ids: list[int]
+    weight: int
+
+
+class Span(NamedTuple):
+    """A part of a lane: behind the first id, up to the second, and how many jobs it may give."""
+
+    mark: int
+    until: int
+    share: int
+
+
 @dataclass(slots=True)
 class LaneBook:
     """What one worker knows about its lanes."""
 
     marks: dict[Lane, int] = field(default_factory=dict)
+    named: dict[Lane, dict[int, None]] = field(default_factory=dict)
+    """Jobs that are said to be ready below the marks, in the order they were named."""
     swept_at: float = float("-inf")
     sweep_cost: float = 0.0
     is_hurried: bool = False
@@ -88,6 +111,27 @@ class LaneBook:
         """Look at this lane from this job on, or from where we were if that is before it."""
         self.marks[ready.lane] = min(ready.first - 1, self.marks.get(ready.lane, ready.first - 1))
 
+    def name(self, lane: Lane, job_ids: Iterable[int]) -> None:
+        """These jobs of the lane are ready; look for those that are not behind its mark."""
+        ids = list(job_ids)
+        mark = self.marks.setdefault(lane, max(ids))
+        free = max(0, _MOST_NAMED - sum(map(len, self.named.values())))
+        if below := [job_id for job_id in ids if job_id <= mark][:free]:
+            self.named.setdefault(lane, {}).update(dict.fromkeys(below))
+
+    def spans(self, lane: Lane, share: int) -> list[Span]:
+        """Where a visit looks for this many jobs: at what was named, then behind the mark."""
+        known = list(self.named.get(lane, ()))[:_MOST_NAMED_IN_CLAIM]
+        alone = [Span(job_id - 1, job_id, 1) for job_id in known]
+        return [*alone, Span(self.marks.get(lane, 0), _LAST_ID, share)]
+
+    def looked(self, lane: Lane, job_id: int) -> None:
+        """This job was claimed, or is no longer ready, if it was named."""
+        named = self.named.get(lane, {})
+        named.pop(job_id, None)
+        if not named:
+            self.named.pop(lane, None)
+
     def hurry(self) -> None:
         """Let a busy worker sweep before its next claim, unless the last sweep was dear."""
         self.is_hurried = True
@@ -96,6 +140,19 @@ class LaneBook:
         """Raise the lane's mark to a claimed job."""
         if job_id > self.marks.get(lane, 0):
             self.marks[lane] = job_id
+
+
+def parse_named_jobs(text: str) -> NamedJobs | None:
+    """Jobs that became ready, as they are announced: queue, priority, tenant, weight and their ids,
+    as JSON. None if it is anything else, for everyone may send notifications."""
+    try:
+        queue, priority, tenant_id, weight, job_ids = json.loads(text)
+        ready = [ReadyLane(Lane(priority, tenant_id, queue), each, weight) for each in job_ids]
+    except (ValueError, TypeError, RecursionError):
+        return None
+    if not ready or len(ready) > _MOST_NAMED or not all(map(_is_valid, ready)):
+        return None
+    return NamedJobs(ready[0].lane, job_ids, weight)
 
 
 def parse_ready_lane(text: str) -> ReadyLane | None:

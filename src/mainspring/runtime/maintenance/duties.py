@@ -22,6 +22,7 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.notifications import Notification, NotificationKind
 from mainspring.runtime.executors import orphans
 from mainspring.runtime.loop import Loop
@@ -39,6 +40,8 @@ _SLICE = 1000
 _SLICE_REST = 0.02
 # What is due and could not be promoted is locked by someone.
 _LOCKED_REST = 0.05
+# So many jobs are named to other workers; who has more to promote starts them itself.
+_FEW = 100
 _WAITS_EVERY = 3.0
 _BATCH = 1000
 _JITTER = timedelta(seconds=1)
@@ -154,11 +157,24 @@ class Maintenance:
     async def _announce(
         self, connection: AsyncConnection[Any], released: Sequence[waits.Released]
     ) -> None:
-        if queues := {each.queue for each in released if not each.is_limited}:
-            await workers.wake(connection, queues)
+        ready = [each for each in released if not each.is_limited]
+        if ready:
+            self._name(ready)
+            await workers.wake(connection, {each.queue for each in ready})
+            if len(ready) <= _FEW:
+                jobs = [(each.lane, each.job_id) for each in ready]
+                await workers.announce_jobs(connection, jobs)
             self._claimer.wake()
         if any(each.is_limited for each in released):
             self.grants.scan_soon()
+
+    def _name(self, ready: Sequence[waits.Released]) -> None:
+        """Let our claimer look for these jobs wherever its marks are."""
+        lanes: dict[Lane, list[int]] = {}
+        for each in ready:
+            lanes.setdefault(each.lane, []).append(each.job_id)
+        for lane, job_ids in lanes.items():
+            self._claimer.jobs_ready(lane, job_ids)
 
     async def recover(self, connection: AsyncConnection[Any]) -> None:
         if await recover(connection, max_losses=self._max_losses):

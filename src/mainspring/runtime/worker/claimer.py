@@ -9,7 +9,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from mainspring.domain.claiming.lanes import (
     LaneBook,
     ReadyLane,
     lane_order,
+    parse_named_jobs,
     parse_ready_lane,
 )
 from mainspring.domain.claiming.prefetch import PrefetchRate
@@ -105,6 +106,17 @@ class Claimer:
             self._pause_buffer()
         self._wake.set()
         self._has_capacity.set()
+
+    def jobs_ready(self, lane: Lane, job_ids: Collection[int], weight: int | None = None) -> None:
+        """These jobs became ready, perhaps below the mark of their lane."""
+        if lane.queue in self._queues and not self.is_stopping:
+            self._order.named(lane, job_ids, weight=weight, buffered=self._buffered())
+            self._wake.set()
+
+    def jobs_announced(self, announcement: str) -> None:
+        """Another worker made jobs ready."""
+        if (found := parse_named_jobs(announcement)) is not None:
+            self.jobs_ready(*found)
 
     @property
     def has_backlog(self) -> bool:

@@ -45,10 +45,10 @@ create table mainspring.prune_marks (
 );
 
 -- ---------------------------------------------------------------------------------------------
--- Names that fit their indexes: an entry can have 2,704 bytes, and a row whose entry would be longer
--- cannot be moved. 500 characters have at most 2,000 bytes, which leaves 200 for the tenant and 200
--- for a definition or limit. Not valid at first, so that no table is read under a lock; whoever
--- cleans up validates them later.
+-- Names that fit their indexes: an entry can have 2,704 bytes, and a row whose entry would be
+-- longer cannot be moved. 500 characters have at most 2,000 bytes, which leaves 200 for the tenant
+-- and 200 for a definition or limit. Not valid at first, so that no table is read under a lock;
+-- whoever cleans up validates them later.
 -- ---------------------------------------------------------------------------------------------
 
 alter table mainspring.tenants add constraint tenants_name_fits check (

@@ -23,7 +23,7 @@ select lane.priority, lane.tenant_id, lane.queue, lane.job_id,
 -- name: claim
 -- scope: system
 -- Claims up to :limit jobs, lane by lane in the order given, of each its share from behind its
--- mark. Rows are addressed by ctid so that the plan cannot turn into a join over the whole table.
+-- mark, up to an id. Rows are addressed by ctid so that the plan cannot turn into a join over the whole table.
 -- A worker whose lease ran out gets none: its jobs have been taken back, so these would be left.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
@@ -34,12 +34,13 @@ update mainspring.jobs as job
    and job.ctid = any (array(
     select ready.ctid
       from unnest(%(queues)s::text[], %(priorities)s::smallint[], %(tenants)s::text[],
-                  %(marks)s::bigint[], %(shares)s::integer[])
-           as lane (queue, priority, tenant_id, mark, share),
+                  %(marks)s::bigint[], %(untils)s::bigint[], %(shares)s::integer[])
+           as lane (queue, priority, tenant_id, mark, until, share),
            lateral (
                select waiting.ctid from mainspring.jobs as waiting
                 where waiting.queue = lane.queue and waiting.priority = lane.priority
-                  and waiting.tenant_id = lane.tenant_id and waiting.job_id > lane.mark
+                  and waiting.tenant_id = lane.tenant_id
+                  and waiting.job_id > lane.mark and waiting.job_id <= lane.until
                   and waiting.state = 'queued' and waiting.waits_for is null
                   and waiting.cancel_requested_at is null
                   and (waiting.deadline_at is null or waiting.deadline_at > now())

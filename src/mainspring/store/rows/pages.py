@@ -1,9 +1,6 @@
 """Pages of a table that is looked at from one end to the other, in the order of its key."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
-from mainspring.db.sessions import Session
+from typing import Any, NamedTuple
 
 Keys = tuple[int, ...]
 
@@ -16,10 +13,8 @@ class Page(NamedTuple):
     last: Keys | None
 
 
-async def read_page(session: Session, sql: str, params: Mapping[str, object]) -> Page:
-    """Run a statement that gives one row: the two numbers, then the key."""
-    cursor = await session.execute(sql, params)
-    row = await cursor.fetchone()
+def page_of(row: tuple[Any, ...] | None) -> Page:
+    """The two numbers, then the key; no row is an empty page."""
     if row is None:
         return Page(0, 0, None)
     rows, removed, *last = row
