@@ -70,6 +70,18 @@ class ClaimOrder:
         self.shares.swept(found, buffered)
         self.shares.forget(self.lanes.marks, buffered)
 
+    def swept_above(
+        self,
+        found: Sequence[ReadyLane],
+        *,
+        now: float,
+        cost: float,
+        buffered: Mapping[Lane, int],
+    ) -> None:
+        """Behind the marks these lanes have ready jobs, and no others have."""
+        self.lanes.swept_above(found, now=now, cost=cost)
+        self.shares.swept(found, buffered)
+
     def announced(self, ready: ReadyLane, buffered: Mapping[Lane, int]) -> None:
         """This lane has ready jobs."""
         self.lanes.announced(ready)

@@ -3228,9 +3228,12 @@ begin
     execute format('select min(job_id), max(job_id) from mainspring.%I', partition_name)
        into first_id, last_id;
     execute format(
-        'select array_agg(distinct known.parent_id) from mainspring.dependencies as known '
-        'where known.parent_id between $1 and $2 '
-        'and exists (select from mainspring.jobs as child where child.job_id = known.job_id) '
+        'select array_agg(distinct known.parent_id) '
+        'from (select job_id, parent_id from mainspring.dependencies '
+        'where parent_id between $1 and $2 and outcome is null union all '
+        'select job_id, parent_id from mainspring.dependencies '
+        'where parent_id between $1 and $2 and outcome is not null) as known '
+        'where exists (select from mainspring.jobs as child where child.job_id = known.job_id) '
         'and exists (select from mainspring.%I as past where past.job_id = known.parent_id)',
         partition_name) into parents using first_id, last_id;
     return coalesce(parents, '{}');
@@ -5872,6 +5875,16 @@ CREATE TABLE mainspring.jobs_history_default (
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
 
+CREATE TABLE mainspring.lane_floors (
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    floor bigint NOT NULL,
+    noted_at timestamp with time zone DEFAULT now() NOT NULL,
+    sweep_seconds double precision NOT NULL,
+    priority smallint NOT NULL
+)
+WITH (fillfactor='50');
+
 CREATE TABLE mainspring.limits (
     name text NOT NULL COLLATE pg_catalog."C",
     concurrency integer,
@@ -6299,6 +6312,9 @@ ALTER TABLE mainspring.jobs
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
 
+ALTER TABLE ONLY mainspring.lane_floors
+    ADD CONSTRAINT lane_floors_pkey PRIMARY KEY (queue, priority, tenant_id);
+
 ALTER TABLE mainspring.limits
     ADD CONSTRAINT limits_name_fits CHECK ((octet_length(name) <= 200)) NOT VALID;
 
@@ -6396,9 +6412,9 @@ CREATE INDEX clocks_due ON mainspring.clocks USING btree (next_run_at) WHERE (ne
 
 CREATE INDEX definition_versions_secret ON mainspring.definition_versions USING btree (key) WHERE (secret_paths IS NOT NULL);
 
-CREATE INDEX dependencies_open ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NULL);
+CREATE INDEX dependencies_known ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NOT NULL);
 
-CREATE INDEX dependencies_parent ON mainspring.dependencies USING btree (parent_id);
+CREATE INDEX dependencies_open ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NULL);
 
 CREATE INDEX dispatches_trigger ON mainspring.dispatches USING btree (trigger_id, dispatched_at, event_id);
 

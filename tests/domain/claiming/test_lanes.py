@@ -78,15 +78,15 @@ def test_a_worker_that_ran_dry_sweeps_whenever_it_looks():
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
-@pytest.mark.parametrize(("now", "is_due"), [(103.9, False), (104.1, True)])
+@pytest.mark.parametrize(("now", "is_due"), [(101.59, False), (101.61, True)])
 def test_a_slow_sweep_is_followed_by_forty_times_its_duration(is_busy, now, is_due):
-    assert swept((A, 1), cost=0.1).is_sweep_due(now, is_busy=is_busy) is is_due
+    assert swept((A, 1), cost=0.04).is_sweep_due(now, is_busy=is_busy) is is_due
 
 
 def test_the_rest_before_a_sweep_is_never_negative():
-    book = swept((A, 1), cost=0.1)
+    book = swept((A, 1), cost=0.04)
 
-    assert book.until_sweep(101.0) == pytest.approx(3.0)
+    assert book.until_sweep(101.0) == pytest.approx(0.6)
     assert book.until_sweep(200.0) == 0.0
 
 
@@ -109,10 +109,10 @@ def test_a_busy_worker_in_a_hurry_sweeps_at_once_and_once():
 
 
 def test_a_hurry_does_not_shorten_the_rest_after_a_slow_sweep():
-    book = swept((A, 1), cost=0.1)
+    book = swept((A, 1), cost=0.04)
     book.hurry()
 
-    assert not book.is_sweep_due(103.9, is_busy=True)
+    assert not book.is_sweep_due(101.5, is_busy=True)
 
 
 def test_news_of_a_lane_are_read():
@@ -202,3 +202,35 @@ def test_named_jobs_are_read_from_a_notification():
 )
 def test_a_notification_that_names_no_jobs_is_ignored(text):
     assert parse_named_jobs(text) is None
+
+
+# Floors
+
+
+def test_a_slow_sweep_makes_the_next_look_above_the_marks_and_at_once():
+    book = swept((A, 7), cost=3.0)
+
+    assert book.is_dear
+    assert book.floors == [(A, 6)]
+    assert book.is_sweep_due(100.0, is_busy=False)
+    assert not swept((A, 7), cost=0.04).is_dear
+
+
+def test_a_sweep_above_the_marks_lowers_none_of_them():
+    book = swept((A, 7), cost=3.0)
+    book.claimed(A, 50)
+
+    book.swept_above([ReadyLane(A, 60), ReadyLane(B, 9)], now=200.0, cost=0.01)
+
+    assert book.marks == {A: 50, B: 8}
+    assert not book.is_sweep_due(200.3, is_busy=False)
+    assert book.is_sweep_due(200.5, is_busy=False)
+
+
+def test_floors_are_taken_over_by_who_knows_nothing():
+    book, busy = LaneBook(), LaneBook(marks={A: 9})
+    for each in (book, busy):
+        each.restore({A: 5, B: 6}, 3.0)
+
+    assert (book.marks, book.is_dear) == ({A: 5, B: 6}, True)
+    assert (busy.marks, busy.is_dear) == ({A: 9}, False)

@@ -31,7 +31,7 @@ values ('work', now() + interval '1 day', 'time') returning job_id
 
 @pytest.fixture
 async def far_ahead(app: Mainspring) -> AsyncIterator[Worker]:
-    """A worker whose sweeps are dear and whose mark is behind the next hundred jobs."""
+    """A worker that does not sweep, whose mark is behind the next hundred jobs."""
 
     @app.job
     async def work() -> str:
@@ -41,13 +41,11 @@ async def far_ahead(app: Mainspring) -> AsyncIterator[Worker]:
         await ended(await work.aenqueue())
         book = worker.parts.claimer._order.lanes
         book.marks[LANE] = 100
-        book.sweep_cost, book.is_hurried = 1e6, False
+        book.swept_at = float("inf")
         yield worker
 
 
-async def test_a_delayed_job_starts_at_its_time_though_sweeps_are_dear(
-    app: Mainspring, far_ahead: Worker
-):
+async def test_a_delayed_job_starts_at_its_time_without_a_sweep(app: Mainspring, far_ahead: Worker):
     handle = await app.aenqueue("work", {}, delay=timedelta(milliseconds=200))
 
     assert await handle.aresult(5) == "done"

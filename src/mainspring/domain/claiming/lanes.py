@@ -18,6 +18,10 @@ worker that ran dry sweeps whenever it looks, after it has claimed from behind i
 is busy sweeps every second. Either way a sweep that turned out slow waits forty times its own
 duration before the next, so that sweeping costs a fortieth of the time at most.
 
+Where the walk over dead entries takes long, the marks are floors as well: sweeps look only behind
+them and between lanes, which is quick, and what is below is looked for on another connection and
+named. Floors are noted in the database, so that a worker that starts does not begin with the walk.
+
 A second is long for a tenant without a lane here: so whoever enqueues to a lane that looks empty
 while all workers are busy notifies them of the lane and its mark. Which lanes give how much to a
 claim is in `fair_share.py`.
@@ -25,7 +29,7 @@ claim is in `fair_share.py`.
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -33,6 +37,10 @@ from typing import Any, NamedTuple
 _SWEEP_EVERY = 1.0
 _COST_FACTOR = 40.0
 _DRY_LANES = 32
+# A sweep that takes so long walks over dead entries; what is below the floors is then looked for
+# beside the claims.
+_DEAR = 0.05
+_MOST_FLOORS = 1000
 # How many jobs are remembered by name; beyond that a sweep is the better way to find them.
 _MOST_NAMED = 10_000
 _MOST_NAMED_IN_CLAIM = 500
@@ -87,17 +95,37 @@ class LaneBook:
     swept_at: float = float("-inf")
     sweep_cost: float = 0.0
     is_hurried: bool = False
+    floor_cost: float = 0.0
+    """How long a sweep above the floors took."""
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether sweeps are to look above the marks only."""
+        return self.sweep_cost >= _DEAR and bool(self.marks)
+
+    @property
+    def floors(self) -> list[tuple[Lane, int]]:
+        """The marks below which a walk takes long, or may do so."""
+        return list(self.marks.items())[-_MOST_FLOORS:]
+
+    def restore(self, floors: Mapping[Lane, int], cost: float) -> None:
+        """Begin with floors that others have noted, unless something is known already."""
+        if floors and not self.marks:
+            self.marks, self.sweep_cost = dict(floors), cost
 
     def is_sweep_due(self, now: float, *, is_busy: bool) -> bool:
-        """Whether it is time to look below the marks; `now` is a monotonic instant."""
-        rest = self.sweep_cost * _COST_FACTOR
+        """Whether it is time to sweep; `now` is a monotonic instant."""
+        rest = self._rest()
         if is_busy and self.marks and not self.is_hurried:
             rest = max(rest, _SWEEP_EVERY)
         return now >= self.swept_at + rest
 
     def until_sweep(self, now: float) -> float:
         """Seconds until a worker that ran dry may sweep."""
-        return max(0.0, self.swept_at + self.sweep_cost * _COST_FACTOR - now)
+        return max(0.0, self.swept_at + self._rest() - now)
+
+    def _rest(self) -> float:
+        return (self.floor_cost if self.is_dear else self.sweep_cost) * _COST_FACTOR
 
     def swept(self, lanes: Iterable[ReadyLane], *, now: float, cost: float) -> None:
         """Remember a sweep: each lane found is marked before its first job. Lanes that ran
@@ -106,6 +134,13 @@ class LaneBook:
         dry = [(lane, mark) for lane, mark in self.marks.items() if lane not in found]
         self.marks = dict(dry[-_DRY_LANES:]) | found
         self.swept_at, self.sweep_cost, self.is_hurried = now, cost, False
+
+    def swept_above(self, lanes: Iterable[ReadyLane], *, now: float, cost: float) -> None:
+        """Remember a sweep above the floors: lanes that are new are marked before their first job,
+        the marks of the others stay."""
+        for lane, first, _ in lanes:
+            self.marks.setdefault(lane, first - 1)
+        self.swept_at, self.floor_cost, self.is_hurried = now, cost, False
 
     def announced(self, ready: ReadyLane) -> None:
         """Look at this lane from this job on, or from where we were if that is before it."""

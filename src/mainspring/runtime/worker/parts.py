@@ -33,6 +33,7 @@ from mainspring.runtime.executors.processes import ProcessExecutor, default_size
 from mainspring.runtime.maintenance import housekeeping
 from mainspring.runtime.maintenance.cleanup import Cleanup
 from mainspring.runtime.maintenance.duties import Maintenance
+from mainspring.runtime.maintenance.stragglers import Stragglers
 from mainspring.runtime.worker.buffer import Buffer
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.claimer import Claimer
@@ -143,6 +144,7 @@ class Parts:
             max_losses=settings.max_losses,
             use_pooler=settings.use_pooler,
         )
+        self.stragglers = Stragglers(self.connections.cleanup, self.claimer)
         self.cleanup = Cleanup(self.connections.cleanup, use_pooler=settings.use_pooler)
         self.watchdog = Watchdog(
             self.runners,
@@ -162,7 +164,7 @@ class Parts:
         yield self.claimer.run()
         yield self.watchdog.loop.run()
         yield self.unknown.run()
-        for loop in (*self.maintenance.loops, *self.cleanup.loops):
+        for loop in (*self.maintenance.loops, *self.cleanup.loops, self.stragglers.loop):
             yield loop.run()
 
     def _make_runners(self, known: Mapping[str, Handler]) -> Runners:

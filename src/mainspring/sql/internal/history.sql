@@ -94,9 +94,12 @@ begin
     execute format('select min(job_id), max(job_id) from mainspring.%I', partition_name)
        into first_id, last_id;
     execute format(
-        'select array_agg(distinct known.parent_id) from mainspring.dependencies as known '
-        'where known.parent_id between $1 and $2 '
-        'and exists (select from mainspring.jobs as child where child.job_id = known.job_id) '
+        'select array_agg(distinct known.parent_id) '
+        'from (select job_id, parent_id from mainspring.dependencies '
+        'where parent_id between $1 and $2 and outcome is null union all '
+        'select job_id, parent_id from mainspring.dependencies '
+        'where parent_id between $1 and $2 and outcome is not null) as known '
+        'where exists (select from mainspring.jobs as child where child.job_id = known.job_id) '
         'and exists (select from mainspring.%I as past where past.job_id = known.parent_id)',
         partition_name) into parents using first_id, last_id;
     return coalesce(parents, '{}');

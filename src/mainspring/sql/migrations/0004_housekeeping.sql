@@ -32,8 +32,9 @@ drop function if exists mainspring.unsettled_children(integer);
 create index jobs_history_finished on mainspring.jobs_history using brin (finished_at)
     with (pages_per_range = 32, autosummarize = on);
 
--- Serves prune_jobs and parents_in: whether a job that ended has live children.
-create index dependencies_parent on mainspring.dependencies (parent_id);
+-- Serves prune_jobs and parents_in, beside dependencies_open: whether a job that ended has live
+-- children.
+create index dependencies_known on mainspring.dependencies (parent_id) where outcome is not null;
 
 -- How far history was pruned, for each period that jobs are kept for. `policies` stands for all
 -- policies together: when they change, so may which jobs a period is for.
@@ -71,3 +72,19 @@ alter table mainspring.schedules add constraint schedules_names_fit check (
 alter table mainspring.triggers add constraint triggers_names_fit check (
     octet_length(name) <= 800 and octet_length(queue) <= 2000 and octet_length(event) <= 200
     and octet_length(definition) <= 800) not valid;
+
+-- ---------------------------------------------------------------------------------------------
+-- Sweeps
+-- ---------------------------------------------------------------------------------------------
+
+-- Up to which job a lane holds hardly anything but dead entries, as workers noted it that found the
+-- walk over them slow. A worker that starts begins its claims behind it.
+create table mainspring.lane_floors (
+    queue text collate "C" not null,
+    tenant_id text collate "C" not null,
+    floor bigint not null,
+    noted_at timestamptz not null default now(),
+    sweep_seconds double precision not null,
+    priority smallint not null,
+    primary key (queue, priority, tenant_id)
+) with (fillfactor = 50);

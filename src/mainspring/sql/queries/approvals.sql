@@ -55,7 +55,7 @@ select asked.job_id from mainspring.approvals as asked
  where asked.decided_at is null and asked.expires_at <= now()
    and not exists (select from mainspring.set_aside as aside
                     where aside.duty = 'expire_approvals' and aside.key = asked.job_id
-                      and aside.again_at > now())
+                      and aside.again_at > now() offset 0)
  order by asked.expires_at limit %(limit)s;
 
 -- name: prune_approvals

@@ -23,8 +23,9 @@ select lane.priority, lane.tenant_id, lane.queue, lane.job_id,
 -- name: claim
 -- scope: system
 -- Claims up to :limit jobs, lane by lane in the order given, of each its share from behind its
--- mark, up to an id. Rows are addressed by ctid so that the plan cannot turn into a join over the whole table.
--- A worker whose lease ran out gets none: its jobs have been taken back, so these would be left.
+-- mark, up to an id. Rows are addressed by ctid so that the plan cannot turn into a join over the
+-- whole table. A worker whose lease ran out gets none: its jobs have been taken back, so these would
+-- be left.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
        fence = (select nextval('mainspring.fences')), started_at = now(),
@@ -266,10 +267,10 @@ with lost as (
            select worker.worker_id from mainspring.workers as worker
             where worker.expires_at <= coalesce(%(now)s::timestamptz, now())
               and worker.recovered_at is null))
-       and (%(chosen)s::bigint[] is null or job.job_id = any (%(chosen)s::bigint[]))
+       and coalesce(job.job_id = any (%(chosen)s::bigint[]), true)
        and not exists (select from mainspring.set_aside as aside
                         where aside.duty = 'recover' and aside.key = job.job_id
-                          and aside.again_at > now())
+                          and aside.again_at > now() offset 0)
      limit %(limit)s
        for update of job skip locked
 ), parked as (
@@ -311,7 +312,7 @@ select job.job_id from mainspring.jobs as job
           and worker.recovered_at is null))
    and not exists (select from mainspring.set_aside as aside
                     where aside.duty = 'recover' and aside.key = job.job_id
-                      and aside.again_at > now())
+                      and aside.again_at > now() offset 0)
  limit %(limit)s;
 
 -- name: adopt_orphans

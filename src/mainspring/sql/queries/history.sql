@@ -63,7 +63,7 @@ with policy as (
     select old.job_id, old.finished_at
       from mainspring.jobs_history as old
      where old.finished_at >= %(after)s::timestamptz and old.finished_at < %(before)s::timestamptz
-       and (%(chosen)s::bigint[] is null or old.job_id = any (%(chosen)s::bigint[]))
+       and coalesce(old.job_id = any (%(chosen)s::bigint[]), true)
        and old.finished_at < now() - coalesce(
            (select defined.retention from mainspring.definitions as defined
              where defined.key = old.definition),
@@ -71,12 +71,17 @@ with policy as (
              where (policy.tenant_id is null or policy.tenant_id = old.tenant_id)
                and (policy.state is null or policy.state = old.state)
              order by policy.tenant_id is null, policy.state is null limit 1))
-       and not exists (select from (select known.job_id from mainspring.dependencies as known
-                                     where known.parent_id = old.job_id offset 0) as child
-                         join mainspring.jobs as live on live.job_id = child.job_id)
+       and not exists (
+           select from (select open.job_id from mainspring.dependencies as open
+                         where open.parent_id = old.job_id and open.outcome is null
+                         union all
+                        select known.job_id from mainspring.dependencies as known
+                         where known.parent_id = old.job_id and known.outcome is not null
+                        offset 0) as child
+             join mainspring.jobs as live on live.job_id = child.job_id)
        and not exists (select from mainspring.set_aside as aside
                         where aside.duty = 'prune_jobs' and aside.key = old.job_id
-                          and aside.again_at > now())
+                          and aside.again_at > now() offset 0)
      limit %(limit)s
 ), pruned as (
     delete from mainspring.jobs_history as job using past
@@ -105,7 +110,7 @@ select old.job_id from mainspring.jobs_history as old
            (select min(retention) from mainspring.definitions))
    and not exists (select from mainspring.set_aside as aside
                     where aside.duty = 'prune_jobs' and aside.key = old.job_id
-                      and aside.again_at > now());
+                      and aside.again_at > now() offset 0);
 
 -- name: prune_outputs
 -- scope: system

@@ -1,15 +1,16 @@
 -- name: promote
 -- scope: system
 -- Moves jobs whose instant has come to ready, or on to the wait for their limit; of some jobs only
--- if given. Leaves out what is set aside.
+-- if given. Leaves out what is set aside; here and below the offset makes that a probe for each job
+-- that is looked at, so that the order of the index is kept.
 update mainspring.jobs as job set waits_for = mainspring.wait_of(job.limit_name)
  where job.ctid = any (array(
     select due.ctid from mainspring.jobs as due
      where due.waits_for = 'time' and due.scheduled_for <= coalesce(%(now)s::timestamptz, now())
-       and (%(chosen)s::bigint[] is null or due.job_id = any (%(chosen)s::bigint[]))
+       and coalesce(due.job_id = any (%(chosen)s::bigint[]), true)
        and not exists (select from mainspring.set_aside as aside
                         where aside.duty = 'promote' and aside.key = due.job_id
-                          and aside.again_at > now())
+                          and aside.again_at > now() offset 0)
      order by due.scheduled_for limit %(limit)s for update of due skip locked))
 returning job.priority, job.tenant_id, job.queue, job.job_id, job.waits_for is not null;
 
@@ -20,7 +21,7 @@ select due.job_id from mainspring.jobs as due
  where due.waits_for = 'time' and due.scheduled_for <= coalesce(%(now)s::timestamptz, now())
    and not exists (select from mainspring.set_aside as aside
                     where aside.duty = 'promote' and aside.key = due.job_id
-                      and aside.again_at > now())
+                      and aside.again_at > now() offset 0)
  order by due.scheduled_for limit %(limit)s;
 
 -- name: next_due
@@ -30,7 +31,7 @@ select extract(epoch from due.scheduled_for - now())::float from mainspring.jobs
  where due.waits_for = 'time'
    and not exists (select from mainspring.set_aside as aside
                     where aside.duty = 'promote' and aside.key = due.job_id
-                      and aside.again_at > now())
+                      and aside.again_at > now() offset 0)
  order by due.scheduled_for limit 1;
 
 -- name: release_known
@@ -44,10 +45,10 @@ update mainspring.jobs as job set waits_for = mainspring.wait_of(job.limit_name)
        and known.definition = any (
            %(definitions)s::text[] || array(select key from mainspring.definitions
                                              where kind = any (%(kinds)s::text[])))
-       and (%(chosen)s::bigint[] is null or known.job_id = any (%(chosen)s::bigint[]))
+       and coalesce(known.job_id = any (%(chosen)s::bigint[]), true)
        and not exists (select from mainspring.set_aside as aside
                         where aside.duty = 'release_known' and aside.key = known.job_id
-                          and aside.again_at > now())
+                          and aside.again_at > now() offset 0)
      limit %(limit)s for update of known skip locked))
 returning job.priority, job.tenant_id, job.queue, job.job_id, job.waits_for is not null;
 
@@ -61,7 +62,7 @@ select known.job_id from mainspring.jobs as known
                                          where kind = any (%(kinds)s::text[])))
    and not exists (select from mainspring.set_aside as aside
                     where aside.duty = 'release_known' and aside.key = known.job_id
-                      and aside.again_at > now())
+                      and aside.again_at > now() offset 0)
  limit %(limit)s;
 
 -- name: expire
@@ -73,10 +74,10 @@ with late as (
      where job.ctid = any (array(
         select due.ctid from mainspring.jobs as due
          where due.deadline_at <= coalesce(%(now)s::timestamptz, now()) and due.state <> 'running'
-           and (%(chosen)s::bigint[] is null or due.job_id = any (%(chosen)s::bigint[]))
+           and coalesce(due.job_id = any (%(chosen)s::bigint[]), true)
            and not exists (select from mainspring.set_aside as aside
                             where aside.duty = 'expire' and aside.key = due.job_id
-                              and aside.again_at > now())
+                              and aside.again_at > now() offset 0)
          order by due.deadline_at limit %(limit)s for update of due skip locked))
     returning job, job.tenant_id
 ), tallied as (
@@ -96,7 +97,7 @@ select due.job_id from mainspring.jobs as due
  where due.deadline_at <= coalesce(%(now)s::timestamptz, now()) and due.state <> 'running'
    and not exists (select from mainspring.set_aside as aside
                     where aside.duty = 'expire' and aside.key = due.job_id
-                      and aside.again_at > now())
+                      and aside.again_at > now() offset 0)
  order by due.deadline_at limit %(limit)s;
 
 -- name: settle_cancels
@@ -105,10 +106,10 @@ select due.job_id from mainspring.jobs as due
 -- only if given. Leaves out what is set aside.
 select mainspring.settle_cancel(asked.job_id) from mainspring.jobs as asked
  where asked.cancel_requested_at is not null and asked.state <> 'running'
-   and (%(chosen)s::bigint[] is null or asked.job_id = any (%(chosen)s::bigint[]))
+   and coalesce(asked.job_id = any (%(chosen)s::bigint[]), true)
    and not exists (select from mainspring.set_aside as aside
                     where aside.duty = 'settle_cancels' and aside.key = asked.job_id
-                      and aside.again_at > now())
+                      and aside.again_at > now() offset 0)
  limit %(limit)s;
 
 -- name: find_canceled
@@ -118,7 +119,7 @@ select asked.job_id from mainspring.jobs as asked
  where asked.cancel_requested_at is not null and asked.state <> 'running'
    and not exists (select from mainspring.set_aside as aside
                     where aside.duty = 'settle_cancels' and aside.key = asked.job_id
-                      and aside.again_at > now())
+                      and aside.again_at > now() offset 0)
  limit %(limit)s;
 
 -- name: promote_next
