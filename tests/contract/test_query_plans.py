@@ -99,6 +99,7 @@ LANES: dict[str, Any] = {
     "priorities": [100, 101],
     "tenants": ["tenant0"] * 2,
     "marks": [0] * 2,
+    "untils": [2**63 - 1] * 2,
     "shares": [10] * 2,
 }
 
@@ -133,8 +134,8 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "attempts.held_by": ({"worker_id": ALIVE, "known": [1, 2]}, {"jobs_running"}, 50),
     # Twenty jobs go back to queued within it, each with its entries in ten indexes.
     "attempts.recover": (
-        {"now": None, "max_losses": 3, "jitter": "1s", "limit": 1000},
-        {"jobs_running", "jobs_pkey"},
+        {"now": None, "max_losses": 3, "jitter": "1s", "limit": 1000, "chosen": None},
+        {"jobs_running", "jobs_pkey", "set_aside_pkey"},
         400,
     ),
     "attempts.adopt_orphans": ({}, {"jobs_running", "workers_pkey"}, 50),
@@ -163,15 +164,27 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
         set(),
         1200,
     ),
-    "waits.promote": ({"now": None, "limit": 10}, {"jobs_due"}, 300),
-    "waits.next_due": ({}, {"jobs_due"}, 50),
-    "waits.release_known": (
-        {"definitions": ["work"], "kinds": [], "limit": 10},
-        {"jobs_unhandled"},
+    "waits.promote": (
+        {"now": None, "limit": 10, "chosen": None},
+        {"jobs_due", "set_aside_pkey"},
         300,
     ),
-    "waits.expire": ({"now": None, "limit": 10}, {"jobs_deadline"}, 300),
-    "waits.settle_cancels": ({"limit": 10}, {"jobs_cancel_requested"}, 300),
+    "waits.next_due": ({}, {"jobs_due", "set_aside_pkey"}, 50),
+    "waits.release_known": (
+        {"definitions": ["work"], "kinds": [], "limit": 10, "chosen": None},
+        {"jobs_unhandled", "set_aside_pkey"},
+        300,
+    ),
+    "waits.expire": (
+        {"now": None, "limit": 10, "chosen": None},
+        {"jobs_deadline", "set_aside_pkey"},
+        300,
+    ),
+    "waits.settle_cancels": (
+        {"limit": 10, "chosen": None},
+        {"jobs_cancel_requested", "set_aside_pkey"},
+        300,
+    ),
 }
 LISTED: dict[str, Any] = {
     "tenant_id": "default",

@@ -17,15 +17,17 @@ from mainspring.db.template_databases import fresh_database
 from mainspring.domain import events, limits
 from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import MainspringError
+from mainspring.domain.flows import MOST_DEPENDENCIES, MOST_STEPS
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.jobs.options import (
+    MAX_PARENTS,
     MAX_PAYLOAD_BYTES,
     EnqueueOptions,
 )
 from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import ScheduleSpec, ensure_spec
 from mainspring.domain.schedules.slots import CatchUp, Overlap
-from mainspring.domain.tenants import WEIGHTS, ensure_max_running, ensure_weight
+from mainspring.domain.tenants import WEIGHTS, ensure_max_running, ensure_name, ensure_weight
 from mainspring.domain.triggers import Trigger, UnknownPaths, ensure_trigger
 from mainspring.domain.types import (
     LONGEST_DELAY,
@@ -286,6 +288,23 @@ def test_a_tenant_is_accepted_by_both_or_by_neither(tx, row, verdict):
 
     assert python_accepts(lambda: check(*row.values())) is verdict
     assert sql_accepts(tx, insert("tenants", columns), columns) is verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"), [("x", True), ("x" * 200, True), ("x" * 201, False), ("", False)]
+)
+def test_a_tenant_has_a_name_for_both_or_for_neither(tx, name, verdict):
+    assert python_accepts(lambda: ensure_name(name)) is verdict
+    assert sql_accepts(tx, insert("tenants", ["tenant_id"]), {"tenant_id": name}) is verdict
+
+
+# Flows
+
+
+def test_a_flow_may_be_as_large_in_both(tx):
+    bounds = "select mainspring.most_steps(), mainspring.most_dependencies()"
+    assert tx.execute(bounds).fetchone() == (MOST_STEPS, MOST_DEPENDENCIES)
+    assert tx.execute("select mainspring.most_parents()").fetchone() == (MAX_PARENTS,)
 
 
 # Events and triggers

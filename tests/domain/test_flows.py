@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.domain.errors import InvalidFlow, InvalidOption
-from mainspring.domain.flows import Step, as_facts, ensure_step_options, in_order
+from mainspring.domain.flows import (
+    MOST_DEPENDENCIES,
+    MOST_STEPS,
+    Step,
+    as_facts,
+    ensure_step_options,
+    in_order,
+)
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId
 
@@ -48,6 +55,24 @@ def test_a_circle_is_refused_and_named():
 
     with pytest.raises(InvalidFlow, match=r"the steps form a cycle: .*one.*two"):
         in_order([one, two, three])
+
+
+def test_a_flow_has_no_more_steps_than_the_bound():
+    steps = [step(str(number)) for number in range(MOST_STEPS + 1)]
+
+    assert len(in_order(steps[:-1])) == MOST_STEPS
+    with pytest.raises(InvalidFlow, match=r"at most 10,000 steps, not 10,001; split it"):
+        in_order(steps)
+
+
+def test_the_steps_of_a_flow_have_no_more_parents_than_the_bound():
+    top, bottom = step("top"), step("bottom")
+    bottom.after(*[top] * MOST_DEPENDENCIES)
+    assert in_order([top, bottom])
+
+    bottom.after(top)
+    with pytest.raises(InvalidFlow, match=r"at most 50,000 parents together, not 50,001; put"):
+        in_order([top, bottom])
 
 
 def test_a_step_that_waits_for_itself_is_refused():

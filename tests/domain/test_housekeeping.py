@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from mainspring.domain.batches import Aside
 from mainspring.domain.errors import InvalidPayload
 from mainspring.domain.housekeeping import (
     DEFINITIONS,
     PRUNE_TABLE,
     QUEUE,
     SCHEDULES,
+    IndexSize,
     ServerHealth,
     TableHealth,
     problems,
@@ -113,3 +115,22 @@ def test_the_report_has_everything():
     assert found["tables"][0]["dead"] == 100_000
     assert found["server"]["is_autovacuum_on"] is True
     assert len(found["problems"]) == 1
+
+
+def test_a_job_that_is_set_aside_is_a_problem():
+    aside = Aside("promote", key=7, tries=3, seconds_left=9.0, reason="index row too large")
+
+    (sentence,) = problems([TABLE], SERVER, [aside])
+
+    assert sentence == (
+        "job 7 was set aside by promote 3 times, since it cannot be processed: "
+        "index row too large; mend or delete it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "entries", "is_bloated"),
+    [(64_000_000, 0, True), (1_000_000, 1000, True), (999_999, 1000, False)],
+)
+def test_an_index_is_bloated_when_it_is_ten_times_its_content(size, entries, is_bloated):
+    assert IndexSize("jobs_ready", size, entries, is_valid=True).is_bloated is is_bloated

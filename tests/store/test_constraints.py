@@ -1,5 +1,7 @@
 """The tables refuse rows that no legal move leads to, whoever writes them."""
 
+import secrets
+import string
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +31,22 @@ ILLEGAL_JOBS = [
     pytest.param({"priority": -1}, "jobs_priority_in_range", id="priority -1"),
     pytest.param({"priority": 1001}, "jobs_priority_in_range", id="priority 1001"),
 ]
+# One byte more than fits; 500 characters have at most four bytes each.
+TOO_LONG = [
+    pytest.param("tenants", {"tenant_id": "x" * 201}, id="tenant"),
+    pytest.param("definitions", {"key": "k", "limit_name": "x" * 201}, id="limit of a definition"),
+    pytest.param("limits", {"name": "x" * 201}, id="limit"),
+    *(
+        pytest.param("jobs", {"definition": "work", name: "x" * (longest + 1)}, id=f"job's {name}")
+        for name, longest in [
+            *(("tenant_id", 200), ("queue", 2000), ("dedupe_key", 2000), ("created_by", 2000)),
+        ]
+    ),
+    pytest.param("jobs", {"definition": "x" * 201}, id="job's definition"),
+    pytest.param(
+        "jobs", {"definition": "work", "limit_name": "", "limit_key": "x" * 2001}, id="limit key"
+    ),
+]
 ILLEGAL_HISTORY = [
     pytest.param({"finished_at": None}, id="not finished"),
     pytest.param({"fence": 1}, id="fence"),
@@ -54,6 +72,36 @@ def test_an_illegal_live_job_is_refused(tx, columns, constraint):
         insert(tx, "jobs", definition="work", **columns)
 
     assert caught.value.diag.constraint_name == constraint
+
+
+@pytest.mark.parametrize(("table", "columns"), TOO_LONG)
+def test_a_name_that_is_too_long_for_an_index_is_refused(tx, table, columns):
+    with pytest.raises(psycopg.errors.CheckViolation, match=r"_fits?"):
+        insert(tx, table, **columns)
+
+
+def test_the_longest_names_fit_every_index_together(tx):
+    letters = string.ascii_letters + string.digits
+
+    def name(length: int, alphabet: str = letters) -> str:
+        return "".join(secrets.choice(alphabet) for _ in range(length))
+
+    # Random, since an index compresses what repeats; each character of the last has four bytes.
+    wide = "".join(map(chr, range(0x20000, 0x20400)))
+    tenant_id, limit_name, definition = (name(200) for _ in range(3))
+    queue, dedupe_key, limit_key, key, creator = (name(500, wide) for _ in range(5))
+    insert(tx, "tenants", tenant_id=tenant_id)
+    insert(tx, "definitions", key=definition, queue=queue)
+    row = {"tenant_id": tenant_id, "queue": queue, "definition": definition, "created_by": creator}
+    held = {"limit_name": limit_name, "limit_key": limit_key}
+    for waits_for in ("time", "limit", "handler", None):
+        insert(tx, "jobs", **row, **held, waits_for=waits_for, dedupe_key=f"{waits_for}{key[5:]}")
+    tx.execute("update mainspring.jobs set waits_for = null")
+    insert(tx, "jobs", **row, dedupe_key=dedupe_key)
+    insert(tx, "buckets", **held, full_at=NOW)
+    held_key = {"tenant_id": tenant_id, "kind": "idempotency", "key": key}
+    insert(tx, "enqueue_keys", **held_key, job_id=1, expires_at=NOW)
+    insert_job(tx, JobState.FAILED, **row)
 
 
 @pytest.mark.parametrize("state", sorted(FINAL_STATES))

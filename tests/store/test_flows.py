@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from mainspring.db.statements import load
 from tests.support.calls import call, enqueue
 from tests.support.rows import count, insert_definition, job, refused
 
@@ -290,6 +291,41 @@ def test_a_flow_of_ten_thousand_is_one_call(tx):
     assert len(set(job_ids)) == 10_000
     assert summary(tx, flow_id) == ("running", 10_000, 10_000, 0, 0, 0)
     assert count(tx, "dependencies") == 9998 * 2
+
+
+def test_a_flow_with_too_many_steps_is_refused(tx):
+    with refused(tx, "MS003", "at most 10000 steps, not 10001", option="steps"):
+        flow(tx, *({"definition": "work"} for _ in range(10_001)))
+
+
+def test_a_flow_with_too_many_parents_is_refused(tx):
+    parents = [{"definition": "work"} for _ in range(251)]
+    children = [{"definition": "work", "after": list(range(250))} for _ in range(200)]
+    assert flow(tx, *parents, *children)
+
+    one_more = {"definition": "work", "after": [250]}
+    message = "at most 50000 parents together, not 50001"
+    with refused(tx, "MS003", message, option="steps"):
+        flow(tx, *parents, *children, one_more)
+
+
+def test_a_job_with_too_many_parents_is_refused(tx):
+    with refused(tx, "MS003", "after can have at most 10000 entries, not 10001", option="after"):
+        enqueue(tx, after=list(range(10_001)))
+
+
+def test_a_large_flow_is_canceled_and_settled_in_short_statements(tx):
+    parents = [{"definition": "work"} for _ in range(100)]
+    children = [{"definition": "work", "after": list(range(100))} for _ in range(200)]
+    flow_id, job_ids = flow(tx, *parents, *children)
+    tx.execute("set local statement_timeout = '2s'")
+
+    assert tx.execute("select mainspring.cancel_flow(%s)", (flow_id,)).fetchone() == (300,)
+    assert settle(tx) == 20_000
+    assert summary(tx, flow_id) == ("canceled", 300, 0, 0, 0, 300)
+    page = {"job_id": 0, "parent_id": 0, "limit": 2000}
+    row = tx.execute(load("flows")["prune_dependencies"].sql, page).fetchone()
+    assert row == (2000, 0, job_ids[119], job_ids[99])
 
 
 def test_steps_keep_what_they_are_given(tx):

@@ -28,9 +28,24 @@ POLICIES = [
 
 
 def run(connection: psycopg.Connection, name: str, **params: Any) -> int:
-    """A statement of history; how many things it made, dropped or removed."""
+    """A statement of history; how many things it made or removed."""
     cursor = connection.execute(load("history")[name].sql, params)
     return int(cursor.fetchall()[0][0]) if cursor.description else cursor.rowcount
+
+
+def prune(connection: psycopg.Connection, limit: int = 10, **params: Any) -> int:
+    """Prune all of history; how many jobs were removed."""
+    span = {"after": datetime.min.replace(tzinfo=UTC), "before": datetime.now(UTC), "chosen": None}
+    statement = load("history")["prune_jobs"].sql
+    return len(connection.execute(statement, {**span, "limit": limit, **params}).fetchall())
+
+
+def drop_past(connection: psycopg.Connection) -> int:
+    """Drop the days that are past; how many that were."""
+    names = connection.execute(load("history")["past_partitions"].sql).fetchall()
+    for (name,) in names:
+        connection.execute(load("history")["drop_partition"].sql, {"name": name})
+    return len(names)
 
 
 def partition(parent: str, day: date) -> str:
@@ -162,7 +177,7 @@ def test_a_day_is_dropped_when_all_of_it_is_past_the_longest_retention(tx, paren
     for day in (kept, past):
         make_partition(tx, parent, day)
 
-    assert run(tx, "drop_partitions") == 1
+    assert drop_past(tx) == 1
 
     assert partition(parent, past) not in partitions(tx, parent)
     assert {partition(parent, kept), partition(parent, today())} <= partitions(tx, parent)
@@ -178,7 +193,7 @@ def test_no_day_is_dropped_while_some_of_its_jobs_are_kept_for_ever(tx, policies
     make_partition(tx, "jobs_history", today() - 100 * DAY)
     job_id = finished(tx, 100 * DAY, state="succeeded")
 
-    assert run(tx, "drop_partitions") == 0
+    assert drop_past(tx) == 0
     assert job_id in remaining(tx)
 
 
@@ -186,7 +201,7 @@ def test_a_day_is_kept_for_the_one_tenant_that_keeps_it(tx):
     set_policies(tx, [*POLICIES, ("patient", None, 200 * DAY)])
     make_partition(tx, "jobs_history", today() - 100 * DAY)
 
-    assert run(tx, "drop_partitions") == 0
+    assert drop_past(tx) == 0
 
 
 # Retention
@@ -209,7 +224,7 @@ def test_the_most_specific_policy_decides(tx, tenant_id, state, keep):
     young = finished(tx, keep - MINUTE, tenant_id=tenant_id, state=state)
     finished(tx, keep + MINUTE, tenant_id=tenant_id, state=state)
 
-    assert run(tx, "prune_jobs", limit=10) == 1
+    assert prune(tx) == 1
     assert remaining(tx) == {young}
 
 
@@ -218,7 +233,7 @@ def test_attempts_leave_with_their_job(tx):
     finished(tx, 31 * DAY)
     young = finished(tx, 29 * DAY)
 
-    run(tx, "prune_jobs", limit=10)
+    prune(tx)
 
     assert tx.execute("select job_id from mainspring.attempts").fetchall() == [(young,)]
 
@@ -228,7 +243,7 @@ def test_pruning_takes_a_batch_at_a_time(tx):
     for _ in range(5):
         finished(tx, 31 * DAY)
 
-    assert [run(tx, "prune_jobs", limit=2) for _ in range(4)] == [2, 2, 1, 0]
+    assert [prune(tx, limit=2) for _ in range(4)] == [2, 2, 1, 0]
 
 
 @pytest.mark.parametrize("state", sorted(FINAL_STATES))
@@ -236,7 +251,7 @@ def test_a_job_without_a_policy_is_kept(tx, state):
     set_policies(tx, [("acme", None, DAY)])
     job_id = finished(tx, 1000 * DAY, state=state)
 
-    assert run(tx, "prune_jobs", limit=10) == 0
+    assert prune(tx) == 0
     assert remaining(tx) == {job_id}
 
 
@@ -244,13 +259,13 @@ def test_nothing_is_pruned_without_policies(tx):
     set_policies(tx, [])
     finished(tx, 1000 * DAY)
 
-    assert run(tx, "prune_jobs", limit=10) == 0
+    assert prune(tx) == 0
 
 
 def test_a_live_job_is_never_pruned(tx):
     job_id = insert_job(tx, JobState.QUEUED, created_at=midnight(today() - 1000 * DAY))
 
-    run(tx, "prune_jobs", limit=10)
+    prune(tx)
 
     assert job(tx, job_id)["state"] == "queued"
 
@@ -259,7 +274,7 @@ def test_a_job_that_is_retried_has_its_attempts_when_it_is_back(tx):
     job_id = finished(tx, 29 * DAY)
     tx.execute("select mainspring.retry(%s)", (job_id,))
 
-    run(tx, "prune_jobs", limit=10)
+    prune(tx)
 
     assert count(tx, "attempts") == 1
 
@@ -291,8 +306,11 @@ async def test_the_store_counts_what_was_removed(connection, aconnection):
 
     await history.ensure_partitions(aconnection, 9)
     assert partition("attempts", today() + 9 * DAY) in partitions(connection, "attempts")
-    assert await history.drop_partitions(aconnection) == 1
-    assert await history.prune_jobs(aconnection) == 1
+    (past,) = await history.past_partitions(aconnection)
+    await history.drop_partition(aconnection, past)
+    assert await history.past_partitions(aconnection) == []
+    windows = await history.windows(aconnection)
+    assert sum([len(await history.prune_jobs(aconnection, each)) for each in windows]) == 1
     assert await history.prune_keys(aconnection) == 1
 
 

@@ -8,10 +8,16 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from mainspring.domain.errors import InvalidFlow, InvalidOption
-from mainspring.domain.jobs.options import EnqueueOptions, ensure_on_failure, ensure_text
+from mainspring.domain.jobs.options import (
+    EnqueueOptions,
+    ensure_on_failure,
+    ensure_text,
+)
 from mainspring.domain.types import JobId, JobState, Payload, TenantId, WaitsFor
 
-_MOST_STEPS = 100_000
+# sql/internal/bounds.sql has the same.
+MOST_STEPS = 10_000
+MOST_DEPENDENCIES = 50_000
 
 
 class FlowState(StrEnum):
@@ -89,8 +95,16 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     """The same steps, each behind those it waits for; refuses cycles and steps of other flows."""
     if not steps:
         raise InvalidFlow("the flow has no steps; add one")
-    if len(steps) > _MOST_STEPS:
-        raise InvalidFlow(f"a flow can have at most {_MOST_STEPS:,} steps, not {len(steps):,}")
+    if len(steps) > MOST_STEPS:
+        raise InvalidFlow(
+            f"a flow can have at most {MOST_STEPS:,} steps, not {len(steps):,}; "
+            "split it into several flows"
+        )
+    if (dependencies := sum(len(step.parents) for step in steps)) > MOST_DEPENDENCIES:
+        raise InvalidFlow(
+            f"the steps of a flow can have at most {MOST_DEPENDENCIES:,} parents together, not "
+            f"{dependencies:,}; put a step in between that many others wait for"
+        )
     known = set(steps)
     sorter: TopologicalSorter[Step] = TopologicalSorter()
     for step in steps:

@@ -2,11 +2,12 @@
 wrong with a database.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
+from mainspring.domain.batches import Aside
 from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.schedules.model import ScheduleSpec
@@ -52,7 +53,7 @@ PRUNE_KEYS = _built_in(
 )
 PRUNE_TABLE = _built_in("prune_table", "Removes old rows from a table on the allowed list", _TABLE)
 VACUUM_CHECK = _built_in(
-    "vacuum_check", "Fails if dead rows pile up or cannot be removed", _NOTHING
+    "vacuum_check", "Fails if dead rows pile up or a job cannot be processed", _NOTHING
 )
 DEFINITIONS = (PRUNE_HISTORY, PRUNE_KEYS, PRUNE_TABLE, VACUUM_CHECK)
 
@@ -79,6 +80,31 @@ def ensure_leasable(*, queues: Iterable[str] = (), definitions: Iterable[str] = 
             raise InvalidOption(
                 "definitions", f"cannot contain {key}, which only Mainspring's own workers run"
             )
+
+
+# Indexes that have grown
+
+# Smaller ones cost less than to rebuild them.
+LARGE_INDEX_BYTES = 64 * 1024 * 1024
+_BLOATED_FACTOR = 10
+_ENTRY_BYTES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSize:
+    """An index with an upper bound of its entries; one that is not valid is left over from a
+    rebuild that was ended."""
+
+    name: str
+    bytes: int
+    entries: int
+    is_valid: bool
+
+    @property
+    def is_bloated(self) -> bool:
+        """Whether it has many times the size of its content, as after a long transaction that kept
+        dead entries from being removed."""
+        return self.bytes >= _BLOATED_FACTOR * max(self.entries, 1) * _ENTRY_BYTES
 
 
 # The vacuum check
@@ -118,7 +144,9 @@ class ServerHealth:
     is_autovacuum_on: bool
 
 
-def problems(tables: list[TableHealth], server: ServerHealth) -> list[str]:
+def problems(
+    tables: list[TableHealth], server: ServerHealth, asides: Sequence[Aside] = ()
+) -> list[str]:
     """What an operator should look after, a sentence each; none if all is well."""
     found = []
     if not server.is_autovacuum_on:
@@ -141,13 +169,20 @@ def problems(tables: list[TableHealth], server: ServerHealth) -> list[str]:
         for each in tables
         if each.is_neglected
     )
+    found.extend(
+        f"job {each.key} was set aside by {each.duty} {each.tries} times, since it cannot be "
+        f"processed: {each.reason}; mend or delete it"
+        for each in asides
+    )
     return found
 
 
-def report(tables: list[TableHealth], server: ServerHealth) -> dict[str, Any]:
+def report(
+    tables: list[TableHealth], server: ServerHealth, asides: Sequence[Aside] = ()
+) -> dict[str, Any]:
     """The same as a result of a job."""
     return {
-        "problems": problems(tables, server),
+        "problems": problems(tables, server, asides),
         "server": asdict(server),
         "tables": [asdict(each) for each in tables],
     }

@@ -21,6 +21,8 @@ class NotificationKind(StrEnum):
     """A queue, the subject, has ready jobs and idle workers."""
     LANE_READY = "lane"
     """A lane that looked empty has ready jobs while all workers are busy: see `lanes.py`."""
+    JOBS_READY = "jobs"
+    """Jobs became ready that are older than what workers look for: see `lanes.py`."""
     JOB_DUE = "due"
     """A job becomes due soon."""
     CANCEL_REQUESTED = "cancel"

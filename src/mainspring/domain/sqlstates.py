@@ -1,10 +1,16 @@
-"""What an error code of PostgreSQL (SQLSTATE) says about trying again."""
+"""Which errors of the database may go away by themselves.
 
-# Connection lost, the server stopped or was told to, transactions in each other's way, and no
-# memory, disk or connections left.
-_PASSING = ("08", "57P", "40", "53")
+An error of the server, its connection or a conflict with others is worth retrying. Any other comes
+from the statement or from one of its rows: it comes back as often as the statement is sent.
+"""
+
+# Connection, rollback (deadlock, serialization), resources, shutdown, system.
+_CLASSES = ("08", "40", "53", "57P", "58")
+# A lock that was not available, and a server that is a standby until it is promoted. A statement
+# that took too long (57014) would do so again: fewer rows may not.
+_CONDITIONS = frozenset({"55P03", "25006"})
 
 
 def is_worth_retrying(sqlstate: str | None) -> bool:
-    """Whether the same statement may succeed later; None, no answer at all, may."""
-    return sqlstate is None or sqlstate.startswith(_PASSING)
+    """None is an error that the client raised, as it does for a connection that is gone."""
+    return sqlstate is None or sqlstate.startswith(_CLASSES) or sqlstate in _CONDITIONS

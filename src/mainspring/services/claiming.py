@@ -86,10 +86,35 @@ class ClaimOrder:
         self.shares.swept(found, buffered)
         self.shares.forget(self.lanes.marks, buffered)
 
+    def swept_above(
+        self,
+        found: Sequence[ReadyLane],
+        *,
+        now: float,
+        cost: float,
+        buffered: Mapping[Lane, int],
+    ) -> None:
+        """Behind the marks these lanes have ready jobs, and no others have."""
+        self.lanes.swept_above(found, now=now, cost=cost)
+        self.shares.swept(found, buffered)
+
     def announced(self, ready: ReadyLane, buffered: Mapping[Lane, int]) -> None:
         """This lane has ready jobs."""
         self.lanes.announced(ready)
         self.shares.announced(ready.lane, ready.weight, buffered)
+
+    def named(
+        self,
+        lane: Lane,
+        job_ids: Collection[int],
+        *,
+        weight: int | None,
+        buffered: Mapping[Lane, int],
+    ) -> None:
+        """These jobs of the lane are ready, wherever its mark is; the weight is that of its tenant,
+        if it is known."""
+        self.lanes.name(lane, job_ids)
+        self.shares.announced(lane, weight or self.shares.weights.get(lane, 1), buffered)
 
     def returned(self, lane: Lane, jobs: Collection[Claimable]) -> None:
         """These jobs go back to their lane, or to wait for their limits; it owes nothing for
@@ -129,9 +154,22 @@ class ClaimOrder:
     ) -> list[tuple[Any, ...]]:
         """One claim statement; rows in the shape of ClaimedRow, in no particular order. Note them
         before anything else is claimed."""
-        marks = [(lane, self.lanes.marks.get(lane, 0)) for lane, _ in visits]
-        shares = [share for _, share in visits]
-        return await attempts.claim(connection, worker_id, marks, limit=limit, shares=shares)
+        parts = [(lane, span) for lane, share in visits for span in self.lanes.spans(lane, share)]
+        rows = await attempts.claim(
+            connection,
+            worker_id,
+            [(lane, span.mark) for lane, span in parts],
+            limit=limit,
+            shares=[span.share for _, span in parts],
+            untils=[span.until for _, span in parts],
+        )
+        if len(parts) > len(visits):
+            # Once all that was wanted was taken, not all of the named ones were looked at.
+            looked = {row[0] for row in rows} if len(rows) >= limit else None
+            for lane, span in parts:
+                if looked is None or span.until in looked:
+                    self.lanes.looked(lane, span.until)
+        return rows
 
     def note(
         self, visits: Sequence[Visit], claimed: Mapping[Lane, Sequence[Claimable]], limit: int

@@ -288,6 +288,11 @@ begin
         perform mainspring.refuse_option('on_parent_failure',
             'on_parent_failure must be ''cancel'', ''continue'' or ''wait''');
     end if;
+    if cardinality(add_parents.parents) > mainspring.most_parents() then
+        perform mainspring.refuse_option('after', format(
+            'after can have at most %s entries, not %s',
+            mainspring.most_parents(), cardinality(add_parents.parents)));
+    end if;
     select parent.id into unknown from unnest(add_parents.parents) as parent (id)
      where not exists (select from mainspring.job_status as job
                         where job.job_id = parent.id and job.tenant_id = add_parents.tenant)
@@ -572,6 +577,24 @@ CREATE FUNCTION mainspring.audited_columns(stored jsonb, options jsonb) RETURNS 
     LANGUAGE sql IMMUTABLE
     RETURN (SELECT COALESCE(jsonb_object_agg(part.name, part.value), '{}'::jsonb) AS "coalesce" FROM jsonb_each(audited_columns.stored) part(name, value) WHERE ((NOT ((audited_columns.options -> 'without'::text) ? part.name)) AND ((part.value <> 'null'::jsonb) OR ((audited_columns.options -> 'nulls'::text))::boolean)));
 
+CREATE FUNCTION mainspring.awaited_parents(behind bigint, most integer) RETURNS bigint[]
+    LANGUAGE sql STABLE
+    AS $$
+    with recursive awaited as (
+        (select open.parent_id from mainspring.dependencies as open
+          where open.outcome is null and open.parent_id > behind
+          order by open.parent_id limit 1)
+        union all
+        select (select open.parent_id from mainspring.dependencies as open
+                 where open.outcome is null and open.parent_id > awaited.parent_id
+                 order by open.parent_id limit 1)
+          from awaited where awaited.parent_id is not null
+    ), page as (
+        select awaited.parent_id from awaited where awaited.parent_id is not null limit most
+    )
+    select coalesce(array_agg(page.parent_id order by page.parent_id), '{}') from page
+$$;
+
 CREATE FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[] DEFAULT NULL::jsonb[]) RETURNS TABLE(slot_at timestamp with time zone, job_id bigint)
     LANGUAGE plpgsql
     AS $$
@@ -699,16 +722,19 @@ CREATE FUNCTION mainspring.cancel_flow(flow_id bigint, reason text DEFAULT 'its 
     AS $$
 #variable_conflict use_column
 declare
-    canceled integer;
+    live bigint[];
 begin
     perform mainspring.ensure_flow(cancel_flow.flow_id, tenant);
-    -- Children before parents: a child must not start because a parent of it was canceled.
-    select count(mainspring.stop_job(job.job_id, reason, tenant)) into canceled
-      from (select live.job_id from mainspring.flow_jobs as member
-              join mainspring.jobs as live using (job_id)
-             where member.flow_id = cancel_flow.flow_id
-             order by live.job_id desc) as job;
-    return canceled;
+    -- All at once: no child may start because a parent of it was canceled.
+    select array_agg(locked.job_id) into live
+      from (select job.job_id from mainspring.jobs as job
+             where job.job_id = any (array(
+                       select member.job_id from mainspring.flow_jobs as member
+                        where member.flow_id = cancel_flow.flow_id))
+               and job.tenant_id = tenant
+             order by job.job_id for update) as locked;
+    perform mainspring.stop_jobs(live, reason);
+    return coalesce(cardinality(live), 0);
 end
 $$;
 
@@ -1066,6 +1092,24 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.check_step_count(steps jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    dependencies bigint := (
+        select sum(jsonb_array_length(coalesce(step.value -> 'after', '[]'))
+                   + jsonb_array_length(coalesce(step.value -> 'after_jobs', '[]')))
+          from jsonb_array_elements(steps) as step);
+begin
+    if dependencies > mainspring.most_dependencies() then
+        perform mainspring.refuse_option('steps', format(
+            'the steps of a flow can have at most %s parents together, not %s; '
+            'put a step in between that many others wait for',
+            mainspring.most_dependencies(), dependencies));
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.check_step_jobs(steps jsonb, tenant text) RETURNS void
     LANGUAGE plpgsql
     AS $_$
@@ -1114,6 +1158,7 @@ CREATE FUNCTION mainspring.check_steps(steps jsonb, tenant text) RETURNS void
     AS $$
 begin
     perform mainspring.check_step_shapes(steps);
+    perform mainspring.check_step_count(steps);
     perform mainspring.check_step_order(steps);
     perform mainspring.ensure_open(step.definition) from mainspring.read_steps(steps) as step;
     perform mainspring.check_step(given.number - 1, d, to_jsonb(given))
@@ -1578,20 +1623,19 @@ CREATE FUNCTION mainspring.decide_outcomes(parents bigint[], most integer, OUT c
 #variable_conflict use_column
 begin
     with ended as (
-        select open.job_id, open.parent_id, open.on_failure
+        select open.job_id, open.parent_id, coalesce(past.state, 'canceled') as state
           from mainspring.dependencies as open
-         where open.outcome is null and (parents is null or open.parent_id = any (parents))
-           and not exists (select from mainspring.jobs as live where live.job_id = open.parent_id)
-         limit most
-    ), outcome as (
-        update mainspring.dependencies as known
-           set outcome = coalesce(past.state, 'canceled')
-          from ended
           left join lateral (
                select job.state from mainspring.jobs_history as job
-                where job.job_id = ended.parent_id limit 1) as past on true
+                where job.job_id = open.parent_id limit 1) as past on true
+         where open.outcome is null and (parents is null or open.parent_id = any (parents))
+           and not exists (select from mainspring.jobs as live where live.job_id = open.parent_id)
+           and (past.state = 'succeeded' or open.on_failure <> 'wait')
+         limit most
+    ), outcome as (
+        update mainspring.dependencies as known set outcome = ended.state
+          from ended
          where known.job_id = ended.job_id and known.parent_id = ended.parent_id
-           and (past.state = 'succeeded' or ended.on_failure <> 'wait')
         returning known.job_id
     )
     select coalesce(array_agg(distinct job_id), '{}'), count(*) into children, decided
@@ -1779,42 +1823,50 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.drop_partitions() RETURNS integer
+CREATE FUNCTION mainspring.drop_partition(name text) RETURNS void
     LANGUAGE plpgsql
-    SET lock_timeout TO '2s'
     AS $_$
 declare
-    name text;
-    dropped integer := 0;
-    oldest date := ((now() at time zone 'utc')
-                    - greatest((select max(keep) from mainspring.retention),
-                               (select max(retention) from mainspring.definitions)))::date;
+    parents bigint[] := '{}';
 begin
-    -- Without a policy for everyone some jobs are kept for ever.
-    if not exists (select from mainspring.retention
-                    where tenant_id is null and state is null) then
-        return 0;
-    end if;
     perform pg_advisory_xact_lock(hashtext('mainspring.partitions'));
-    for name in
-        select child.relname from pg_catalog.pg_inherits as link
-          join pg_catalog.pg_class as child on child.oid = link.inhrelid
-         where link.inhparent in ('mainspring.jobs_history'::regclass,
-                                  'mainspring.attempts'::regclass)
-           and substring(child.relname from '_(\d{8})$')::date < oldest loop
-        if name like 'jobs_history_%' then
-            execute format(
-                'insert into mainspring.tally_changes (tenant_id, state, day, count) '
-                'select tenant_id, state, mainspring.day_of(finished_at), -count(*) '
-                'from mainspring.%I group by 1, 2, 3', name);
-        end if;
-        execute format('drop table mainspring.%I', name);
-        dropped := dropped + 1;
-    end loop;
-    delete from mainspring.outputs where updated_at < oldest;
-    return dropped;
+    if name !~ '^(jobs_history|attempts)_\d{8}$' or to_regclass('mainspring.' || name) is null then
+        return;
+    end if;
+    -- Against whoever retries one of its jobs.
+    execute format('lock table mainspring.%I in share mode', name);
+    if name like 'jobs_history_%' then
+        parents := mainspring.parents_in(name);
+        execute format(
+            'insert into mainspring.tally_changes (tenant_id, state, day, count) '
+            'select tenant_id, state, mainspring.day_of(finished_at), -count(*) '
+            'from mainspring.%I where job_id <> all ($1) group by 1, 2, 3', name) using parents;
+    end if;
+    execute format('alter table mainspring.%I detach partition mainspring.%I',
+                   regexp_replace(name, '_\d{8}$', ''), name);
+    if cardinality(parents) > 0 then
+        execute format('insert into mainspring.jobs_history '
+                       'select * from mainspring.%I where job_id = any ($1)', name) using parents;
+    end if;
+    execute format('drop table mainspring.%I', name);
 end
 $_$;
+
+CREATE FUNCTION mainspring.drop_partitions() RETURNS integer
+    LANGUAGE plpgsql
+    SET lock_timeout TO '200ms'
+    AS $$
+declare
+    past text;
+    dropped integer := 0;
+begin
+    for past in select * from mainspring.past_partitions() loop
+        perform mainspring.drop_partition(past);
+        dropped := dropped + 1;
+    end loop;
+    return dropped;
+end
+$$;
 
 CREATE FUNCTION mainspring.emit(name text, context jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, correlation_id text DEFAULT NULL::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1911,6 +1963,11 @@ begin
     if jsonb_typeof(steps) is distinct from 'array' or jsonb_array_length(steps) = 0 then
         perform mainspring.refuse_option('steps',
             'steps must be a JSON array with at least one step');
+    end if;
+    if jsonb_array_length(steps) > mainspring.most_steps() then
+        perform mainspring.refuse_option('steps', format(
+            'a flow can have at most %s steps, not %s; split it into several flows',
+            mainspring.most_steps(), jsonb_array_length(steps)));
     end if;
     perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
@@ -2116,12 +2173,13 @@ $$;
 
 CREATE FUNCTION mainspring.ensure_partitions(days_ahead integer) RETURNS integer
     LANGUAGE plpgsql
-    SET lock_timeout TO '2s'
+    SET lock_timeout TO '200ms'
     AS $$
 declare
     parent text;
     day date;
     name text;
+    bounds text[];
     is_free boolean;
     made integer := 0;
 begin
@@ -2131,17 +2189,18 @@ begin
                      from generate_series(0, days_ahead) as step loop
             name := parent || '_' || to_char(day, 'YYYYMMDD');
             continue when to_regclass('mainspring.' || name) is not null;
+            bounds := array[day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z'];
             -- Rows of the day that already lie in the default partition stay there.
             execute format(
                 'select not exists (select from mainspring.%I '
                 'where finished_at >= %L and finished_at < %L)',
-                parent || '_default', day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z')
-               into is_free;
+                parent || '_default', bounds[1], bounds[2]) into is_free;
             continue when not is_free;
+            execute format('create table mainspring.%I (like mainspring.%I including all)',
+                           name, parent);
             execute format(
-                'create table mainspring.%I partition of mainspring.%I '
-                'for values from (%L) to (%L)',
-                name, parent, day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z');
+                'alter table mainspring.%I attach partition mainspring.%I '
+                'for values from (%L) to (%L)', parent, name, bounds[1], bounds[2]);
             made := made + 1;
         end loop;
     end loop;
@@ -2199,7 +2258,7 @@ CREATE FUNCTION mainspring.event_matches(pattern text, name text) RETURNS boolea
     LANGUAGE sql IMMUTABLE
     RETURN ((pattern = ANY (ARRAY['*'::text, name])) OR (("right"(pattern, 2) = '.*'::text) AND starts_with(name, "left"(pattern, '-1'::integer))));
 
-CREATE FUNCTION mainspring.expire_approvals(most integer) RETURNS integer
+CREATE FUNCTION mainspring.expire_approvals(most integer, chosen bigint[] DEFAULT NULL::bigint[]) RETURNS integer
     LANGUAGE plpgsql
     AS $$
 declare
@@ -2209,7 +2268,11 @@ begin
     for late in
         select * from mainspring.approvals as asked
          where asked.decided_at is null and asked.expires_at <= now()
-         order by asked.expires_at limit most for update skip locked
+           and (expire_approvals.chosen is null or asked.job_id = any (expire_approvals.chosen))
+           and not exists (select from mainspring.set_aside as aside
+                            where aside.duty = 'expire_approvals' and aside.key = asked.job_id
+                              and aside.again_at > now())
+         order by asked.expires_at limit most for update of asked skip locked
     loop
         update mainspring.jobs as job
            set cancel_requested_at = now(),
@@ -2441,6 +2504,17 @@ begin
     full_ones := mainspring.full_limits(free.shared, free.shared_free, picked.limits);
 end
 $$;
+
+CREATE FUNCTION mainspring.history_begins_at() RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $_$
+    select least(
+        (select min(substring(child.relname from '_(\d{8})$')::date)::timestamp at time zone 'UTC'
+           from pg_catalog.pg_inherits as link
+           join pg_catalog.pg_class as child on child.oid = link.inhrelid
+          where link.inhparent = 'mainspring.jobs_history'::regclass),
+        (select min(past.finished_at) from mainspring.jobs_history_default as past))
+$_$;
 
 CREATE TABLE mainspring.jobs_history (
     job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
@@ -2809,6 +2883,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.lock_settling() RETURNS boolean
+    LANGUAGE sql
+    AS $$ select pg_try_advisory_xact_lock(hashtext('mainspring.flows')) $$;
+
 CREATE FUNCTION mainspring.lock_windows(keys text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2839,6 +2917,18 @@ begin
                                                >= 160000 then 'SET' else 'MEMBER' end);
 end
 $$;
+
+CREATE FUNCTION mainspring.most_dependencies() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 50000;
+
+CREATE FUNCTION mainspring.most_parents() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 10000;
+
+CREATE FUNCTION mainspring.most_steps() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 10000;
 
 CREATE FUNCTION mainspring.move_jobs_of_definition() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3057,6 +3147,24 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.notify_jobs(queue text, priority integer, tenant text, job_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    message text := 'jobs:' || json_build_array(
+        notify_jobs.queue, notify_jobs.priority, notify_jobs.tenant,
+        (select t.weight from mainspring.tenants as t where t.tenant_id = notify_jobs.tenant),
+        notify_jobs.job_ids);
+begin
+    -- A message can have 8000 bytes.
+    if octet_length(message) <= 7000 and exists (
+        select from mainspring.workers as worker
+         where worker.wants_wake and notify_jobs.queue = any (worker.queues)) then
+        perform mainspring.send_message(message);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.notify_lane(queue text, priority integer, tenant text, first_id bigint) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -3161,6 +3269,45 @@ begin
     end loop;
 end
 $$;
+
+CREATE FUNCTION mainspring.parents_in(partition_name text) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE
+    AS $_$
+declare
+    first_id bigint;
+    last_id bigint;
+    parents bigint[];
+begin
+    execute format('select min(job_id), max(job_id) from mainspring.%I', partition_name)
+       into first_id, last_id;
+    execute format(
+        'select array_agg(distinct known.parent_id) '
+        'from (select job_id, parent_id from mainspring.dependencies '
+        'where parent_id between $1 and $2 and outcome is null union all '
+        'select job_id, parent_id from mainspring.dependencies '
+        'where parent_id between $1 and $2 and outcome is not null) as known '
+        'where exists (select from mainspring.jobs as child where child.job_id = known.job_id) '
+        'and exists (select from mainspring.%I as past where past.job_id = known.parent_id)',
+        partition_name) into parents using first_id, last_id;
+    return coalesce(parents, '{}');
+end
+$_$;
+
+CREATE FUNCTION mainspring.past_partitions() RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $_$
+    select child.relname::text
+      from pg_catalog.pg_inherits as link
+      join pg_catalog.pg_class as child on child.oid = link.inhrelid
+     where link.inhparent in ('mainspring.jobs_history'::regclass, 'mainspring.attempts'::regclass)
+       and exists (select from mainspring.retention as policy
+                    where policy.tenant_id is null and policy.state is null)
+       and substring(child.relname from '_(\d{8})$')::date < (
+           (now() at time zone 'utc')
+           - greatest((select max(policy.keep) from mainspring.retention as policy),
+                      (select max(d.retention) from mainspring.definitions as d)))::date
+     order by right(child.relname, 8), child.relname
+$_$;
 
 CREATE FUNCTION mainspring.paths_of(definition text, version integer) RETURNS jsonb
     LANGUAGE sql STABLE
@@ -3446,6 +3593,31 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.put_aside(duty text, key bigint, reason text, pauses interval[]) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    tries integer;
+begin
+    insert into mainspring.set_aside as aside (duty, key, reason, again_at)
+    values (put_aside.duty, put_aside.key, put_aside.reason, now() + pauses[1])
+    on conflict (duty, key) do update
+       set tries = aside.tries + 1, reason = excluded.reason, failed_at = now(),
+           again_at = now() + pauses[least(aside.tries + 1, cardinality(pauses))]
+    returning aside.tries into tries;
+    begin
+        update mainspring.jobs as job
+           set last_error = 'set aside by ' || put_aside.duty || ': ' || put_aside.reason
+         where job.job_id = put_aside.key;
+    exception when others then
+        -- What keeps the row from being processed may keep it from being written at all.
+        null;
+    end;
+    return tries;
+end
+$$;
+
 CREATE FUNCTION mainspring.put_back(job_id bigint, payload jsonb, tenant text) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
@@ -3487,6 +3659,9 @@ begin
     end if;
     if has_parents then
         perform mainspring.notify_parents();
+    elsif again.waits_for is null then
+        perform mainspring.notify_jobs(
+            again.queue, again.priority, again.tenant_id, array[again.job_id]);
     end if;
     return ended.job_id;
 end
@@ -4243,23 +4418,14 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.settle_parents(parents bigint[], most integer, OUT is_ours boolean, OUT settled integer) RETURNS record
+CREATE FUNCTION mainspring.settle_children(children bigint[]) RETURNS integer
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
 declare
-    children bigint[];
     child record;
+    settled integer := 0;
 begin
-    settled := 0;
-    is_ours := pg_try_advisory_xact_lock(hashtext('mainspring.flows'));
-    if not is_ours then
-        return;
-    end if;
-    select * into children, settled from mainspring.decide_outcomes(parents, most);
-    if parents is null then
-        children := children || mainspring.unsettled_children(most);
-    end if;
     for child in
         select job.job_id, job.state, failed.parent_id, failed.outcome,
                exists (select from mainspring.dependencies as open
@@ -4271,6 +4437,9 @@ begin
                   and known.on_failure = 'cancel'
                 order by known.parent_id limit 1) as failed on true
          where job.job_id = any (children) and job.state in ('blocked', 'awaiting_approval')
+           and not exists (select from mainspring.set_aside as aside
+                            where aside.duty = 'settle' and aside.key = job.job_id
+                              and aside.again_at > now())
            for update of job skip locked
     loop
         if child.parent_id is not null then
@@ -4285,6 +4454,54 @@ begin
             settled := settled + 1;
         end if;
     end loop;
+    return settled;
+end
+$$;
+
+CREATE FUNCTION mainspring.settle_page(behind_parent bigint, behind_child bigint, most integer, OUT is_ours boolean, OUT settled integer, OUT next_parent bigint, OUT next_child bigint) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+declare
+    parents bigint[];
+    children bigint[];
+    decided_children bigint[];
+begin
+    settled := 0;
+    is_ours := mainspring.lock_settling();
+    if not is_ours then
+        return;
+    end if;
+    parents := mainspring.awaited_parents(behind_parent, most);
+    children := mainspring.waiting_children(behind_child, most);
+    if cardinality(parents) > 0 then
+        select * into decided_children, settled
+          from mainspring.decide_outcomes(parents, most);
+    end if;
+    next_parent := case when settled = most then behind_parent
+                        when cardinality(parents) = most then parents[most] end;
+    next_child := case when cardinality(children) = most then children[most] end;
+    settled := settled + mainspring.settle_children(
+        decided_children || mainspring.unsettled_among(children));
+end
+$$;
+
+CREATE FUNCTION mainspring.settle_parents(parents bigint[], most integer, OUT is_ours boolean, OUT settled integer) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+declare
+    children bigint[];
+begin
+    settled := 0;
+    is_ours := mainspring.lock_settling();
+    if not is_ours then
+        return;
+    end if;
+    select * into children, settled from mainspring.decide_outcomes(parents, most);
+    if parents is null then
+        children := children
+            || mainspring.unsettled_among(mainspring.waiting_children(0, null));
+    end if;
+    settled := settled + mainspring.settle_children(children);
 end
 $$;
 
@@ -4714,9 +4931,9 @@ CREATE TABLE mainspring.dependencies (
     CONSTRAINT dependencies_on_failure_check CHECK ((on_failure = ANY (ARRAY['cancel'::text, 'continue'::text, 'wait'::text])))
 );
 
-CREATE FUNCTION mainspring.unsettled_children(most integer) RETURNS bigint[]
+CREATE FUNCTION mainspring.unsettled_among(children bigint[]) RETURNS bigint[]
     LANGUAGE sql STABLE
-    RETURN ARRAY(SELECT job.job_id FROM mainspring.jobs job WHERE ((job.state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state])) AND ((EXISTS (SELECT FROM mainspring.dependencies failed WHERE ((failed.job_id = job.job_id) AND (failed.outcome <> 'succeeded'::mainspring.job_state) AND (failed.on_failure = 'cancel'::text)))) OR ((job.state = 'blocked'::mainspring.job_state) AND (NOT (EXISTS (SELECT FROM mainspring.dependencies open WHERE ((open.job_id = job.job_id) AND (open.outcome IS NULL)))))))) LIMIT unsettled_children.most);
+    RETURN ARRAY(SELECT job.job_id FROM mainspring.jobs job WHERE ((job.job_id = ANY (unsettled_among.children)) AND (job.state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state])) AND ((EXISTS (SELECT FROM mainspring.dependencies failed WHERE ((failed.job_id = job.job_id) AND (failed.outcome <> 'succeeded'::mainspring.job_state) AND (failed.on_failure = 'cancel'::text)))) OR ((job.state = 'blocked'::mainspring.job_state) AND (NOT (EXISTS (SELECT FROM mainspring.dependencies open WHERE ((open.job_id = job.job_id) AND (open.outcome IS NULL)))))))));
 
 CREATE FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
@@ -4751,6 +4968,15 @@ exception when unique_violation then
 end
 $$;
 
+CREATE FUNCTION mainspring.validate_constraint(table_name text, constraint_name text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    execute format('alter table mainspring.%I validate constraint %I',
+                   table_name, constraint_name);
+end
+$$;
+
 CREATE FUNCTION mainspring.version_of(definition mainspring.definitions) RETURNS mainspring.definition_versions
     LANGUAGE sql STABLE
     RETURN jsonb_populate_record(NULL::mainspring.definition_versions, (to_jsonb(definition) || jsonb_build_object('created_at', now())));
@@ -4773,6 +4999,10 @@ $$;
 CREATE FUNCTION mainspring.wait_of(limit_name text) RETURNS mainspring.waits_for
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN (limit_name IS NOT NULL) THEN 'limit'::mainspring.waits_for ELSE NULL::mainspring.waits_for END;
+
+CREATE FUNCTION mainspring.waiting_children(behind bigint, most integer) RETURNS bigint[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(SELECT job.job_id FROM mainspring.jobs job WHERE ((job.state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state])) AND (job.job_id > waiting_children.behind)) ORDER BY job.job_id LIMIT waiting_children.most);
 
 CREATE FUNCTION mainspring.walk_ended(tenant text, of_state mainspring.job_state, creator text, behind bigint, up_to bigint, most integer) RETURNS SETOF mainspring.jobs_history
     LANGUAGE sql STABLE
@@ -5741,6 +5971,16 @@ CREATE TABLE mainspring.jobs_history_default (
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
 
+CREATE TABLE mainspring.lane_floors (
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    floor bigint NOT NULL,
+    noted_at timestamp with time zone DEFAULT now() NOT NULL,
+    sweep_seconds double precision NOT NULL,
+    priority smallint NOT NULL
+)
+WITH (fillfactor='50');
+
 CREATE TABLE mainspring.limits (
     name text NOT NULL COLLATE pg_catalog."C",
     concurrency integer,
@@ -5800,6 +6040,13 @@ CREATE VIEW mainspring.person_status AS
     last_seen_at
    FROM mainspring.people
   WHERE mainspring.is_visible(tenant_id);
+
+CREATE TABLE mainspring.prune_marks (
+    keep interval NOT NULL,
+    pruned_until timestamp with time zone NOT NULL,
+    swept_at timestamp with time zone NOT NULL,
+    policies text NOT NULL
+);
 
 CREATE VIEW mainspring.queue_status AS
  SELECT tenant_id,
@@ -5926,6 +6173,15 @@ ALTER TABLE mainspring.schedules ALTER COLUMN schedule_id ADD GENERATED ALWAYS A
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE mainspring.set_aside (
+    duty text NOT NULL,
+    key bigint NOT NULL,
+    tries integer DEFAULT 1 NOT NULL,
+    again_at timestamp with time zone NOT NULL,
+    failed_at timestamp with time zone DEFAULT now() NOT NULL,
+    reason text NOT NULL
 );
 
 CREATE VIEW mainspring.slot_status AS
@@ -6110,6 +6366,9 @@ ALTER TABLE ONLY mainspring.clocks
 ALTER TABLE ONLY mainspring.definition_versions
     ADD CONSTRAINT definition_versions_pkey PRIMARY KEY (key, version);
 
+ALTER TABLE mainspring.definitions
+    ADD CONSTRAINT definitions_names_fit CHECK (((octet_length(key) <= 200) AND (octet_length(queue) <= 2000) AND (octet_length(limit_name) <= 200))) NOT VALID;
+
 ALTER TABLE ONLY mainspring.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (key);
 
@@ -6118,6 +6377,9 @@ ALTER TABLE ONLY mainspring.dependencies
 
 ALTER TABLE ONLY mainspring.dispatches
     ADD CONSTRAINT dispatches_pkey PRIMARY KEY (event_id, trigger_id, replay);
+
+ALTER TABLE mainspring.enqueue_keys
+    ADD CONSTRAINT enqueue_keys_names_fit CHECK (((octet_length(tenant_id) <= 200) AND (octet_length(key) <= 2000))) NOT VALID;
 
 ALTER TABLE ONLY mainspring.enqueue_keys
     ADD CONSTRAINT enqueue_keys_pkey PRIMARY KEY (tenant_id, kind, key);
@@ -6140,8 +6402,17 @@ ALTER TABLE ONLY mainspring.installed_functions
 ALTER TABLE ONLY mainspring.installed
     ADD CONSTRAINT installed_pkey PRIMARY KEY (name);
 
+ALTER TABLE mainspring.jobs
+    ADD CONSTRAINT jobs_names_fit CHECK (((octet_length(tenant_id) <= 200) AND (octet_length(queue) <= 2000) AND (octet_length(definition) <= 200) AND (octet_length(dedupe_key) <= 2000) AND (octet_length(limit_name) <= 200) AND (octet_length(limit_key) <= 2000) AND (octet_length(created_by) <= 2000))) NOT VALID;
+
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY mainspring.lane_floors
+    ADD CONSTRAINT lane_floors_pkey PRIMARY KEY (queue, priority, tenant_id);
+
+ALTER TABLE mainspring.limits
+    ADD CONSTRAINT limits_name_fits CHECK ((octet_length(name) <= 200)) NOT VALID;
 
 ALTER TABLE ONLY mainspring.limits
     ADD CONSTRAINT limits_pkey PRIMARY KEY (name);
@@ -6158,6 +6429,9 @@ ALTER TABLE ONLY mainspring.outputs
 ALTER TABLE ONLY mainspring.people
     ADD CONSTRAINT people_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY mainspring.prune_marks
+    ADD CONSTRAINT prune_marks_pkey PRIMARY KEY (keep);
+
 ALTER TABLE ONLY mainspring.replies
     ADD CONSTRAINT replies_pkey PRIMARY KEY (tenant_id, actor, key);
 
@@ -6170,14 +6444,23 @@ ALTER TABLE ONLY mainspring.schedule_figures
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_name_is_unique UNIQUE (name, tenant_id);
 
+ALTER TABLE mainspring.schedules
+    ADD CONSTRAINT schedules_names_fit CHECK (((octet_length(name) <= 800) AND (octet_length(queue) <= 2000) AND (octet_length(definition) <= 800))) NOT VALID;
+
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_pkey PRIMARY KEY (schedule_id);
+
+ALTER TABLE ONLY mainspring.set_aside
+    ADD CONSTRAINT set_aside_pkey PRIMARY KEY (duty, key);
 
 ALTER TABLE ONLY mainspring.slots
     ADD CONSTRAINT slots_pkey PRIMARY KEY (schedule_id, scheduled_for);
 
 ALTER TABLE ONLY mainspring.tallies
     ADD CONSTRAINT tallies_pkey PRIMARY KEY (tenant_id, day, state);
+
+ALTER TABLE mainspring.tenants
+    ADD CONSTRAINT tenants_name_fits CHECK ((octet_length(tenant_id) <= 200)) NOT VALID;
 
 ALTER TABLE ONLY mainspring.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
@@ -6190,6 +6473,9 @@ ALTER TABLE ONLY mainspring.tokens
 
 ALTER TABLE ONLY mainspring.triggers
     ADD CONSTRAINT triggers_name_is_unique UNIQUE (name, tenant_id);
+
+ALTER TABLE mainspring.triggers
+    ADD CONSTRAINT triggers_names_fit CHECK (((octet_length(name) <= 800) AND (octet_length(queue) <= 2000) AND (octet_length(event) <= 200) AND (octet_length(definition) <= 800))) NOT VALID;
 
 ALTER TABLE ONLY mainspring.triggers
     ADD CONSTRAINT triggers_pkey PRIMARY KEY (trigger_id);
@@ -6221,6 +6507,8 @@ CREATE INDEX clocks_checking ON mainspring.clocks USING btree (schedule_id) WHER
 CREATE INDEX clocks_due ON mainspring.clocks USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
 
 CREATE INDEX definition_versions_secret ON mainspring.definition_versions USING btree (key) WHERE (secret_paths IS NOT NULL);
+
+CREATE INDEX dependencies_known ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NOT NULL);
 
 CREATE INDEX dependencies_open ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NULL);
 
@@ -6255,6 +6543,10 @@ CREATE INDEX jobs_granted ON mainspring.jobs USING btree (limit_name, limit_key)
 CREATE INDEX jobs_history_creator ON ONLY mainspring.jobs_history USING btree (created_by, job_id) WHERE (created_by IS NOT NULL);
 
 CREATE INDEX jobs_history_default_created_by_job_id_idx ON mainspring.jobs_history_default USING btree (created_by, job_id) WHERE (created_by IS NOT NULL);
+
+CREATE INDEX jobs_history_finished ON ONLY mainspring.jobs_history USING brin (finished_at) WITH (pages_per_range='32', autosummarize='on');
+
+CREATE INDEX jobs_history_default_finished_at_idx ON mainspring.jobs_history_default USING brin (finished_at) WITH (pages_per_range='32', autosummarize='on');
 
 CREATE INDEX jobs_history_job ON ONLY mainspring.jobs_history USING btree (job_id);
 
@@ -6313,6 +6605,8 @@ CREATE INDEX triggers_event ON mainspring.triggers USING btree (tenant_id, event
 ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_creator ATTACH PARTITION mainspring.jobs_history_default_created_by_job_id_idx;
+
+ALTER INDEX mainspring.jobs_history_finished ATTACH PARTITION mainspring.jobs_history_default_finished_at_idx;
 
 ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history_default_job_id_idx;
 
@@ -6509,6 +6803,8 @@ REVOKE ALL ON FUNCTION mainspring.audited_action(was jsonb, is_now jsonb, switch
 
 REVOKE ALL ON FUNCTION mainspring.audited_columns(stored jsonb, options jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.awaited_parents(behind bigint, most integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.backoff_of(version mainspring.definition_versions) FROM PUBLIC;
@@ -6546,6 +6842,8 @@ REVOKE ALL ON FUNCTION mainspring.check_payload(payload jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_step(number bigint, defined mainspring.definitions, step jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_step_count(steps jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_step_jobs(steps jsonb, tenant text) FROM PUBLIC;
 
@@ -6621,6 +6919,8 @@ REVOKE ALL ON FUNCTION mainspring.differing(facts jsonb, others jsonb) FROM PUBL
 
 REVOKE ALL ON FUNCTION mainspring.dispatch(event_ids bigint[], plans jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.drop_partition(name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.drop_partitions() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, correlation_id text) FROM PUBLIC;
@@ -6653,7 +6953,7 @@ REVOKE ALL ON FUNCTION mainspring.enter(digest bytea) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.event_matches(pattern text, name text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer, chosen bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT takes_payload boolean) FROM PUBLIC;
 
@@ -6678,6 +6978,8 @@ REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) F
 REVOKE ALL ON FUNCTION mainspring.grant_of_app_role(member name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.history_begins_at() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb, failed integer, losses integer, error text) FROM PUBLIC;
 
@@ -6725,6 +7027,8 @@ REVOKE ALL ON FUNCTION mainspring.lock_approval(job_id bigint, tenant text, targ
 
 REVOKE ALL ON FUNCTION mainspring.lock_for_plan(plan jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.lock_settling() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.lock_windows(keys text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
@@ -6732,6 +7036,12 @@ REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.may_set_role(member name, role name) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.most_dependencies() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.most_parents() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.most_steps() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.move_jobs_of_definition() FROM PUBLIC;
 
@@ -6759,6 +7069,8 @@ REVOKE ALL ON FUNCTION mainspring.notify_event() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.notify_job_ready(queue text, due_at timestamp with time zone) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.notify_jobs(queue text, priority integer, tenant text, job_ids bigint[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.notify_lane(queue text, priority integer, tenant text, first_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.notify_limit(limit_name text, limit_key text, tenant text) FROM PUBLIC;
@@ -6774,6 +7086,10 @@ REVOKE ALL ON FUNCTION mainspring.notify_released(job mainspring.jobs) FROM PUBL
 REVOKE ALL ON FUNCTION mainspring.notify_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.open_to_app() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.parents_in(partition_name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.past_partitions() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.paths_of(definition text, version integer) FROM PUBLIC;
 
@@ -6792,6 +7108,8 @@ REVOKE ALL ON FUNCTION mainspring.prepare_trigger() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.prunable_table(full_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prune_table(full_name text, column_name text, age interval, batch integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.put_aside(duty text, key bigint, reason text, pauses interval[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.put_back(job_id bigint, payload jsonb, tenant text) FROM PUBLIC;
 
@@ -6863,6 +7181,10 @@ REVOKE ALL ON FUNCTION mainspring.settle_cancel(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.settle_cancels(job_ids bigint[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.settle_children(children bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.settle_page(behind_parent bigint, behind_child bigint, most integer, OUT is_ours boolean, OUT settled integer, OUT next_parent bigint, OUT next_child bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.settle_parents(parents bigint[], most integer, OUT is_ours boolean, OUT settled integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.settle_slot() FROM PUBLIC;
@@ -6903,17 +7225,21 @@ REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, 
 
 REVOKE ALL ON FUNCTION mainspring.try_put_back(job_id bigint, tenant text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.unsettled_children(most integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.unsettled_among(children bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.validate_constraint(table_name text, constraint_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.version_of(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.visible_state(job_id bigint, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wait_of(limit_name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.waiting_children(behind bigint, most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.walk_ended(tenant text, of_state mainspring.job_state, creator text, behind bigint, up_to bigint, most integer) FROM PUBLIC;
 

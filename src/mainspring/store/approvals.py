@@ -1,5 +1,6 @@
 """Statements on approvals."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,9 +10,11 @@ from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.approvals import Approval, Vote
 from mainspring.domain.types import JobId, JobState, TenantId
+from mainspring.store.rows.pages import Keys, Page, page_of
 
 _STATEMENTS = load("approvals")
 _BATCH = 1000
+_PAGE = 2000
 
 
 async def approve(
@@ -72,14 +75,23 @@ def _vote(facts: dict[str, Any]) -> Vote:
     return Vote(facts["actor"], facts["is_approval"], facts["reason"], voted_at)
 
 
-async def expire(session: Session) -> int:
-    """How many approvals were settled because nobody gave them in time."""
-    cursor = await session.execute(_STATEMENTS["expire_approvals"].sql, {"limit": _BATCH})
+async def expire(session: Session, chosen: Sequence[int] | None = None) -> int:
+    """How many approvals were settled because nobody gave them in time; of the chosen jobs only
+    if there are any."""
+    params = {"limit": _BATCH, "chosen": None if chosen is None else list(chosen)}
+    cursor = await session.execute(_STATEMENTS["expire_approvals"].sql, params)
     (row,) = await cursor.fetchall()
     return int(row[0])
 
 
-async def prune(session: Session) -> bool:
-    """Whether there may be more to prune."""
-    cursor = await session.execute(_STATEMENTS["prune_approvals"].sql, {"limit": _BATCH})
-    return cursor.rowcount == _BATCH
+async def find_expired(session: Session) -> list[int]:
+    """The jobs whose approvals `expire` would settle."""
+    cursor = await session.execute(_STATEMENTS["find_expired_approvals"].sql, {"limit": _BATCH})
+    return [job_id for (job_id,) in await cursor.fetchall()]
+
+
+async def prune(session: Session, behind: Keys = (0,)) -> Page:
+    """Look at the approvals behind a job, and remove those whose job is gone for good."""
+    params = {"job_id": behind[0], "limit": _PAGE}
+    cursor = await session.execute(_STATEMENTS["prune_approvals"].sql, params)
+    return page_of(await cursor.fetchone())

@@ -16,6 +16,7 @@ from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, Waits
 
 _STATEMENTS = load("attempts")
 _DISCOVER = _STATEMENTS["discover"].sql
+_LAST_ID = 2**63 - 1
 _CLAIM = _STATEMENTS["claim"].sql
 _FINISH_SUCCEEDED = _STATEMENTS["finish_succeeded"].sql
 
@@ -146,9 +147,10 @@ async def claim(
     *,
     limit: int,
     shares: Sequence[int] | None = None,
+    untils: Sequence[int] | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Rows in the shape of ClaimedRow, in no particular order; from each lane up to its share, or
-    without shares up to all there is."""
+    """Rows in the shape of ClaimedRow, in no particular order; from each lane up to its share and
+    its id, or without these up to all there is."""
     cursor = await session.execute(
         _CLAIM,
         {
@@ -157,6 +159,7 @@ async def claim(
             "priorities": IntegerArray([lane.priority for lane, _ in lanes]),
             "tenants": TextArray([lane.tenant_id.encode() for lane, _ in lanes]),
             "marks": IntegerArray([mark for _, mark in lanes]),
+            "untils": IntegerArray(untils or [_LAST_ID] * len(lanes)),
             "shares": IntegerArray(shares or [limit] * len(lanes)),
             "limit": limit,
         },
@@ -321,11 +324,29 @@ async def adopt_orphans(session: Session) -> list[WorkerId]:
 
 
 async def recover(
-    session: Session, *, max_losses: int, jitter: timedelta, limit: int = 1000
+    session: Session,
+    chosen: Sequence[int] | None = None,
+    *,
+    max_losses: int,
+    jitter: timedelta,
+    limit: int = 1000,
 ) -> list[LostJob]:
-    """Take back the jobs of workers whose lease ran out."""
+    """Take back the jobs of workers whose lease ran out, or the chosen ones of them."""
     cursor = await session.execute(
         _STATEMENTS["recover"].sql,
-        {"now": None, "max_losses": max_losses, "jitter": jitter, "limit": limit},
+        {
+            "now": None,
+            "max_losses": max_losses,
+            "jitter": jitter,
+            "limit": limit,
+            "chosen": None if chosen is None else list(chosen),
+        },
     )
     return [LostJob(*row) for row in await cursor.fetchall()]
+
+
+async def find_lost(session: Session, *, limit: int = 1000) -> list[int]:
+    """The jobs that `recover` would take back."""
+    params = {"now": None, "limit": limit}
+    cursor = await session.execute(_STATEMENTS["find_lost"].sql, params)
+    return [job_id for (job_id,) in await cursor.fetchall()]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -12,10 +12,14 @@ from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.flows import FlowJob, FlowState, FlowSummary, Parent
 from mainspring.domain.types import JobId, JobState, TenantId, WaitsFor
+from mainspring.store.rows.pages import Keys, Page, page_of
 
 _STATEMENTS = load("flows")
 _PARENTS_OF = _STATEMENTS["parents_of"].sql
 _BATCH = 1000
+_PAGE = 2000
+# Behind every id.
+_LAST = 2**63 - 1
 
 
 def enqueue(tenant_id: TenantId, name: str, steps: str) -> Call:
@@ -24,12 +28,59 @@ def enqueue(tenant_id: TenantId, name: str, steps: str) -> Call:
     return Call(_STATEMENTS["enqueue_flow"].sql, params)
 
 
-async def settle(session: Session, parents: Sequence[JobId] | None) -> tuple[bool, int]:
-    """Whether the lock was ours, and how much was settled; without parents all is looked at."""
+class SweepPlace(NamedTuple):
+    """Where a page of a sweep begins: behind this parent, and behind this child."""
+
+    parent: int = 0
+    child: int = 0
+
+
+class Settled(NamedTuple):
+    """Whether the lock was ours, how much was settled, and where the next page begins; None at the
+    end of a sweep."""
+
+    is_ours: bool
+    total: int
+    next: SweepPlace | None = None
+
+
+async def settle(session: Session, parents: Sequence[JobId] | None) -> Settled:
+    """Settle the children of these parents; without parents all is looked at."""
     params = {"parents": None if parents is None else IntegerArray(parents), "limit": _BATCH}
     cursor = await session.execute(_STATEMENTS["settle"].sql, params)
-    ((is_ours, settled),) = await cursor.fetchall()
-    return is_ours, settled
+    (row,) = await cursor.fetchall()
+    return Settled(*row)
+
+
+async def settle_page(session: Session, place: SweepPlace) -> Settled:
+    """Settle what is on one page of a sweep."""
+    params = {**place._asdict(), "limit": _BATCH}
+    cursor = await session.execute(_STATEMENTS["settle_page"].sql, params)
+    ((is_ours, count, parent, child),) = await cursor.fetchall()
+    if parent is None and child is None:
+        return Settled(is_ours, count)
+    following = SweepPlace(*(_LAST if each is None else each for each in (parent, child)))
+    return Settled(is_ours, count, following)
+
+
+async def decide_outcomes(
+    session: Session, parents: Sequence[JobId] | None, place: SweepPlace
+) -> list[JobId]:
+    """Give dependencies of these parents, or of one page of a sweep, their outcome; the children
+    that may have to be settled. None of them if the lock is not ours."""
+    given = None if parents is None else IntegerArray(parents)
+    params = {"parents": given, **place._asdict(), "limit": _BATCH}
+    cursor = await session.execute(_STATEMENTS["decide_outcomes"].sql, params)
+    ((children,),) = await cursor.fetchall()
+    return [JobId(child) for child in sorted(set(children or ()))]
+
+
+async def settle_children(session: Session, children: Sequence[int]) -> int:
+    """How many of these children were settled; none if the lock is not ours."""
+    params = {"children": IntegerArray(children)}
+    cursor = await session.execute(_STATEMENTS["settle_children"].sql, params)
+    ((count,),) = await cursor.fetchall()
+    return int(count or 0)
 
 
 async def cancel(session: Session, tenant_id: TenantId, flow_id: int, *, reason: str) -> int:
@@ -120,13 +171,22 @@ def _parent(row: tuple[Any, ...]) -> Parent:
     return Parent(JobId(parent_id), step or None, JobState(state), given)
 
 
-async def prune_flows(session: Session) -> bool:
-    """Whether there may be more to prune."""
-    cursor = await session.execute(_STATEMENTS["prune_flows"].sql, {"limit": _BATCH})
-    return cursor.rowcount == _BATCH
+async def prune_jobs(session: Session, behind: Keys = (0, 0)) -> Page:
+    """Look at the jobs of flows behind one, and remove those that are gone for good."""
+    params = {"flow_id": behind[0], "job_id": behind[1], "limit": _PAGE}
+    cursor = await session.execute(_STATEMENTS["prune_flow_jobs"].sql, params)
+    return page_of(await cursor.fetchone())
 
 
-async def prune_dependencies(session: Session) -> bool:
-    """Whether there may be more to prune."""
-    cursor = await session.execute(_STATEMENTS["prune_dependencies"].sql, {"limit": _BATCH})
-    return cursor.rowcount == _BATCH
+async def prune_flows(session: Session, behind: Keys = (0,)) -> Page:
+    """Look at the flows behind one, and remove those none of whose jobs is left."""
+    params = {"flow_id": behind[0], "limit": _PAGE}
+    cursor = await session.execute(_STATEMENTS["prune_flows"].sql, params)
+    return page_of(await cursor.fetchone())
+
+
+async def prune_dependencies(session: Session, behind: Keys = (0, 0)) -> Page:
+    """Look at the dependencies behind one, and remove those of jobs that are gone for good."""
+    params = {"job_id": behind[0], "parent_id": behind[1], "limit": _PAGE}
+    cursor = await session.execute(_STATEMENTS["prune_dependencies"].sql, params)
+    return page_of(await cursor.fetchone())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from mainspring.db.sessions import Session, fetch_mappings
 from mainspring.db.statements import load
+from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.types import WorkerId
 
 _STATEMENTS = load("workers")
@@ -112,3 +113,14 @@ async def wake(session: Session, queues: Collection[str]) -> None:
 
 async def list_workers(session: Session) -> list[Mapping[str, Any]]:
     return await fetch_mappings(session, _STATEMENTS["list_workers"].sql)
+
+
+async def announce_jobs(session: Session, jobs: Sequence[tuple[Lane, int]]) -> None:
+    """Name these jobs, each with its lane, to idle workers."""
+    params = {
+        "queues": [lane.queue for lane, _ in jobs],
+        "priorities": [lane.priority for lane, _ in jobs],
+        "tenants": [lane.tenant_id for lane, _ in jobs],
+        "job_ids": [job_id for _, job_id in jobs],
+    }
+    await session.execute(_STATEMENTS["announce_jobs"].sql, params)

@@ -4,10 +4,12 @@ import asyncio
 from datetime import timedelta
 
 import psycopg
+import pytest
 
 from mainspring import Context, Fail, FlowState, JobState, Mainspring
 from tests.support import apps, reading
 from tests.support.processes import StartWorker
+from tests.support.rows import insert_job
 from tests.support.waiting import await_until, wait_until
 from tests.support.workers import ended, working
 
@@ -105,6 +107,32 @@ async def test_a_child_of_a_job_that_has_ended_starts_at_once(app: Mainspring):
         await parent.aresult(10)
 
         assert await (await work.aenqueue(after=[parent])).aresult(2.5) == "done"
+
+
+@pytest.mark.parametrize("child_state", ["blocked", "canceled"])
+async def test_a_thousand_that_wait_for_a_retry_hide_no_child_that_can_go(
+    app: Mainspring, connection: psycopg.Connection, child_state: str
+):
+    @app.job
+    async def work() -> str:
+        return "done"
+
+    failed = insert_job(connection, JobState.FAILED)
+    connection.execute(
+        "insert into mainspring.dependencies (job_id, parent_id, on_failure)"
+        " select nextval('mainspring.job_ids'), %s, 'wait' from generate_series(1, 1100)",
+        (failed,),
+    )
+    if child_state == "blocked":
+        connection.execute(
+            "insert into mainspring.jobs (job_id, definition, state, waits_for)"
+            " select job_id, 'work', 'blocked', 'parents' from mainspring.dependencies"
+        )
+    parent = insert_job(connection, JobState.SUCCEEDED)
+    await app.aregister_definitions()
+    child = await work.aenqueue(after=[parent])
+    async with working(app):
+        assert await child.aresult(5) == "done"
 
 
 async def test_a_chain_of_a_hundred_runs_to_its_end(app: Mainspring):

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mainspring.api.models.base import Answer, Body, IdIn, IdOut, Name, Object
 from mainspring.api.models.jobs import JobOptions
-from mainspring.domain.flows import FlowJob, FlowState, FlowSummary
+from mainspring.domain.flows import MOST_STEPS, FlowJob, FlowState, FlowSummary
 from mainspring.domain.types import JobState, WaitsFor
 
 
@@ -27,7 +27,7 @@ class NewFlow(Body):
     """Jobs that wait for each other, enqueued together: all or none."""
 
     name: Name
-    steps: Annotated[list[NewStep], Field(min_length=1, max_length=10_000)]
+    steps: Annotated[list[NewStep], Field(min_length=1, max_length=MOST_STEPS)]
 
 
 class FlowModel(Answer):

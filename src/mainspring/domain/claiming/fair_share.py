@@ -110,7 +110,7 @@ class FairShare:
         for number, (lane, share) in enumerate(visits):
             count = given.get(lane, 0)
             self.virtual_times[lane] = self.virtual_times.get(lane, 0.0) + count * self._step(lane)
-            if count == share:
+            if count >= share:
                 self.backlogged.add(lane)
             elif number < asked:
                 self.backlogged.discard(lane)

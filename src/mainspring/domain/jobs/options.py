@@ -15,6 +15,7 @@ APPROVALS = range(101)
 MAX_PAYLOAD_BYTES = 1024 * 1024
 MAX_KEY_LENGTH = 500
 MAX_TAGS = 50
+MAX_PARENTS = 10_000
 
 OnDuplicate = Literal["raise", "existing"]
 DedupeBy = Literal["content"]
@@ -61,6 +62,10 @@ class EnqueueOptions:
             ensure_text("tags", tag)
         if self.approvals_needed is not None:
             ensure_approvals("approvals_needed", self.approvals_needed)
+        if len(self.after) > MAX_PARENTS:
+            raise InvalidOption(
+                "after", f"must have at most {MAX_PARENTS:,} entries, not {len(self.after):,}"
+            )
         ensure_on_failure(self.on_parent_failure)
 
 

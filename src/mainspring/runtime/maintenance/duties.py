@@ -1,14 +1,15 @@
 """What keeps the queue going besides running jobs; every worker does it, whoever is first.
 
     due           jobs whose instant has come: at the instant
-    tidy          deadlines, requested cancels, jobs that waited for a handler: every few seconds
+    waits         deadlines, requested cancels, jobs that waited for a handler: every few seconds
     recovery      jobs of dead workers: every second
     grants        which jobs that wait for a limit can go: when a place is free, and every second
     dependencies  jobs that wait for others: when one of those ends, and every few seconds
-    history       partitions ahead, retention: every quarter of an hour
 
-A pass that finds nothing costs an index probe or two, and an idle worker makes about four a
-second in all.
+All of them keep promises, so nothing that only tidies shares their connection: that is in
+`cleanup.py`. A statement over many jobs that one of them makes fail goes on without it
+(`batches.py`). A pass that finds nothing costs an index probe or two, and an idle worker makes
+about four a second in all.
 """
 
 import random
@@ -21,36 +22,49 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.notifications import Notification, NotificationKind
 from mainspring.runtime.executors import orphans
 from mainspring.runtime.loop import Loop
+from mainspring.runtime.maintenance.batches import Batch, run_batch
 from mainspring.runtime.maintenance.dependencies import DependencyResolver
-from mainspring.runtime.maintenance.housekeeping import remove_in_batches
 from mainspring.runtime.maintenance.limit_grants import Grants
 from mainspring.runtime.worker.claimer import Claimer
 from mainspring.runtime.worker.lease import host_name, is_gone
-from mainspring.store import (
-    approvals,
-    attempts,
-    flows,
-    history,
-    idempotency,
-    limits,
-    tallies,
-    tokens,
-    waits,
-    workers,
-)
+from mainspring.store import approvals, attempts, waits, workers
 
 _BUSY_REST = 1.0
 _IDLE_REST = 15.0
-_TIDY_EVERY = 3.0
-_HISTORY_EVERY = 900.0
+# Between two slices of jobs that are due at once, so that others come in between.
+_SLICE = 1000
+_SLICE_REST = 0.02
+# What is due and could not be promoted is locked by someone.
+_LOCKED_REST = 0.05
+# So many jobs are named to other workers; who has more to promote starts them itself.
+_FEW = 100
+_WAITS_EVERY = 3.0
 _BATCH = 1000
+_JITTER = timedelta(seconds=1)
+
+_PROMOTION = Batch("promote", partial(waits.promote, limit=_SLICE), waits.find_due)
+
+
+async def _expire_approvals(
+    connection: AsyncConnection[Any], chosen: Sequence[int] | None
+) -> list[int]:
+    count = await approvals.expire(connection, chosen)
+    return [count] if count else []
+
+
+_ENDS: tuple[Batch[Any], ...] = (
+    Batch("expire", waits.expire, waits.find_late),
+    Batch("settle_cancels", waits.settle_cancels, waits.find_canceled),
+    Batch("expire_approvals", _expire_approvals, approvals.find_expired),
+)
 
 
 class Maintenance:
-    """Six loops on one connection, for a worker whose claimer is woken when jobs become ready."""
+    """Five loops on one connection, for a worker whose claimer is woken when jobs become ready."""
 
     def __init__(
         self,
@@ -69,15 +83,14 @@ class Maintenance:
         self._max_losses = max_losses
         self._claimer, self._use_pooler = claimer, use_pooler
         self.due = Loop("due", self._pass_due)
-        self.tidy = Loop("tidy", self._pass_tidy)
+        self.waits = Loop("waits", self._pass_waits)
         self.recovery = Loop("recovery", self._pass_recovery)
-        self.history = Loop("history", self._pass_history)
         self.grants = grants
         self.dependencies = DependencyResolver(connection, on_ready=claimer.wake)
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        own = (self.due, self.tidy, self.recovery, self.history)
+        own = (self.due, self.waits, self.recovery)
         return (*own, self.grants.loop, self.dependencies.loop)
 
     def on_notification(self, notification: Notification) -> None:
@@ -100,65 +113,67 @@ class Maintenance:
     async def _pass_due(self) -> float:
         return await self._connection.try_once(self._promote)
 
-    async def _pass_tidy(self) -> float:
-        await self._connection.try_once(self._tidy)
-        return _TIDY_EVERY * random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
+    async def _pass_waits(self) -> float:
+        # Each gets the connection by itself, so that the others get it in between.
+        await self._connection.try_once(self._release_known)
+        ended = 0
+        for end in _ENDS:
+            ended += len(await self._connection.try_once(partial(run_batch, batch=end)))
+        if ended:
+            self.grants.scan_soon()
+            self.dependencies.sweep_soon()
+        return _WAITS_EVERY * random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
 
     async def _pass_recovery(self) -> float:
         await self._connection.try_once(self.recover)
         return random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
 
-    async def _pass_history(self) -> float:
-        for duty in (
-            history.ensure_partitions,
-            history.drop_partitions,
-            workers.prune_workers,
-            tokens.prune,
-            idempotency.prune_replies,
-        ):
-            await self._connection.try_once(duty)
-        # Batch by batch, so that the other loops get the connection in between.
-        for prune in (
-            history.prune_jobs,
-            history.prune_keys,
-            limits.prune_buckets,
-            approvals.prune,
-            flows.prune_flows,
-            flows.prune_dependencies,
-        ):
-            await remove_in_batches(partial(self._connection.try_once, prune))
-        return _HISTORY_EVERY * random.uniform(0.8, 1.2)  # noqa: S311 - only jitter
-
     async def _promote(self, connection: AsyncConnection[Any]) -> float:
-        promoted = await waits.promote(connection)
+        promoted = await run_batch(connection, _PROMOTION)
         await self._announce(connection, promoted)
-        if len(promoted) == _BATCH:
-            return 0.0
+        if len(promoted) == _SLICE:
+            return _SLICE_REST if self._claimer.has_backlog else 0.0
         # Enqueues notify idle workers of jobs due soon; a busy one asked not to be.
         is_notified = self._claimer.wants_wake and not self._use_pooler
         rest = _IDLE_REST if is_notified else _BUSY_REST
         next_due = await waits.next_due(connection)
-        return rest if next_due is None else min(rest, max(next_due, 0.0))
+        return rest if next_due is None else min(rest, max(next_due, _LOCKED_REST))
 
-    async def _tidy(self, connection: AsyncConnection[Any]) -> None:
-        released = await waits.release_known(connection, self._definitions, self._kinds)
+    async def _release_known(self, connection: AsyncConnection[Any]) -> None:
+        async def run(
+            connection: AsyncConnection[Any], chosen: Sequence[int] | None
+        ) -> list[waits.Released]:
+            return await waits.release_known(
+                connection, self._definitions, self._kinds, chosen=chosen
+            )
+
+        async def find(connection: AsyncConnection[Any]) -> list[int]:
+            return await waits.find_known(connection, self._definitions, self._kinds)
+
+        released = await run_batch(connection, Batch("release_known", run, find))
         await self._announce(connection, released)
-        ended = await waits.expire(connection)
-        ended += await waits.settle_cancels(connection)
-        ended += await approvals.expire(connection)
-        await tallies.fold(connection)
-        if ended:
-            self.grants.scan_soon()
-            self.dependencies.sweep_soon()
 
     async def _announce(
         self, connection: AsyncConnection[Any], released: Sequence[waits.Released]
     ) -> None:
-        if queues := {each.queue for each in released if not each.is_limited}:
-            await workers.wake(connection, queues)
+        ready = [each for each in released if not each.is_limited]
+        if ready:
+            self._name(ready)
+            await workers.wake(connection, {each.queue for each in ready})
+            if len(ready) <= _FEW:
+                jobs = [(each.lane, each.job_id) for each in ready]
+                await workers.announce_jobs(connection, jobs)
             self._claimer.wake()
         if any(each.is_limited for each in released):
             self.grants.scan_soon()
+
+    def _name(self, ready: Sequence[waits.Released]) -> None:
+        """Let our claimer look for these jobs wherever its marks are."""
+        lanes: dict[Lane, list[int]] = {}
+        for each in ready:
+            lanes.setdefault(each.lane, []).append(each.job_id)
+        for lane, job_ids in lanes.items():
+            self._claimer.jobs_ready(lane, job_ids)
 
     async def recover(self, connection: AsyncConnection[Any]) -> None:
         if await recover(connection, max_losses=self._max_losses):
@@ -176,10 +191,9 @@ async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
     has_expired = any(worker.is_expired for worker in watched)
     if not await attempts.adopt_orphans(connection) and not gone and not has_expired:
         return False
+    run = partial(attempts.recover, max_losses=max_losses, jitter=_JITTER, limit=_BATCH)
     while True:
-        lost = await attempts.recover(
-            connection, max_losses=max_losses, jitter=timedelta(seconds=1), limit=_BATCH
-        )
+        lost = await run_batch(connection, Batch("recover", run, attempts.find_lost))
         _log_lost(lost)
         if len(lost) < _BATCH and not await attempts.adopt_orphans(connection):
             break

@@ -1,5 +1,6 @@
 """The handlers that every worker carries: what keeps a database tidy, as jobs."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -19,15 +20,22 @@ from mainspring.domain.jobs.outcomes import Fail
 from mainspring.domain.operations import BULK
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.maintenance.operations import Operator
+from mainspring.runtime.maintenance.pruning import (
+    CleanupTaken,
+    HistoryPruner,
+    drop_partitions,
+    remove_in_batches,
+)
 from mainspring.runtime.worker.context import Context
 from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.settings import Settings
-from mainspring.store import history
+from mainspring.store import history, set_aside
 from mainspring.store import housekeeping as store
 
 T = TypeVar("T")
 
 _BATCH = 1000
+_PATIENCE = 0.1
 
 
 def handlers(source: AsyncSource, settings: Settings) -> dict[str, Handler]:
@@ -46,18 +54,6 @@ def handlers(source: AsyncSource, settings: Settings) -> dict[str, Handler]:
     }
 
 
-async def remove_in_batches(
-    remove: Callable[[], Awaitable[int]], note: Callable[[int], object] = lambda _: None
-) -> int:
-    """Remove until there is nothing left; each batch is a transaction of its own, and between them
-    others are served. `note` is called with how many were removed so far."""
-    removed = 0
-    while count := await remove():
-        removed += count
-        note(removed)
-    return removed
-
-
 class Housekeeper:
     """Each method is the handler of a definition."""
 
@@ -65,8 +61,8 @@ class Housekeeper:
         self._source, self._allowed = source, allowed
 
     async def prune_history(self, ctx: Context) -> dict[str, int]:
-        partitions = await self._do(history.drop_partitions)
-        removed = await remove_in_batches(lambda: self._do(history.prune_jobs), ctx.progress)
+        partitions = await _patiently(lambda: drop_partitions(self._do))
+        removed = await _patiently(lambda: HistoryPruner(self._do).prune(ctx.progress))
         return {"removed": removed, "partitions": partitions}
 
     async def prune_keys(self, ctx: Context) -> dict[str, int]:
@@ -107,8 +103,9 @@ class Housekeeper:
 
     async def check_vacuum(self, ctx: Context) -> dict[str, Any] | Fail:
         tables, server = await self._do(store.table_health), await self._do(store.server_health)
-        found = report(tables, server)
-        if sentences := problems(tables, server):
+        asides = await self._do(set_aside.list_aside)
+        found = report(tables, server, asides)
+        if sentences := problems(tables, server, asides):
             ctx.progress(len(sentences), data=found)
             return Fail("; ".join(sentences))
         return found
@@ -116,3 +113,12 @@ class Housekeeper:
     async def _do(self, action: Callable[[AsyncConnection[Any]], Awaitable[T]]) -> T:
         async with self._source.connection() as connection:
             return await action(connection)
+
+
+async def _patiently(prune: Callable[[], Awaitable[T]]) -> T:
+    """Wait for a worker that does the same at the moment."""
+    while True:
+        try:
+            return await prune()
+        except CleanupTaken:
+            await asyncio.sleep(_PATIENCE)

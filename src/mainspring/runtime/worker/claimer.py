@@ -9,7 +9,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from mainspring.domain.claiming.lanes import (
     LaneBook,
     ReadyLane,
     lane_order,
+    parse_named_jobs,
     parse_ready_lane,
 )
 from mainspring.domain.claiming.prefetch import PrefetchRate
@@ -37,6 +38,7 @@ from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.runtime.worker.unknown_definitions import UnknownDefinitions
 from mainspring.services.claiming import ClaimOrder, Given
 from mainspring.store import attempts, workers
+from mainspring.store import lanes as lane_store
 from mainspring.store.attempts import Report
 
 _LARGEST_BATCH = 1000
@@ -87,6 +89,7 @@ class Claimer:
         self._has_capacity = asyncio.Event()
         self._busy_since: float | None = None
         self._has_swept = False
+        self._has_floors = False
         self._announced: set[Lane] = set()
         self._visiting: Sequence[Visit] = ()
         self._paused_at = float("-inf")
@@ -115,6 +118,21 @@ class Claimer:
         """Jobs that wait for limits may be able to go."""
         self._wake.set()
         self.capacity_freed()
+
+    def jobs_ready(self, lane: Lane, job_ids: Collection[int], weight: int | None = None) -> None:
+        """These jobs became ready, perhaps below the mark of their lane."""
+        if lane.queue in self._queues and not self.is_stopping:
+            self._order.named(lane, job_ids, weight=weight, buffered=self._buffered())
+            self._wake.set()
+
+    def jobs_announced(self, announcement: str) -> None:
+        """Another worker made jobs ready."""
+        if (found := parse_named_jobs(announcement)) is not None:
+            self.jobs_ready(*found)
+
+    @property
+    def lanes(self) -> LaneBook:
+        return self._order.lanes
 
     @property
     def has_backlog(self) -> bool:
@@ -201,15 +219,23 @@ class Claimer:
         started = time.monotonic()
         if not self._order.lanes.is_sweep_due(started, is_busy=is_busy):
             return False
+        if not self._has_floors:
+            read = partial(lane_store.read_floors, queues=self._queues)
+            self._order.lanes.restore(*await self._connection.run(read))
+            self._has_floors = True
+        is_dear = (lanes := self._order.lanes).is_dear
 
         async def discover(connection: AsyncConnection[Any]) -> list[ReadyLane]:
             nonlocal started
             started = time.monotonic()  # Waiting for the database to come back is no cost.
+            if is_dear:
+                return await lane_store.discover_above(connection, self._queues, lanes.floors)
             return await attempts.discover(connection, self._queues)
 
         found = await self._connection.run(discover)
         now = time.monotonic()
-        self._order.swept(found, now=now, cost=now - started, buffered=self._buffered())
+        note = self._order.swept_above if is_dear else self._order.swept
+        note(found, now=now, cost=now - started, buffered=self._buffered())
         self._has_swept = True
         return bool(found)
 
@@ -386,7 +412,7 @@ class Claimer:
         """Go on under a new lease, with nothing claimed."""
         self.worker_id = worker_id
         self._buffer.clear()
-        self._order.lanes = LaneBook()
+        self._order.lanes, self._has_floors = LaneBook(), False
         self._announced.clear()
         self.wants_wake = True
         self.wake()

@@ -32,8 +32,10 @@ from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import JobId, WorkerId
 from mainspring.runtime.executors.processes import ProcessExecutor, default_size
 from mainspring.runtime.maintenance import housekeeping
+from mainspring.runtime.maintenance.cleanup import Cleanup
 from mainspring.runtime.maintenance.duties import Maintenance
 from mainspring.runtime.maintenance.limit_grants import Grants
+from mainspring.runtime.maintenance.stragglers import Stragglers
 from mainspring.runtime.worker.buffer import Buffer
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.claimer import Claimer
@@ -92,10 +94,11 @@ class Connections:
     claims: ReconnectingConnection
     finishes: ReconnectingConnection
     maintenance: ReconnectingConnection
+    cleanup: ReconnectingConnection
 
     def needed_and_others(self) -> tuple[Sequence[ReconnectingConnection], ...]:
         """Those without which a worker can do nothing for its jobs, and the others."""
-        return (self.claims, self.finishes), (self.maintenance,)
+        return (self.claims, self.finishes), (self.maintenance, self.cleanup)
 
     async def come_back(self, seconds: float) -> None:
         """Wait until the database answers on all of them; what it does not answer in so many
@@ -111,7 +114,7 @@ class Connections:
                 answered.cancel()
 
     async def close(self) -> None:
-        for connection in (self.claims, self.finishes, self.maintenance):
+        for connection in (self.claims, self.finishes, self.maintenance, self.cleanup):
             await connection.close()
 
 
@@ -179,6 +182,8 @@ class Parts:
             max_losses=settings.max_losses,
             use_pooler=settings.use_pooler,
         )
+        self.stragglers = Stragglers(self.connections.cleanup, self.claimer)
+        self.cleanup = Cleanup(self.connections.cleanup, use_pooler=settings.use_pooler)
         self.watchdog = Watchdog(
             self.runners,
             self.connections.maintenance,
@@ -197,7 +202,7 @@ class Parts:
         yield self.claimer.run()
         yield self.watchdog.loop.run()
         yield self.unknown.run()
-        for loop in self.maintenance.loops:
+        for loop in (*self.maintenance.loops, *self.cleanup.loops, self.stragglers.loop):
             yield loop.run()
 
     def _make_runners(self, known: Mapping[str, Handler]) -> Runners:
@@ -247,4 +252,5 @@ def _connect(
         claims=connect(name="mainspring claim", on_reconnect=on_claims_lost),
         finishes=connect(name="mainspring finish"),
         maintenance=connect(name="mainspring maintenance"),
+        cleanup=connect(name="mainspring cleanup"),
     )

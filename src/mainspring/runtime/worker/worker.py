@@ -271,6 +271,8 @@ class Worker:
                 self.parts.claimer.wake()
             case (NotificationKind.LANE_READY, lane):
                 self.parts.claimer.lane_ready(lane)
+            case (NotificationKind.JOBS_READY, jobs):
+                self.parts.claimer.jobs_announced(jobs)
             case (NotificationKind.CANCEL_REQUESTED, worker) if worker == str(self.worker_id):
                 self.parts.watchdog.look_for_cancels()
             case Notification() as notification:

@@ -109,8 +109,9 @@ begin
 end
 $$;
 
--- Cancels jobs that nobody approved in time. Returns how many approvals are settled by it.
-create or replace function mainspring.expire_approvals(most integer)
+-- Cancels jobs that nobody approved in time, of some jobs only if given. Leaves out what is set
+-- aside. Returns how many approvals are settled by it.
+create or replace function mainspring.expire_approvals(most integer, chosen bigint[] default null)
 returns integer
 language plpgsql
 as $$
@@ -121,7 +122,11 @@ begin
     for late in
         select * from mainspring.approvals as asked
          where asked.decided_at is null and asked.expires_at <= now()
-         order by asked.expires_at limit most for update skip locked
+           and (expire_approvals.chosen is null or asked.job_id = any (expire_approvals.chosen))
+           and not exists (select from mainspring.set_aside as aside
+                            where aside.duty = 'expire_approvals' and aside.key = asked.job_id
+                              and aside.again_at > now())
+         order by asked.expires_at limit most for update of asked skip locked
     loop
         update mainspring.jobs as job
            set cancel_requested_at = now(),

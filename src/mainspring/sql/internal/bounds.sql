@@ -22,3 +22,21 @@ language sql immutable
 return case when length(queue) not between 1 and 500 then 'must have 1 to 500 characters'
             when queue ~ '^\s|\s$|,'
             then 'must not contain a comma, or start or end with a space' end;
+
+-- How many steps a flow can have.
+create or replace function mainspring.most_steps()
+returns integer
+language sql immutable
+return 10000;
+
+-- How many parents a job can have.
+create or replace function mainspring.most_parents()
+returns integer
+language sql immutable
+return 10000;
+
+-- How many parents the steps of a flow can have together.
+create or replace function mainspring.most_dependencies()
+returns integer
+language sql immutable
+return 50000;

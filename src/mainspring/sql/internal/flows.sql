@@ -24,6 +24,7 @@ language plpgsql
 as $$
 begin
     perform mainspring.check_step_shapes(steps);
+    perform mainspring.check_step_count(steps);
     perform mainspring.check_step_order(steps);
     perform mainspring.ensure_open(step.definition) from mainspring.read_steps(steps) as step;
     perform mainspring.check_step(given.number - 1, d, to_jsonb(given))
@@ -53,6 +54,26 @@ begin
          or jsonb_typeof(coalesce(value -> 'payload', '{}')) <> 'object'
          or jsonb_typeof(coalesce(value -> 'after', '[]')) <> 'array'
          or jsonb_typeof(coalesce(value -> 'after_jobs', '[]')) <> 'array';
+end
+$$;
+
+-- Refuses steps that have too many parents together.
+create or replace function mainspring.check_step_count(steps jsonb)
+returns void
+language plpgsql
+as $$
+declare
+    dependencies bigint := (
+        select sum(jsonb_array_length(coalesce(step.value -> 'after', '[]'))
+                   + jsonb_array_length(coalesce(step.value -> 'after_jobs', '[]')))
+          from jsonb_array_elements(steps) as step);
+begin
+    if dependencies > mainspring.most_dependencies() then
+        perform mainspring.refuse_option('steps', format(
+            'the steps of a flow can have at most %s parents together, not %s; '
+            'put a step in between that many others wait for',
+            mainspring.most_dependencies(), dependencies));
+    end if;
 end
 $$;
 

@@ -21,16 +21,18 @@ as $$
            job.slot_at, job.origin, job.definition_version, job.created_by
 $$;
 
--- Makes the partitions of the days from today on.
+-- Makes the partitions of the days from today on. Each is made apart and then attached, which locks
+-- out nobody who finishes a job: to create it in its place would lock the whole history.
 create or replace function mainspring.ensure_partitions(days_ahead integer)
 returns integer
 language plpgsql
-set lock_timeout = '2s'
+set lock_timeout = '200ms'
 as $$
 declare
     parent text;
     day date;
     name text;
+    bounds text[];
     is_free boolean;
     made integer := 0;
 begin
@@ -40,17 +42,18 @@ begin
                      from generate_series(0, days_ahead) as step loop
             name := parent || '_' || to_char(day, 'YYYYMMDD');
             continue when to_regclass('mainspring.' || name) is not null;
+            bounds := array[day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z'];
             -- Rows of the day that already lie in the default partition stay there.
             execute format(
                 'select not exists (select from mainspring.%I '
                 'where finished_at >= %L and finished_at < %L)',
-                parent || '_default', day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z')
-               into is_free;
+                parent || '_default', bounds[1], bounds[2]) into is_free;
             continue when not is_free;
+            execute format('create table mainspring.%I (like mainspring.%I including all)',
+                           name, parent);
             execute format(
-                'create table mainspring.%I partition of mainspring.%I '
-                'for values from (%L) to (%L)',
-                name, parent, day::text || 'T00:00:00Z', (day + 1)::text || 'T00:00:00Z');
+                'alter table mainspring.%I attach partition mainspring.%I '
+                'for values from (%L) to (%L)', parent, name, bounds[1], bounds[2]);
             made := made + 1;
         end loop;
     end loop;
@@ -58,43 +61,113 @@ begin
 end
 $$;
 
--- Drops the partitions of days that are past every retention, and corrects the tallies.
+-- The partitions of days that are past every retention, the oldest first. Without a policy for
+-- everyone some jobs are kept for ever, so there are none.
+create or replace function mainspring.past_partitions()
+returns setof text
+language sql stable
+as $$
+    select child.relname::text
+      from pg_catalog.pg_inherits as link
+      join pg_catalog.pg_class as child on child.oid = link.inhrelid
+     where link.inhparent in ('mainspring.jobs_history'::regclass, 'mainspring.attempts'::regclass)
+       and exists (select from mainspring.retention as policy
+                    where policy.tenant_id is null and policy.state is null)
+       and substring(child.relname from '_(\d{8})$')::date < (
+           (now() at time zone 'utc')
+           - greatest((select max(policy.keep) from mainspring.retention as policy),
+                      (select max(d.retention) from mainspring.definitions as d)))::date
+     order by right(child.relname, 8), child.relname
+$$;
+
+-- The jobs of a partition of history that a live job has among its parents: what these gave, the
+-- child can still ask for.
+create or replace function mainspring.parents_in(partition_name text)
+returns bigint[]
+language plpgsql stable
+as $$
+declare
+    first_id bigint;
+    last_id bigint;
+    parents bigint[];
+begin
+    execute format('select min(job_id), max(job_id) from mainspring.%I', partition_name)
+       into first_id, last_id;
+    execute format(
+        'select array_agg(distinct known.parent_id) '
+        'from (select job_id, parent_id from mainspring.dependencies '
+        'where parent_id between $1 and $2 and outcome is null union all '
+        'select job_id, parent_id from mainspring.dependencies '
+        'where parent_id between $1 and $2 and outcome is not null) as known '
+        'where exists (select from mainspring.jobs as child where child.job_id = known.job_id) '
+        'and exists (select from mainspring.%I as past where past.job_id = known.parent_id)',
+        partition_name) into parents using first_id, last_id;
+    return coalesce(parents, '{}');
+end
+$$;
+
+-- Drops a partition and corrects the tallies. Parents of live jobs move to the default partition,
+-- where they are pruned later. All that takes time is done while readers and whoever finishes a job
+-- go on: only then is the whole history locked, and not for long.
+create or replace function mainspring.drop_partition(name text)
+returns void
+language plpgsql
+as $$
+declare
+    parents bigint[] := '{}';
+begin
+    perform pg_advisory_xact_lock(hashtext('mainspring.partitions'));
+    if name !~ '^(jobs_history|attempts)_\d{8}$' or to_regclass('mainspring.' || name) is null then
+        return;
+    end if;
+    -- Against whoever retries one of its jobs.
+    execute format('lock table mainspring.%I in share mode', name);
+    if name like 'jobs_history_%' then
+        parents := mainspring.parents_in(name);
+        execute format(
+            'insert into mainspring.tally_changes (tenant_id, state, day, count) '
+            'select tenant_id, state, mainspring.day_of(finished_at), -count(*) '
+            'from mainspring.%I where job_id <> all ($1) group by 1, 2, 3', name) using parents;
+    end if;
+    execute format('alter table mainspring.%I detach partition mainspring.%I',
+                   regexp_replace(name, '_\d{8}$', ''), name);
+    if cardinality(parents) > 0 then
+        execute format('insert into mainspring.jobs_history '
+                       'select * from mainspring.%I where job_id = any ($1)', name) using parents;
+    end if;
+    execute format('drop table mainspring.%I', name);
+end
+$$;
+
+-- Drops the partitions of days that are past every retention; the previous release does it so.
 create or replace function mainspring.drop_partitions()
 returns integer
 language plpgsql
-set lock_timeout = '2s'
+set lock_timeout = '200ms'
 as $$
 declare
-    name text;
+    past text;
     dropped integer := 0;
-    oldest date := ((now() at time zone 'utc')
-                    - greatest((select max(keep) from mainspring.retention),
-                               (select max(retention) from mainspring.definitions)))::date;
 begin
-    -- Without a policy for everyone some jobs are kept for ever.
-    if not exists (select from mainspring.retention
-                    where tenant_id is null and state is null) then
-        return 0;
-    end if;
-    perform pg_advisory_xact_lock(hashtext('mainspring.partitions'));
-    for name in
-        select child.relname from pg_catalog.pg_inherits as link
-          join pg_catalog.pg_class as child on child.oid = link.inhrelid
-         where link.inhparent in ('mainspring.jobs_history'::regclass,
-                                  'mainspring.attempts'::regclass)
-           and substring(child.relname from '_(\d{8})$')::date < oldest loop
-        if name like 'jobs_history_%' then
-            execute format(
-                'insert into mainspring.tally_changes (tenant_id, state, day, count) '
-                'select tenant_id, state, mainspring.day_of(finished_at), -count(*) '
-                'from mainspring.%I group by 1, 2, 3', name);
-        end if;
-        execute format('drop table mainspring.%I', name);
+    for past in select * from mainspring.past_partitions() loop
+        perform mainspring.drop_partition(past);
         dropped := dropped + 1;
     end loop;
-    delete from mainspring.outputs where updated_at < oldest;
     return dropped;
 end
+$$;
+
+-- When the oldest job that history may hold ended; no index answers that at once.
+create or replace function mainspring.history_begins_at()
+returns timestamptz
+language sql stable
+as $$
+    select least(
+        (select min(substring(child.relname from '_(\d{8})$')::date)::timestamp at time zone 'UTC'
+           from pg_catalog.pg_inherits as link
+           join pg_catalog.pg_class as child on child.oid = link.inhrelid
+          where link.inhparent = 'mainspring.jobs_history'::regclass),
+        (select min(past.finished_at) from mainspring.jobs_history_default as past))
 $$;
 
 -- The day that a job which ended then is counted under: that of its partition.

@@ -108,3 +108,15 @@ begin
     return removed;
 end
 $$;
+
+-- Checks a constraint of one of our tables for the rows that were there before it. Neither who
+-- reads the table nor who writes to it waits for that.
+create or replace function mainspring.validate_constraint(table_name text, constraint_name text)
+returns void
+language plpgsql
+as $$
+begin
+    execute format('alter table mainspring.%I validate constraint %I',
+                   table_name, constraint_name);
+end
+$$;

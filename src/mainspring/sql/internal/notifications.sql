@@ -1,6 +1,7 @@
 -- Notifications: every message that is sent by NOTIFY, in one place.
 --
 --   ready:QUEUE                          idle workers of the queue claim
+--   jobs:[queue,priority,tenant,w,[ids]] workers claim jobs that became ready below their marks
 --   due:                                 workers look for jobs that are due soon
 --   lane:[queue,priority,tenant,id,w]    busy workers learn of a lane that looked empty
 --   cancel:WORKER                        the worker looks for jobs that it is to stop
@@ -44,6 +45,29 @@ begin
                 where worker.wants_wake and notify_job_ready.queue = any (worker.queues))
        and mainspring.ready_message(queue, due_at) is not null then
         perform mainspring.send_message(mainspring.ready_message(queue, due_at));
+    end if;
+end
+$$;
+
+-- Names jobs of a lane that became ready although they are old: a worker that looks behind the last
+-- job it claimed would pass them over.
+create or replace function mainspring.notify_jobs(
+    queue text, priority integer, tenant text, job_ids bigint[]
+)
+returns void
+language plpgsql
+as $$
+declare
+    message text := 'jobs:' || json_build_array(
+        notify_jobs.queue, notify_jobs.priority, notify_jobs.tenant,
+        (select t.weight from mainspring.tenants as t where t.tenant_id = notify_jobs.tenant),
+        notify_jobs.job_ids);
+begin
+    -- A message can have 8000 bytes.
+    if octet_length(message) <= 7000 and exists (
+        select from mainspring.workers as worker
+         where worker.wants_wake and notify_jobs.queue = any (worker.queues)) then
+        perform mainspring.send_message(message);
     end if;
 end
 $$;

@@ -100,6 +100,9 @@ begin
     end if;
     if has_parents then
         perform mainspring.notify_parents();
+    elsif again.waits_for is null then
+        perform mainspring.notify_jobs(
+            again.queue, again.priority, again.tenant_id, array[again.job_id]);
     end if;
     return ended.job_id;
 end

@@ -19,6 +19,11 @@ begin
         perform mainspring.refuse_option('steps',
             'steps must be a JSON array with at least one step');
     end if;
+    if jsonb_array_length(steps) > mainspring.most_steps() then
+        perform mainspring.refuse_option('steps', format(
+            'a flow can have at most %s steps, not %s; split it into several flows',
+            mainspring.most_steps(), jsonb_array_length(steps)));
+    end if;
     perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
     insert into mainspring.flows as flow (tenant_id, name)
@@ -58,16 +63,19 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-    canceled integer;
+    live bigint[];
 begin
     perform mainspring.ensure_flow(cancel_flow.flow_id, tenant);
-    -- Children before parents: a child must not start because a parent of it was canceled.
-    select count(mainspring.stop_job(job.job_id, reason, tenant)) into canceled
-      from (select live.job_id from mainspring.flow_jobs as member
-              join mainspring.jobs as live using (job_id)
-             where member.flow_id = cancel_flow.flow_id
-             order by live.job_id desc) as job;
-    return canceled;
+    -- All at once: no child may start because a parent of it was canceled.
+    select array_agg(locked.job_id) into live
+      from (select job.job_id from mainspring.jobs as job
+             where job.job_id = any (array(
+                       select member.job_id from mainspring.flow_jobs as member
+                        where member.flow_id = cancel_flow.flow_id))
+               and job.tenant_id = tenant
+             order by job.job_id for update) as locked;
+    perform mainspring.stop_jobs(live, reason);
+    return coalesce(cardinality(live), 0);
 end
 $$;
 comment on function mainspring.cancel_flow is

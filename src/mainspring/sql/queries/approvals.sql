@@ -45,15 +45,33 @@ select job_id, tenant_id, definition, payload::text, state::text, needed, approv
 
 -- name: expire_approvals
 -- scope: system
--- Cancels jobs that nobody approved in time.
-select mainspring.expire_approvals(%(limit)s);
+-- Cancels jobs that nobody approved in time; some jobs only if given.
+select mainspring.expire_approvals(%(limit)s, %(chosen)s::bigint[]);
+
+-- name: find_expired_approvals
+-- scope: system
+-- The jobs that expire_approvals would cancel.
+select asked.job_id from mainspring.approvals as asked
+ where asked.decided_at is null and asked.expires_at <= now()
+   and not exists (select from mainspring.set_aside as aside
+                    where aside.duty = 'expire_approvals' and aside.key = asked.job_id
+                      and aside.again_at > now() offset 0)
+ order by asked.expires_at limit %(limit)s;
 
 -- name: prune_approvals
 -- scope: system
--- Removes approvals whose job is gone for good.
-delete from mainspring.approvals as asked
- where asked.ctid = any (array(
-    select old.ctid from mainspring.approvals as old
-     where old.requested_at < now() - interval '1 hour'
-       and not exists (select from mainspring.job_status as job where job.job_id = old.job_id)
-     limit %(limit)s for update skip locked));
+-- Looks at one page of approvals and removes those whose job is gone for good; says how many there
+-- were, how many it removed, and which was the last.
+with page as (
+    select asked.job_id, asked.requested_at from mainspring.approvals as asked
+     where asked.job_id > %(job_id)s::bigint
+     order by asked.job_id limit %(limit)s
+), removed as (
+    delete from mainspring.approvals as asked using page
+     where asked.job_id = page.job_id and page.requested_at < now() - interval '1 hour'
+       and not exists (select from mainspring.jobs as job where job.job_id = page.job_id)
+       and not exists (select from mainspring.jobs_history as job where job.job_id = page.job_id)
+    returning asked.job_id
+)
+select (select count(*) from page), (select count(*) from removed), page.job_id
+  from page order by page.job_id desc limit 1;

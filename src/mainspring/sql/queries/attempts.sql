@@ -23,9 +23,10 @@ select lane.priority, lane.tenant_id, lane.queue, lane.job_id,
 -- name: claim
 -- scope: system
 -- Claims up to :limit jobs, lane by lane in the order given, of each its share from behind its
--- mark. Rows are addressed by ctid so that the plan cannot turn into a join over the whole table.
--- A worker whose lease ran out gets none: its jobs have been taken back, so these would be left. By
--- the clock, because the transaction of a speculative claim may have begun before a pause.
+-- mark, up to an id. Rows are addressed by ctid so that the plan cannot turn into a join over the
+-- whole table. A worker whose lease ran out gets none: its jobs have been taken back, so these would
+-- be left. By the clock, because the transaction of a speculative claim may have begun before a
+-- pause.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
        fence = (select nextval('mainspring.fences')), started_at = now(),
@@ -35,12 +36,13 @@ update mainspring.jobs as job
    and job.ctid = any (array(
     select ready.ctid
       from unnest(%(queues)s::text[], %(priorities)s::smallint[], %(tenants)s::text[],
-                  %(marks)s::bigint[], %(shares)s::integer[])
-           as lane (queue, priority, tenant_id, mark, share),
+                  %(marks)s::bigint[], %(untils)s::bigint[], %(shares)s::integer[])
+           as lane (queue, priority, tenant_id, mark, until, share),
            lateral (
                select waiting.ctid from mainspring.jobs as waiting
                 where waiting.queue = lane.queue and waiting.priority = lane.priority
-                  and waiting.tenant_id = lane.tenant_id and waiting.job_id > lane.mark
+                  and waiting.tenant_id = lane.tenant_id
+                  and waiting.job_id > lane.mark and waiting.job_id <= lane.until
                   and waiting.state = 'queued' and waiting.waits_for is null
                   and waiting.cancel_requested_at is null
                   and (waiting.deadline_at is null or waiting.deadline_at > now())
@@ -255,7 +257,8 @@ returning job_id;
 -- scope: system
 -- Takes running jobs back from workers whose lease ran out: each to queued with a little
 -- jitter, or to dead_letter when it has taken its worker down too often. The first loss may be
--- anyone's fault; a later one counts only for a job that had begun.
+-- anyone's fault; a later one counts only for a job that had begun. Some jobs only if given; leaves
+-- out what is set aside.
 with lost as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
            job.losses + (job.losses = 0 or job.probed_at is not null)::integer as new_losses
@@ -265,8 +268,12 @@ with lost as (
            select worker.worker_id from mainspring.workers as worker
             where worker.expires_at <= coalesce(%(now)s::timestamptz, now())
               and worker.recovered_at is null))
+       and coalesce(job.job_id = any (%(chosen)s::bigint[]), true)
+       and not exists (select from mainspring.set_aside as aside
+                        where aside.duty = 'recover' and aside.key = job.job_id
+                          and aside.again_at > now() offset 0)
      limit %(limit)s
-       for update skip locked
+       for update of job skip locked
 ), parked as (
     delete from mainspring.jobs as job using lost
      where job.job_id = lost.job_id and lost.new_losses >= %(max_losses)s
@@ -294,6 +301,20 @@ with lost as (
       from lost where new_losses < %(max_losses)s
 )
 select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost, requeued;
+
+-- name: find_lost
+-- scope: system
+-- The jobs that recover would take back.
+select job.job_id from mainspring.jobs as job
+ where job.state = 'running'
+   and job.worker_id = any (array(
+       select worker.worker_id from mainspring.workers as worker
+        where worker.expires_at <= coalesce(%(now)s::timestamptz, now())
+          and worker.recovered_at is null))
+   and not exists (select from mainspring.set_aside as aside
+                    where aside.duty = 'recover' and aside.key = job.job_id
+                      and aside.again_at > now() offset 0)
+ limit %(limit)s;
 
 -- name: adopt_orphans
 -- scope: system

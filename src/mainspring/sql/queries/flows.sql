@@ -9,6 +9,31 @@ select flow_id, job_ids from mainspring.enqueue_flow(
 -- Lets the children of the given parents go, or of any that nobody has settled.
 select is_ours, settled from mainspring.settle_parents(%(parents)s::bigint[], %(limit)s);
 
+-- name: settle_page
+-- scope: system
+-- Lets children go that nobody has settled: those on one page of parents, and of children.
+select is_ours, settled, next_parent, next_child
+  from mainspring.settle_page(%(parent)s::bigint, %(child)s::bigint, %(limit)s);
+
+-- name: decide_outcomes
+-- scope: system
+-- Gives dependencies their outcome, of the given parents or of a page of them, and names the
+-- children that this and the page of children are about, without settling any.
+select case when locked.is_ours
+            then coalesce((mainspring.decide_outcomes(
+                     coalesce(%(parents)s::bigint[],
+                              mainspring.awaited_parents(%(parent)s::bigint, %(limit)s)),
+                     %(limit)s)).children, '{}')
+                 || mainspring.unsettled_among(
+                     mainspring.waiting_children(%(child)s::bigint, %(limit)s)) end
+  from (select mainspring.lock_settling() as is_ours) as locked;
+
+-- name: settle_children
+-- scope: system
+-- Settles some children whose dependencies have their outcome.
+select case when mainspring.lock_settling()
+            then mainspring.settle_children(%(children)s::bigint[]) end;
+
 -- name: cancel_flow
 -- scope: tenant
 -- Cancels what is live of a flow.
@@ -67,24 +92,59 @@ select parent.parent_id, member.step, past.state::text, past.result::text
   left join mainspring.flow_jobs as member on member.job_id = parent.parent_id
  where parent.job_id = %(job_id)s::bigint order by parent.parent_id;
 
+-- name: prune_flow_jobs
+-- scope: system
+-- Looks at one page of the jobs of flows and removes those that are gone for good; says how many
+-- there were, how many it removed, and which was the last.
+with page as (
+    select member.flow_id, member.job_id from mainspring.flow_jobs as member
+     where (member.flow_id, member.job_id) > (%(flow_id)s::bigint, %(job_id)s::bigint)
+     order by member.flow_id, member.job_id limit %(limit)s
+), removed as (
+    delete from mainspring.flow_jobs as member using page
+     where member.flow_id = page.flow_id and member.job_id = page.job_id
+       and not exists (select from mainspring.jobs as job where job.job_id = page.job_id)
+       and not exists (select from mainspring.jobs_history as job where job.job_id = page.job_id)
+    returning member.job_id
+)
+select (select count(*) from page), (select count(*) from removed), page.flow_id, page.job_id
+  from page order by page.flow_id desc, page.job_id desc limit 1;
+
 -- name: prune_flows
 -- scope: system
--- Removes flows none of whose jobs is left.
-delete from mainspring.flows as flow
- where flow.ctid = any (array(
-    select old.ctid from mainspring.flows as old
-     where old.created_at < now() - interval '1 hour'
+-- Looks at one page of flows and removes those none of whose jobs is left; says the same.
+with page as (
+    select flow.flow_id, flow.created_at from mainspring.flows as flow
+     where flow.flow_id > %(flow_id)s::bigint
+     order by flow.flow_id limit %(limit)s
+), removed as (
+    delete from mainspring.flows as flow using page
+     where flow.flow_id = page.flow_id and page.created_at < now() - interval '1 hour'
        and not exists (select from mainspring.flow_jobs as member
-                        join mainspring.job_status as job using (job_id)
-                       where member.flow_id = old.flow_id)
-     limit %(limit)s for update skip locked));
+                        where member.flow_id = page.flow_id)
+    returning flow.flow_id
+)
+select (select count(*) from page), (select count(*) from removed), page.flow_id
+  from page order by page.flow_id desc limit 1;
 
 -- name: prune_dependencies
 -- scope: system
--- Removes what is known of the parents of jobs that are gone for good.
-delete from mainspring.dependencies as known
- where known.ctid = any (array(
-    select old.ctid from mainspring.dependencies as old
-     where old.outcome is not null
-       and not exists (select from mainspring.job_status as job where job.job_id = old.job_id)
-     limit %(limit)s for update skip locked));
+-- Looks at one page of dependencies and removes those of jobs that are gone for good; says the
+-- same. Each child is looked for once, however many parents it has.
+with page as (
+    select known.job_id, known.parent_id from mainspring.dependencies as known
+     where (known.job_id, known.parent_id) > (%(job_id)s::bigint, %(parent_id)s::bigint)
+     order by known.job_id, known.parent_id limit %(limit)s
+), gone as materialized (
+    select child.job_id from (select distinct page.job_id from page) as child
+     where not exists (select from mainspring.jobs as job where job.job_id = child.job_id)
+       and not exists (select from mainspring.jobs_history as job
+                        where job.job_id = child.job_id)
+), removed as (
+    delete from mainspring.dependencies as known using page, gone
+     where gone.job_id = page.job_id
+       and known.job_id = page.job_id and known.parent_id = page.parent_id
+    returning known.job_id
+)
+select (select count(*) from page), (select count(*) from removed), page.job_id, page.parent_id
+  from page order by page.job_id desc, page.parent_id desc limit 1;

@@ -80,6 +80,15 @@ select worker.*,
          where job.worker_id = worker.worker_id and job.state = 'running') as running
   from mainspring.worker_status as worker order by worker_id desc;
 
+-- name: announce_jobs
+-- scope: system
+-- Names jobs that became ready to idle workers, lane by lane.
+select mainspring.notify_jobs(lane.queue, lane.priority, lane.tenant_id, lane.job_ids)
+  from (select job.queue, job.priority, job.tenant_id, array_agg(job.job_id) as job_ids
+          from unnest(%(queues)s::text[], %(priorities)s::integer[], %(tenants)s::text[],
+                      %(job_ids)s::bigint[]) as job (queue, priority, tenant_id, job_id)
+         group by job.queue, job.priority, job.tenant_id) as lane;
+
 -- name: wake
 -- scope: system
 -- Wakes idle workers of the queues.

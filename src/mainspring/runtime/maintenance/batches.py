@@ -1,0 +1,78 @@
+"""Batches: a statement over many rows that gets past the one it cannot process.
+
+The rule is in `domain/batches.py`. As long as nothing fails, a batch is one statement.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import psycopg
+from psycopg import AsyncConnection
+
+from mainspring import telemetry
+from mainspring.domain.batches import PAUSES, halves
+from mainspring.domain.sqlstates import is_worth_retrying
+from mainspring.store import set_aside
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Generic[T]):
+    """What a duty does with many rows at once.
+
+    `run` processes the rows with these keys, or without any keys the next ones it finds; each call
+    is a transaction of its own. `find` names the rows that it would process. Both leave out what is
+    set aside under the name of the duty.
+    """
+
+    duty: str
+    run: Callable[[AsyncConnection[Any], Sequence[int] | None], Awaitable[list[T]]]
+    find: Callable[[AsyncConnection[Any]], Awaitable[Sequence[int]]]
+
+
+async def run_batch(connection: AsyncConnection[Any], batch: Batch[T]) -> list[T]:
+    """What the rows gave that could be processed; the others are set aside."""
+    try:
+        return await batch.run(connection, None)
+    except psycopg.Error as error:
+        if is_worth_retrying(error.sqlstate):
+            raise
+        keys = await batch.find(connection)
+        if not keys:
+            raise
+        return await _run_keys(connection, batch, keys, cause=error)
+
+
+async def _run_keys(
+    connection: AsyncConnection[Any],
+    batch: Batch[T],
+    keys: Sequence[int],
+    *,
+    cause: psycopg.Error,
+) -> list[T]:
+    """Process rows that failed together."""
+    if len(keys) == 1:
+        await _put_aside(connection, batch.duty, keys[0], cause=cause)
+        return []
+    given: list[T] = []
+    for half in halves(keys):
+        try:
+            given += await batch.run(connection, half)
+        except psycopg.Error as error:
+            if is_worth_retrying(error.sqlstate):
+                raise
+            given += await _run_keys(connection, batch, half, cause=error)
+    return given
+
+
+async def _put_aside(
+    connection: AsyncConnection[Any], duty: str, key: int, *, cause: psycopg.Error
+) -> None:
+    reason = str(cause).strip().partition("\n")[0]
+    tries = await set_aside.put(connection, duty, key, reason=reason, pauses=PAUSES)
+    seconds = PAUSES[min(tries, len(PAUSES)) - 1].total_seconds()
+    telemetry.event(
+        "row_set_aside", duty=duty, job_id=key, tries=tries, seconds=seconds, error=reason
+    )
