@@ -114,7 +114,7 @@ class Drain:
         )
         self._processes = ProcessExecutor(1, url)
         self._stored = StoredHandlers(
-            executors(self._environment.async_source, self._reporter, settings)
+            executors(self._environment.async_source, self._reporter, settings, url=url)
         )
         self._runners = Runners(
             self._handlers,

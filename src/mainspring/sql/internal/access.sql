@@ -105,7 +105,7 @@ begin
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
                'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'open_to_app',
-               'remove_limit', 'set_limit'])
+               'receipt_token', 'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute missing.statement;
