@@ -21,9 +21,7 @@ class Definitions(Namespace):
         `argv`."""
         definition = services.make(key, kind, fields)
         definition = services.pinned(definition, self._app.settings.command_paths)
-        return await services.create(
-            self._app.database, definition, database=self._app.database
-        )
+        return await services.create(self._app.database, definition, database=self._app.database)
 
     async def aupdate(self, key: str, /, **changes: Any) -> DefinitionState:
         """Update some fields. Jobs already enqueued run with the old values."""

@@ -8,7 +8,9 @@ from mainspring.domain.jobs.outcomes import AttemptFailed
 _CONTRACT = 'a function must return {"success": true or false, "message": "..."}'
 MAX_ANSWER_BYTES = 1024 * 1024
 # What else to do about a role that nobody can log in as.
-OR_TRUSTED = "or set trusted on the definition to accept that it runs through Mainspring's own login"
+OR_TRUSTED = (
+    "or set trusted on the definition to accept that it runs through Mainspring's own login"
+)
 _SHOWN = 500
 _KINDS = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
 

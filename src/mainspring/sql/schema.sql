@@ -518,6 +518,34 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.ask_as_reader(condition text) RETURNS json
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    answer json;
+begin
+    create function pg_temp.ask(condition text, path text) returns json
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    as $ask$
+    declare
+        answers refcursor;
+        first record;
+    begin
+        perform set_config('search_path', path, true);
+        -- A cursor takes a single query.
+        open answers no scroll for execute condition;
+        fetch answers into first;
+        return (select field.value from json_each(row_to_json(first)) as field limit 1);
+    end
+    $ask$;
+    alter function pg_temp.ask owner to pg_read_all_data;
+    set local transaction_read_only = on;
+    execute 'select pg_temp.ask($1, $2)' into answer
+      using ask_as_reader.condition, current_setting('search_path');
+    return answer;
+end
+$_$;
+
 CREATE FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, job_id bigint DEFAULT NULL::bigint) RETURNS mainspring.jobs
     LANGUAGE plpgsql
     AS $$
@@ -3125,7 +3153,8 @@ begin
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'open_to_app',
+               'ask_as_reader', 'call_function', 'change_jobs', 'ensure_app_role', 'enter',
+               'open_to_app',
                'receipt_token', 'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
@@ -6496,6 +6525,8 @@ REVOKE ALL ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant tex
 REVOKE ALL ON FUNCTION mainspring.approver_names(tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.ask_as_reader(condition text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_key text, correlation_id text, tags text[], limit_key text, job_id bigint) FROM PUBLIC;
 

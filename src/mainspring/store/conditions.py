@@ -1,16 +1,18 @@
 """The conditions of schedules: a person's SQL, run so that it can only read.
 
 On a connection that is used once, in a transaction that is read-only and rolled back. A cursor is
-made for the text, because a cursor takes a single query: no COPY, no DO, no second statement.
+made for the text, because a cursor takes a single query: no COPY, no DO, no second statement. A
+login that is a superuser hands the text to a function that can only read.
 """
 
 from datetime import timedelta
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, sql
 
 from mainspring.db.role_logins import is_superuser
+from mainspring.db.sessions import fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.errors import InvalidSchedule
 
@@ -24,31 +26,30 @@ async def first_value(
 
     Raises InvalidSchedule for what is no query."""
     timeout = f"{max(int(limit.total_seconds() * 1000), 1)}ms"
-    judged = is_superuser(connection)
-    params = {"role": "none" if role is None or judged else role, "timeout": timeout}
+    reads_all = is_superuser(connection)
+    params = {"role": "none" if role is None or reads_all else role, "timeout": timeout}
     async with connection.transaction(force_rollback=True):
         await connection.execute(_STATEMENTS["limits"].sql, params)
         try:
-            answer = await (_judge if judged else _ask)(connection, condition)
+            row = await (_ask_as_reader if reads_all else _ask)(connection, condition)
         except psycopg.errors.InvalidCursorDefinition:
             raise InvalidSchedule("condition", "must be a single query") from None
         await connection.execute(_STATEMENTS["unlock"].sql)
-    return answer
+    return row[0] if row else None
 
 
-async def _ask(connection: AsyncConnection[Any], condition: str) -> object:
+async def _ask(connection: AsyncConnection[Any], condition: str) -> tuple[Any, ...] | None:
     await connection.execute(_STATEMENTS["read_only"].sql)
-    text = sql.SQL(cast(LiteralString, condition))
-    opened = sql.SQL(cast(LiteralString, _STATEMENTS["open_condition"].sql)).format(condition=text)
     # In binary, since that way the server takes one statement and no more.
-    await connection.execute(opened, binary=True)
-    row = await (await connection.execute(_STATEMENTS["first_row"].sql)).fetchone()
-    return row[0] if row else None
+    await connection.execute(
+        sql.SQL("declare condition no scroll cursor for {}").format(sql.SQL(condition)),
+        binary=True,
+    )
+    return await (await connection.execute("fetch next in condition")).fetchone()
 
 
-async def _judge(connection: AsyncConnection[Any], condition: str) -> object:
-    for name in ("make_judge", "bind_judge", "read_only"):
-        await connection.execute(_STATEMENTS[name].sql)
-    cursor = await connection.execute(_STATEMENTS["judge"].sql, {"condition": condition})
-    row = await cursor.fetchone()
-    return row[0] if row else None
+async def _ask_as_reader(
+    connection: AsyncConnection[Any], condition: str
+) -> tuple[Any, ...] | None:
+    params = {"condition": condition}
+    return await fetch_one(connection, _STATEMENTS["ask_as_reader"].sql, params)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg.types.json import Jsonb
 
-from mainspring.db.sessions import Session, fetch_one
+from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.sql_functions import MAX_ANSWER_BYTES
 from mainspring.store.attempts import Report
@@ -16,7 +16,7 @@ _STATEMENTS = load("sql_functions")
 _PRUNED_AT_ONCE = 1000
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     """How to call a function; `problem` says why it cannot be, `receipt` is the result of an
     earlier attempt of the job that committed it and could not report it."""
 
@@ -28,14 +28,13 @@ class Call(NamedTuple):
     receipt: dict[str, Any] | None
 
 
-async def find(session: Session, report: Report, spec: Mapping[str, Any]) -> Call:
+async def find(session: Session, report: Report, spec: Mapping[str, Any]) -> FunctionCall:
     params = {**report._asdict(), "spec": Jsonb(dict(spec)), "most_bytes": MAX_ANSWER_BYTES}
-    row = await fetch_one(session, _STATEMENTS["find_call"].sql, params)
-    assert row is not None
-    return Call(*row)
+    ((*facts,),) = await fetch_all(session, _STATEMENTS["find_call"].sql, params)
+    return FunctionCall(*facts)
 
 
-async def begin(session: Session, call: Call, *, role: str, limit: timedelta) -> bool:
+async def begin(session: Session, call: FunctionCall, *, role: str, limit: timedelta) -> bool:
     """Prepare the transaction of a foreign session; the server itself ends what takes longer than
     the limit. False if the login has rights of ours that the role has not."""
     timeout = f"{max(int(limit.total_seconds() * 1000), 1)}ms"
@@ -45,7 +44,7 @@ async def begin(session: Session, call: Call, *, role: str, limit: timedelta) ->
 
 
 async def call(
-    connection: AsyncConnection[Any], found: Call, *, payload: str
+    connection: AsyncConnection[Any], found: FunctionCall, *, payload: str
 ) -> tuple[str | None, int | None]:
     """The answer as JSON text with its size in bytes; no text if it is too large."""
     async with AsyncRawCursor(connection) as cursor:

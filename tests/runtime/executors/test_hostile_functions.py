@@ -243,7 +243,7 @@ async def test_the_owner_runs_only_functions_that_nobody_else_can_change(app, co
 async def test_the_owner_runs_nothing_of_a_schema_that_is_another_ones(app, connection, limited):
     connection.execute(sql.SQL("alter schema civic owner to {}").format(sql.Identifier(limited)))
 
-    with pytest.raises(InvalidDefinition, match="civic.whoami can be changed by others"):
+    with pytest.raises(InvalidDefinition, match=r"civic\.whoami can be changed by others"):
         await app.definitions.acreate("work", "sql", function="civic.whoami")
     await app.definitions.acreate("work", "sql", function="civic.whoami", trusted=True)
     connection.execute("alter schema civic owner to current_user")

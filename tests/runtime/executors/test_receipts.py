@@ -87,7 +87,9 @@ create constraint trigger waits after insert on civic.log deferrable initially d
 
 
 @pytest.mark.parametrize("function", ["civic.notes", "civic.declines"])
-async def test_an_attempt_that_lost_its_lease_keeps_nothing(app, connection, database_url, function):
+async def test_an_attempt_that_lost_its_lease_keeps_nothing(
+    app, connection, database_url, function
+):
     """The function has returned, and its job is taken back before it commits."""
     connection.execute(HOLD_COMMIT)
     await app.definitions.acreate("note", "sql", function=function, max_attempts=1)
@@ -113,7 +115,8 @@ async def test_a_cancel_that_comes_during_the_commit_comes_too_late(app, connect
             handle = await app.aenqueue("note", {"line": "done"})
             await await_until(lambda: has_waiter(connection))
             await app.jobs.acancel(handle.id)
-            await await_until(lambda: [job for job in worker.parts.runners.running.values() if job.stop])
+            running = worker.parts.runners.running
+            await await_until(lambda: [job for job in running.values() if job.stop])
         job = await ended(handle)
 
     assert (job.state, log(connection)) == (JobState.SUCCEEDED, ["done"])

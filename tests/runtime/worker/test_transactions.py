@@ -124,7 +124,7 @@ CLEAN = (False, "off", False, None, 0, 0, 0)
 async def test_what_a_handler_sets_for_its_session_reaches_nobody_else(
     app: Mainspring, is_async: bool, fails: bool
 ):
-    seen: list[tuple[int, tuple[object, ...]]] = []
+    seen: list[tuple[int, object]] = []
 
     @app.job(max_attempts=1)
     async def leave_async(ctx: Context) -> None:

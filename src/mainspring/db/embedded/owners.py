@@ -46,8 +46,11 @@ def _is_missing(error: psycopg.OperationalError, name: str) -> bool:
 def _create(postmaster: Postmaster, name: str) -> None:
     with psycopg.connect(postmaster.url("postgres", SUPERUSER), autocommit=True) as connection:
         _ensure_role(connection)
-        creation = sql.SQL("create database {} owner {}")
-        connection.execute(creation.format(sql.Identifier(name), sql.Identifier(OWNER)))
+        connection.execute(
+            sql.SQL("create database {} owner {}").format(
+                sql.Identifier(name), sql.Identifier(OWNER)
+            )
+        )
 
 
 def _ensure_owned(connection: Connection[Any]) -> None:

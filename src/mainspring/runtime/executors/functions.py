@@ -34,7 +34,7 @@ from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.output import AttemptOutput, store_output
 from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.store import sql_functions
-from mainspring.store.sql_functions import Call
+from mainspring.store.sql_functions import FunctionCall
 
 # The worker cancels at the timeout; this is for a worker that cannot.
 _SERVER_GRACE = timedelta(seconds=5)
@@ -65,14 +65,16 @@ class FunctionExecutor:
             output.close()
             await store_output(job, self._source)
 
-    async def _find(self, job: ClaimedJob, definition: Definition) -> Call:
+    async def _find(self, job: ClaimedJob, definition: Definition) -> FunctionCall:
         async with self._source.connection() as connection:
             if time.monotonic() >= self._prunes_at:
                 self._prunes_at = time.monotonic() + _PRUNE_EVERY
                 await sql_functions.prune_receipts(connection)
             return await sql_functions.find(connection, job.report, definition.spec)
 
-    async def _run(self, job: ClaimedJob, definition: Definition, call: Call) -> dict[str, Any]:
+    async def _run(
+        self, job: ClaimedJob, definition: Definition, call: FunctionCall
+    ) -> dict[str, Any]:
         if call.problem is not None:
             raise AttemptFailed(call.problem)
         try:
@@ -95,8 +97,8 @@ class FunctionExecutor:
     async def _connected(self, definition: Definition) -> AsyncIterator[AsyncConnection[Any]]:
         """A connection for this attempt alone. Whatever is not committed is rolled back when it is
         closed."""
-        spec = definition.spec
-        login = self._logins.as_owner() if spec.get("trusted") else self._logins.as_role(spec["role"])
+        spec, logins = definition.spec, self._logins
+        login = logins.as_owner() if spec.get("trusted") else logins.as_role(spec["role"])
         async with login as connection:
             await connection.set_autocommit(False)
             yield connection
@@ -107,7 +109,7 @@ class FunctionExecutor:
         job: ClaimedJob,
         *,
         definition: Definition,
-        call: Call,
+        call: FunctionCall,
     ) -> dict[str, Any]:
         role, limit = definition.spec["role"], definition.timeout + _SERVER_GRACE
         is_apart = await sql_functions.begin(connection, call, role=role, limit=limit)
@@ -125,7 +127,12 @@ class FunctionExecutor:
         return answer
 
     async def _commit(
-        self, connection: AsyncConnection[Any], job: ClaimedJob, *, call: Call, result: str | None
+        self,
+        connection: AsyncConnection[Any],
+        job: ClaimedJob,
+        *,
+        call: FunctionCall,
+        result: str | None,
     ) -> None:
         if not await sql_functions.confirm(connection, job.report, call.token, result=result):
             raise LeaseLost(job.id)
@@ -136,9 +143,7 @@ class _Declined(AttemptFailed):
     """The function said that it did not do its work; what it wrote is kept."""
 
 
-def _read(
-    job: ClaimedJob, answer: object
-) -> tuple[dict[str, Any], None] | tuple[None, _Declined]:
+def _read(job: ClaimedJob, answer: object) -> tuple[dict[str, Any], None] | tuple[None, _Declined]:
     """The answer of a function that did its work, or the failure of one that did not."""
     try:
         # An error shows the answer, and may show a part of it only.

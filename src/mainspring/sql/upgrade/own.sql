@@ -12,7 +12,8 @@ begin
         -- So that it may still run SQL under every role that it could run it under before.
         select format('grant %I to mainspring with admin option', granted.rolname)
           from pg_catalog.pg_roles as granted
-         where not granted.rolsuper and granted.rolname !~ '^pg_' and granted.rolname <> 'mainspring'
+         where not granted.rolsuper and granted.rolname !~ '^pg_'
+           and granted.oid <> 'mainspring'::regrole
            and not exists (select from pg_catalog.pg_auth_members as known
                             where known.roleid = granted.oid
                               and known.member = 'mainspring'::regrole)
