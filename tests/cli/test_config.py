@@ -64,14 +64,16 @@ def test_get_prints_json_and_yaml(config, tmp_path):
 
 def test_get_shows_no_secret(config, tmp_path):
     key = generate_key()
-    (tmp_path / FILE).write_text(f"encryption_keys = '{key}'\ncondition_database_url = '{NOWHERE}'")
+    urls = f"condition_database_url = '{NOWHERE}'\nrole_urls = ['ada={NOWHERE}']"
+    (tmp_path / FILE).write_text(f"encryption_keys = '{key}'\n{urls}")
 
     for arguments in (["get"], ["get", "--json"], ["check", "--json"]):
         done = config(*arguments, MAINSPRING_DATABASE_URL="hunter2 is no URL")
         assert done.stdout
         assert key not in done.stdout
         assert "hunter2" not in done.stdout
-    assert config("get", "encryption_keys").stdout == "[redacted]\n"
+    for name in ("encryption_keys", "role_urls"):
+        assert config("get", name).stdout == "[redacted]\n"
 
 
 def test_get_of_what_is_no_setting_says_what_was_meant(config):

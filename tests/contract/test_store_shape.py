@@ -9,11 +9,13 @@ import pytest
 STORE = Path(__file__).parents[2] / "src" / "mainspring" / "store"
 MODULES = sorted(STORE.glob("*.py"))
 ROWS = sorted((STORE / "rows").glob("*.py"))
-# A connection of psycopg is a session; these need more of it: COPY, or a transaction to roll back.
+# A connection of psycopg is a session; these need more of it: COPY, a transaction to roll back, or
+# another kind of cursor.
 WITH_CONNECTION = {
     "bulk_enqueue.enqueue": "Connection[Any]",
     "bulk_enqueue.aenqueue": "AsyncConnection[Any]",
     "conditions.first_value": "AsyncConnection[Any]",
+    "sql_functions.call": "AsyncConnection[Any]",
 }
 CONNECTIONS = {"Session", "Connection[Any]", "AsyncConnection[Any]"}
 

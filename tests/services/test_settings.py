@@ -64,12 +64,16 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_environment(monkeypatch):
 
 
 def test_a_url_that_cannot_be_read_is_wrong_and_its_password_not_shown():
-    write("condition_database_url = 'mysql://ada:hunter2@db'")
+    write(
+        "condition_database_url = 'mysql://ada:hunter2@db'\n"
+        "role_urls = ['ada=postgresql://ada:hunter2@[::1']"
+    )
     lines = told(database_url="postgresql://ada:hunter2@[::1")
 
     assert [line.partition(" cannot")[0] for line in lines] == [
         "error: setting database_url",
         "error: setting condition_database_url",
+        "error: setting role_urls: the URL of ada",
     ]
     assert "hunter2" not in "".join(lines)
 
@@ -138,11 +142,12 @@ async def test_a_database_that_is_ready_is_not_mentioned(database_url):
 
 async def test_databases_that_do_not_answer_are_wrong():
     flags = {"database_url": NOWHERE, "condition_database_url": NOWHERE}
-    found = await services.check_connections(**flags)
+    found = await services.check_connections(role_urls=f"ada={NOWHERE}", **flags)
 
     assert [(finding.level, finding.key) for finding in found] == [
         (Level.ERROR, "database_url"),
         (Level.ERROR, "condition_database_url"),
+        (Level.ERROR, "role_urls"),
     ]
     assert "hunter2" not in str(found)
 

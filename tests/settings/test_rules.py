@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mainspring.domain.errors import SettingsError
 from mainspring.domain.suggestions import did_you_mean
-from mainspring.settings import Settings
+from mainspring.settings import Settings, rules
 from mainspring.settings.rules import (
     PRECEDENCE,
     Found,
@@ -126,3 +126,28 @@ def test_what_is_hardly_meant_is_a_doubt(values, said):
 )
 def test_what_goes_together_is_none(values):
     assert doubts(DEFAULTS | values) == []
+
+
+def test_urls_of_roles_are_read_by_role():
+    text = "ada=postgresql://ada:a%20b@db/x?options=-c%20a%3Db my%20team=postgres://u@db"
+
+    assert rules.urls_of_roles(text) == {
+        "ada": "postgresql://ada:a%20b@db/x?options=-c%20a%3Db",
+        "my team": "postgres://u@db",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("postgresql://ada:hunter2@db", "entry 1 must be role=URL"),
+        ("ada=postgresql://db bob", "entry 2 must be role=URL"),
+        ("=postgresql://db", "entry 1 must be role=URL"),
+        ("ada=postgresql://db ada=postgresql://other", "entry 2 names a role that an entry before"),
+    ],
+)
+def test_urls_of_roles_that_cannot_be_are_refused_without_being_shown(text, said):
+    with pytest.raises(ValueError, match=said) as refused:
+        rules.urls_of_roles(text)
+
+    assert "hunter2" not in str(refused.value)

@@ -21,12 +21,14 @@ class Definitions(Namespace):
         `argv`."""
         definition = services.make(key, kind, fields)
         definition = services.pinned(definition, self._app.settings.command_paths)
-        return await services.create(self._app.database, definition)
+        return await services.create(self._app.database, definition, database=self._app.database)
 
     async def aupdate(self, key: str, /, **changes: Any) -> DefinitionState:
         """Update some fields. Jobs already enqueued run with the old values."""
-        directories = self._app.settings.command_paths
-        return await services.update(self._app.database, key, changes, directories=directories)
+        database, directories = self._app.database, self._app.settings.command_paths
+        return await services.update(
+            database, key, changes, directories=directories, database=database
+        )
 
     async def aactivate(self, key: str) -> DefinitionState:
         """Allow jobs to be enqueued again."""

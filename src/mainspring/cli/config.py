@@ -25,7 +25,7 @@ from mainspring.settings.rules import Finding, Level, variable
 from mainspring.settings.sources import check_value, no_such_setting, read_environment
 
 _STYLES = {Level.ERROR: "red", Level.WARNING: "yellow"}
-_OF_DATABASES = {"database_url", "condition_database_url", "data_dir"}
+_OF_DATABASES = {"database_url", "condition_database_url", "role_urls", "data_dir"}
 
 app = typer.Typer()
 config = typer.Typer(help="Show, change and check settings.", no_args_is_help=True)

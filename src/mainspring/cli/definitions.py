@@ -26,6 +26,13 @@ Function = Annotated[
     str | None, typer.Option(help="SQL function with its schema, e.g. civic.cleanup.")
 ]
 Role = Annotated[str | None, typer.Option(help="Database role to run as; the server's by default.")]
+Trusted = Annotated[
+    bool | None,
+    typer.Option(
+        "--trusted/--no-trusted",
+        help="Accept that the function runs through Mainspring's own login.",
+    ),
+]
 Argv = Annotated[
     str | None,
     typer.Option(help='A command as a JSON list, such as \'["sync", "--id", "{id}"]\'; @file.'),
@@ -130,6 +137,7 @@ def create(
     kind: Annotated[Kind, typer.Option(help="Kind of definition.")] = Kind.SQL,
     function: Function = None,
     role: Role = None,
+    trusted: Trusted = None,
     argv: Argv = None,
     working_directory: Directory = None,
     environment: Environment = None,
@@ -168,6 +176,7 @@ def update(
     key: Key,
     function: Function = None,
     role: Role = None,
+    trusted: Trusted = None,
     argv: Argv = None,
     working_directory: Directory = None,
     environment: Environment = None,
@@ -225,7 +234,7 @@ _CLEARABLE = {"schema": "arg_schema"} | {
     )
 }
 _PLAIN = (
-    *("function", "role", "working_directory"),
+    *("function", "role", "trusted", "working_directory"),
     *("description", "queue", "priority", "max_attempts"),
     *("concurrency", "key_concurrency", "rate", "burst", "limit", "limit_by"),
     "approvals_needed",

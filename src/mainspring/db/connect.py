@@ -180,6 +180,12 @@ def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
     )
 
 
+def reason_of(error: DatabaseUnreachable) -> str:
+    """What the server said, or the driver, of a connection that could not be made."""
+    cause = error.__cause__
+    return _reason(cause) if isinstance(cause, psycopg.Error) else str(error)
+
+
 def _reason(error: psycopg.Error) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if any(marker in line for marker in _MARKERS)]

@@ -13,6 +13,7 @@ from mainspring.db import calls, migrate
 from mainspring.db.calls import Call, Params
 from mainspring.db.connect import with_options
 from mainspring.db.pool import AsyncPool, SyncPool
+from mainspring.db.role_logins import RoleLogins
 from mainspring.db.sessions import Fetched, fetched, has_rows
 from mainspring.db.sql_errors import translated
 from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES
@@ -93,6 +94,10 @@ class Database:
             # Another task may have been first meanwhile, and its connections are in use.
             self._async.setdefault(loop, pool)
         return self._async[loop]
+
+    def role_logins(self) -> RoleLogins:
+        """Logins as other roles on this database."""
+        return RoleLogins(self.url, self.settings)
 
     def close(self) -> None:
         """Let go of connections and of the embedded server."""

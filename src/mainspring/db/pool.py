@@ -22,6 +22,11 @@ from psycopg.pq import TransactionStatus
 from mainspring.db import connect
 
 _RESTED_AFTER = 1.0
+# What DISCARD ALL does, without the prepared statements, which are ours.
+_RESET = (
+    "close all; set session authorization default; reset all; unlisten *; "
+    "discard temp; discard sequences; select pg_advisory_unlock_all()"
+)
 
 
 class PooledConnection:
@@ -148,6 +153,32 @@ class AsyncPool:
             self._idle.append((connection, time.monotonic()))
         else:
             await connection.close()
+
+
+async def areset(connection: AsyncConnection[Any]) -> None:
+    """Undo what a handler has set for the session: role, settings, locks, temporary objects."""
+    if not _can_be_reset(connection):
+        return
+    try:
+        await connection.execute(_RESET)
+    except psycopg.Error:
+        # What was done on it is done; it is only not lent again.
+        await connection.close()
+
+
+def reset(connection: Connection[Any]) -> None:
+    """The same on a blocking connection."""
+    if not _can_be_reset(connection):
+        return
+    try:
+        connection.execute(_RESET)
+    except psycopg.Error:
+        connection.close()
+
+
+def _can_be_reset(connection: Connection[Any] | AsyncConnection[Any]) -> bool:
+    # Behind a pooler, which also means no prepares, the session is another one by now.
+    return connection.prepare_threshold is not None and _is_reusable(connection)
 
 
 def _is_reusable(connection: Connection[Any] | AsyncConnection[Any]) -> bool:

@@ -46,14 +46,16 @@ def throwaway_server() -> Iterator[str]:
     folder = _folder()
     folder.mkdir(mode=0o755, exist_ok=True)
     with embedded.running(folder) as server:
-        with psycopg.connect(server.url, autocommit=True) as connection:
+        # Tests set up what an ordinary owner may not, such as a server's settings.
+        url = server.superuser_url
+        with psycopg.connect(url, autocommit=True) as connection:
             for name, value in _FORGETFUL.items():
                 connection.execute(
                     sql.SQL("alter system set {} = {}").format(sql.Identifier(name), value)
                 )
             connection.execute("select pg_reload_conf()")
-        drop_forgotten(server.url)
-        yield server.url
+        drop_forgotten(url)
+        yield url
 
 
 def _folder() -> Path:

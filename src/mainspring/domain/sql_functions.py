@@ -6,8 +6,26 @@ from typing import Any
 from mainspring.domain.jobs.outcomes import AttemptFailed
 
 _CONTRACT = 'a function must return {"success": true or false, "message": "..."}'
+MAX_ANSWER_BYTES = 1024 * 1024
+# What else to do about a role that nobody can log in as.
+OR_TRUSTED = (
+    "or set trusted on the definition to accept that it runs through Mainspring's own login"
+)
 _SHOWN = 500
 _KINDS = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
+
+
+def parse_answer(text: str | None, size: int | None) -> object:
+    """The answer as the database gave it, as JSON text; one that is too large has only a size."""
+    if size is not None and size > MAX_ANSWER_BYTES:
+        raise AttemptFailed(
+            f"the function returned {size:,} bytes, the limit is {MAX_ANSWER_BYTES:,}; store the "
+            "data in a table and return a reference to it"
+        )
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise AttemptFailed(f"the function returned JSON that cannot be read: {error}") from None
 
 
 def read_answer(answer: object) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from mainspring.db.database import Database
 from mainspring.db.plans import Plan, Statement
 from mainspring.db.sessions import Session, run_call
 from mainspring.domain.commands import read_command
@@ -22,16 +23,19 @@ from mainspring.domain.errors import (
     InvalidOption,
     UnknownDefinition,
 )
+from mainspring.domain.errors.database import RoleLoginFailed
 from mainspring.domain.schemas import Schema
+from mainspring.domain.sql_functions import OR_TRUSTED
 from mainspring.domain.suggestions import closest, did_you_mean
 from mainspring.domain.types import Kind
 from mainspring.store import definitions as store
+from mainspring.store import sql_functions
 from mainspring.store.rows.definitions import BACKOFF_COLUMNS
 
 # What each kind has in its spec; the first is needed.
 SPEC_FIELDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.PYTHON: (),
-    Kind.SQL: ("function", "role"),
+    Kind.SQL: ("function", "role", "trusted"),
     Kind.COMMAND: (
         *("argv", "working_directory", "environment"),
         *("success_codes", "fail_codes"),
@@ -40,14 +44,23 @@ SPEC_FIELDS: Mapping[Kind, tuple[str, ...]] = {
 _FIELDS = frozenset(part.name for part in fields(Definition)) - {"key", "kind", "spec"}
 
 
-async def create(session: Session, definition: Definition) -> DefinitionState:
+async def create(
+    session: Session, definition: Definition, *, database: Database
+) -> DefinitionState:
+    """`database` is the one of the session, for a look whether its role can log in."""
+    await _ensure_login(session, definition, database)
     if not await store.create(session, definition):
         raise DuplicateDefinition(definition.key)
     return await get(session, definition.key)
 
 
 async def update(
-    session: Session, key: str, changes: Mapping[str, Any], *, directories: Sequence[Path]
+    session: Session,
+    key: str,
+    changes: Mapping[str, Any],
+    *,
+    directories: Sequence[Path],
+    database: Database,
 ) -> DefinitionState:
     """Change the given fields; jobs that are enqueued already keep what they have."""
     known = (await get(session, key)).definition
@@ -56,6 +69,7 @@ async def update(
     changed = _changed(known, changes)
     if changes.keys() & set(SPEC_FIELDS[known.kind]):
         changed = pinned(changed, directories)
+        await _ensure_login(session, changed, database)
     columns = {column for name in changes for column in _columns_of(known.kind, name)}
     await store.update(session, key, changed, columns=columns)
     return await get(session, key)
@@ -128,6 +142,20 @@ def find_program(key: str, name: str, directories: Sequence[Path]) -> Path:
     places = ", ".join(map(str, directories))
     here = socket.gethostname()
     raise InvalidDefinition(f"{key}: there is no program {name!r} in {places} on {here}")
+
+
+async def _ensure_login(session: Session, definition: Definition, database: Database) -> None:
+    """Refuse a role that no worker could log in as; one that is missing the database refuses."""
+    spec = definition.spec
+    if definition.kind is not Kind.SQL or "role" not in spec or spec.get("trusted"):
+        return
+    if not await sql_functions.has_role(session, spec["role"]):
+        return
+    try:
+        async with database.role_logins().as_role(spec["role"]):
+            return
+    except RoleLoginFailed as error:
+        raise InvalidDefinition(f"{definition.key}: {error}, {OR_TRUSTED}") from None
 
 
 def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:

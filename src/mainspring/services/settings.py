@@ -106,6 +106,11 @@ async def check_connections(**flags: Any) -> list[Finding]:
             await (await _connect(settings, settings.condition_database_url)).close()
         except MainspringError as problem:
             found.append(error(str(problem), "condition_database_url"))
+    for role, url in settings.urls_of_roles.items():
+        try:
+            await (await _connect(settings, url)).close()
+        except MainspringError as problem:
+            found.append(error(f"role_urls, {role}: {problem}", "role_urls"))
     return found
 
 
@@ -133,6 +138,11 @@ def _wrong_urls(settings: Settings) -> Iterator[Finding]:
         url = getattr(settings, name)
         if url is not None and (problem := url_problem(url)) is not None:
             yield error(f"setting {name} cannot be read: {problem}", name)
+    for role, url in settings.urls_of_roles.items():
+        if (problem := url_problem(url)) is not None:
+            yield error(
+                f"setting role_urls: the URL of {role} cannot be read: {problem}", "role_urls"
+            )
 
 
 def _missing_packages(settings: Settings) -> Iterator[Finding]:

@@ -23,10 +23,14 @@ SEPARATORS = {
     "command_environment": ",",
     "encryption_keys": ",",
     "prune_tables": ",",
+    "role_urls": " ",
 }
 # Shown to nobody as they are.
 SECRETS = frozenset(
-    {"database_url", "condition_database_url", "encryption_keys", "oidc_client_secret"}
+    {
+        *("database_url", "condition_database_url", "role_urls"),
+        *("encryption_keys", "oidc_client_secret"),
+    }
 )
 _LONGEST_SHOWN = 80
 _OTHER_KIND = PydanticCustomError("other_kind", "another kind of value")
@@ -84,6 +88,11 @@ class Settings(BaseModel):
         default=None,
         repr=False,
         description="separate, less privileged login for conditions written in SQL",
+    )
+    role_urls: SecretStr = Field(
+        default=SecretStr(""),
+        description="database URLs that log in as the roles of SQL definitions and conditions, as "
+        "role=URL, separated by spaces; without one the role logs in without a password",
     )
     command_directories: str = Field(
         default="",
@@ -183,6 +192,12 @@ class Settings(BaseModel):
         read_keys(keys.get_secret_value())
         return keys
 
+    @field_validator("role_urls")
+    @classmethod
+    def _ensure_role_urls(cls, urls: SecretStr) -> SecretStr:
+        rules.urls_of_roles(urls.get_secret_value())
+        return urls
+
     @field_validator("public_url", "oidc_issuer")
     @classmethod
     def _ensure_address(cls, url: str | None, info: ValidationInfo) -> str | None:
@@ -193,6 +208,11 @@ class Settings(BaseModel):
                     "must begin with https:, or an eavesdropper could log in as anyone"
                 )
         return url
+
+    @property
+    def urls_of_roles(self) -> dict[str, str]:
+        """By the name of the role."""
+        return rules.urls_of_roles(self.role_urls.get_secret_value())
 
     @property
     def command_paths(self) -> tuple[Path, ...]:

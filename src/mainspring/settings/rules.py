@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+from urllib.parse import unquote
 
 from mainspring.domain.errors import SettingsError
 from mainspring.domain.suggestions import did_you_mean
@@ -183,3 +184,16 @@ def split(text: str, separator: str) -> tuple[str, ...]:
     """The parts that are not empty."""
     parts = (part.strip() for part in text.split(separator))
     return tuple(part for part in parts if part)
+
+
+def urls_of_roles(text: str) -> dict[str, str]:
+    """The URLs by role, of `role=URL` separated by spaces; raises ValueError without the text."""
+    found: dict[str, str] = {}
+    for number, entry in enumerate(text.split(), start=1):
+        role, _, url = entry.partition("=")
+        if not role or not url.startswith(("postgresql://", "postgres://")):
+            raise ValueError(f"entry {number} must be role=URL, such as reports=postgresql://...")
+        if (name := unquote(role)) in found:
+            raise ValueError(f"entry {number} names a role that an entry before it names")
+        found[name] = url
+    return found

@@ -151,6 +151,14 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.is_program() RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN pg_has_role(SESSION_USER, (SELECT pg_namespace.nspowner FROM pg_namespace WHERE (pg_namespace.nspname = 'mainspring'::name)), 'MEMBER'::text);
+
+CREATE FUNCTION mainspring.creator() RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN ((COALESCE(current_setting('mainspring.creator'::text, true), ''::text) <> ''::text) AND mainspring.is_program()) THEN current_setting('mainspring.creator'::text) ELSE NULL::text END;
+
 CREATE SEQUENCE mainspring.job_ids
     START WITH 1
     INCREMENT BY 1
@@ -193,7 +201,7 @@ CREATE TABLE mainspring.jobs (
     definition_version integer DEFAULT 1 NOT NULL,
     limit_name text COLLATE pg_catalog."C",
     limit_key text COLLATE pg_catalog."C",
-    created_by text DEFAULT NULLIF(current_setting('mainspring.creator'::text, true), ''::text) COLLATE pg_catalog."C",
+    created_by text DEFAULT mainspring.creator() COLLATE pg_catalog."C",
     CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
     CONSTRAINT jobs_limit_has_key CHECK (((limit_name IS NULL) = (limit_key IS NULL))),
     CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
@@ -515,6 +523,34 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.ask_as_reader(condition text) RETURNS json
+    LANGUAGE plpgsql
+    AS $_$
+declare
+    answer json;
+begin
+    create function pg_temp.ask(condition text, path text) returns json
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    as $ask$
+    declare
+        answers refcursor;
+        first record;
+    begin
+        perform set_config('search_path', path, true);
+        -- A cursor takes a single query.
+        open answers no scroll for execute condition;
+        fetch answers into first;
+        return (select field.value from json_each(row_to_json(first)) as field limit 1);
+    end
+    $ask$;
+    alter function pg_temp.ask owner to pg_read_all_data;
+    set local transaction_read_only = on;
+    execute 'select pg_temp.ask($1, $2)' into answer
+      using ask_as_reader.condition, current_setting('search_path');
+    return answer;
+end
+$_$;
+
 CREATE FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, job_id bigint DEFAULT NULL::bigint) RETURNS mainspring.jobs
     LANGUAGE plpgsql
     AS $$
@@ -689,10 +725,14 @@ begin
                    full_name);
     end if;
     execute format('select mainspring_calls.%I($1, $2, $3, $4)', mainspring.caller_of(role))
-       into answer using target.namespace, target.name, payload, target.takes_payload;
+       into answer using target.namespace, target.name, payload, target.argument is not null;
     return answer;
 end
 $_$;
+
+CREATE FUNCTION mainspring.call_text(namespace text, name text, argument text, most_bytes integer) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN format('select case when pg_catalog.octet_length(called.answer) operator(pg_catalog.<=) %s then called.answer end, pg_catalog.octet_length(called.answer) from (select (%I.%I(%s))::pg_catalog.text as answer offset 0) as called'::text, most_bytes, namespace, name, CASE WHEN (argument IS NULL) THEN ''::text ELSE ('$1::pg_catalog.'::text || argument) END);
 
 CREATE FUNCTION mainspring.caller_of(role text) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -901,6 +941,13 @@ begin
                 detail = jsonb_build_object('key', new.key, 'field', 'role', 'problem',
                     format('%s is not a member of %s', current_user, role));
         end if;
+        if new.spec -> 'trusted' = 'true' and not pg_has_role(current_user, (
+               select nspowner from pg_namespace where nspname = 'mainspring'), 'MEMBER') then
+            raise exception using errcode = 'MS050',
+                message = new.key || ': trusted: can only be set by the owner of Mainspring',
+                detail = jsonb_build_object('key', new.key, 'field', 'trusted', 'problem',
+                    'can only be set by the owner of Mainspring');
+        end if;
         new.spec := new.spec || jsonb_build_object('role', role);
     end if;
     return new;
@@ -918,7 +965,10 @@ begin
         if wrong is not null then
             perform mainspring.refuse_definition(definition.key, wrong[1], wrong[2]);
         end if;
-        perform mainspring.ensure_caller(definition.spec ->> 'role');
+        -- For workers of the release before this one, which need the owner to be a member.
+        if pg_has_role(mainspring.owner_name(), definition.spec ->> 'role', 'USAGE') then
+            perform mainspring.ensure_caller(definition.spec ->> 'role');
+        end if;
     elsif definition.kind = 'command'
           and jsonb_typeof(definition.spec -> 'argv') is distinct from 'array' then
         perform mainspring.refuse_definition(
@@ -2293,7 +2343,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT takes_payload boolean) RETURNS record
+CREATE FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT argument text, OUT guardian text) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
 declare
@@ -2307,10 +2357,17 @@ begin
     if cardinality(parts) <> 2 then
         return;
     end if;
-    select n.nspname, p.proname, p.pronargs = 1
-      into find_function.namespace, find_function.name, find_function.takes_payload
+    select n.nspname, p.proname, case when p.pronargs = 1 then t.typname end,
+           -- Whoever owns the schema can replace what is in it.
+           case when s.rolsuper or s.oid = p.proowner or s.rolname = 'pg_database_owner'
+                then o.rolname end
+      into find_function.namespace, find_function.name, find_function.argument,
+           find_function.guardian
       from pg_catalog.pg_proc as p
       join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+      join pg_catalog.pg_roles as o on o.oid = p.proowner
+      join pg_catalog.pg_roles as s on s.oid = n.nspowner
+      left join pg_catalog.pg_type as t on t.oid = p.proargtypes[0]
      where n.nspname = parts[1] and p.proname = parts[2] and p.prokind = 'f' and not p.proretset
        and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[])
        and (p.pronargs = 0 or (p.pronargs = 1
@@ -2673,10 +2730,6 @@ CREATE FUNCTION mainspring.is_plain_request(payload jsonb, queue text, priority 
     LANGUAGE sql STABLE
     RETURN ((jsonb_typeof(payload) = 'object'::text) AND (pg_column_size(payload) <= 65536) AND (pg_column_compression(payload) IS NULL) AND (on_duplicate = ANY (ARRAY['raise'::text, 'existing'::text])) AND ((COALESCE(length(queue), 1) >= 1) AND (COALESCE(length(queue), 1) <= 500)) AND ((COALESCE(priority, 0) >= 0) AND (COALESCE(priority, 0) <= 1000)) AND ((COALESCE(max_attempts, 1) >= 1) AND (COALESCE(max_attempts, 1) <= 1000)) AND ((delay IS NULL) OR (((delay >= '00:00:00'::interval) AND (delay <= '36500 days'::interval)) AND (scheduled_for IS NULL))) AND ((COALESCE(scheduled_for, now()) >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (COALESCE(scheduled_for, now()) <= '9999-12-30 00:00:00+00'::timestamp with time zone)));
 
-CREATE FUNCTION mainspring.is_program() RETURNS boolean
-    LANGUAGE sql STABLE
-    RETURN pg_has_role(SESSION_USER, (SELECT pg_namespace.nspowner FROM pg_namespace WHERE (pg_namespace.nspname = 'mainspring'::name)), 'MEMBER'::text);
-
 CREATE FUNCTION mainspring.is_visible(tenant text) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN ((current_setting('role'::text) <> 'mainspring_app'::text) OR (COALESCE(current_setting('mainspring.tenant'::text, true), ''::text) = tenant));
@@ -3029,7 +3082,7 @@ declare
 begin
     if asked.created_at is null then
         asked.created_at := now();
-        asked.created_by := nullif(current_setting('mainspring.creator', true), '');
+        asked.created_by := mainspring.creator();
     end if;
     asked.job_id := coalesce(asked.job_id, nextval('mainspring.job_ids'));
     asked.definition_version := coalesce(asked.definition_version, defined.version);
@@ -3261,14 +3314,19 @@ begin
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'grant_of_app_role',
-               'may_set_role', 'open_to_app', 'remove_limit', 'set_limit'])
+               'ask_as_reader', 'call_function', 'change_jobs', 'ensure_app_role', 'enter',
+               'grant_of_app_role', 'may_set_role', 'open_to_app', 'receipt_token',
+               'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute missing.statement;
     end loop;
 end
 $$;
+
+CREATE FUNCTION mainspring.owner_name() RETURNS text
+    LANGUAGE sql STABLE
+    RETURN (SELECT owner.rolname FROM (pg_roles owner JOIN pg_namespace own ON ((own.nspowner = owner.oid))) WHERE (own.nspname = 'mainspring'::name));
 
 CREATE FUNCTION mainspring.parents_in(partition_name text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
@@ -3547,6 +3605,22 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.prune_receipts(most integer) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+declare
+    pruned integer;
+begin
+    delete from mainspring.receipts as receipt
+     where receipt.job_id = any (array(
+         select old.job_id from mainspring.receipts as old
+          where not exists (select from mainspring.jobs as job where job.job_id = old.job_id)
+          limit most));
+    get diagnostics pruned = row_count;
+    return pruned;
+end
+$$;
+
 CREATE FUNCTION mainspring.prune_table(full_name text, column_name text, age interval, batch integer) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3680,6 +3754,17 @@ $$;
 CREATE FUNCTION mainspring.ready_message(queue text, due_at timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE
     RETURN CASE WHEN (due_at <= now()) THEN ('ready:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'due:'::text ELSE NULL::text END;
+
+CREATE TABLE mainspring.receipt_key (
+    is_only_row boolean DEFAULT true NOT NULL,
+    key bytea NOT NULL,
+    CONSTRAINT receipt_key_is_only_row_check CHECK (is_only_row),
+    CONSTRAINT receipt_key_key_check CHECK ((length(key) = 32))
+);
+
+CREATE FUNCTION mainspring.receipt_token(job_id bigint, fence bigint) RETURNS bytea
+    LANGUAGE sql STABLE
+    RETURN (SELECT sha256((secret.key || sha256((secret.key || convert_to(((receipt_token.job_id || ':'::text) || receipt_token.fence), 'UTF8'::name))))) AS sha256 FROM mainspring.receipt_key secret);
 
 CREATE FUNCTION mainspring.redacted(payload jsonb, paths jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE
@@ -5205,26 +5290,18 @@ CREATE FUNCTION mainspring.wrong_function(spec jsonb) RETURNS text[]
     LANGUAGE plpgsql
     AS $$
 declare
-    owner_name text := (select rolname from pg_catalog.pg_roles where oid = (
-        select nspowner from pg_catalog.pg_namespace where nspname = 'mainspring'));
-    role text := spec ->> 'role';
+    target record;
 begin
     if coalesce(spec ->> 'function', '') = '' then
         return array['function', 'is missing; give the name of a function, such as civic.cleanup'];
     end if;
-    if (select name from mainspring.find_function(spec ->> 'function')) is null then
+    select * into target from mainspring.find_function(spec ->> 'function');
+    if target.name is null then
         return array['function', format(
             'there is no function %s that takes one jsonb or nothing and returns jsonb; '
             || 'write its name with its schema', spec ->> 'function')];
     end if;
-    if not exists (select from pg_catalog.pg_roles where rolname = role) then
-        return array['role', format('there is no role %s', coalesce(role, 'null'))];
-    end if;
-    if not pg_has_role(owner_name, role, 'USAGE') then
-        return array['role', format('%s must be a member of %s: grant %I to %I',
-                                    owner_name, role, role, owner_name)];
-    end if;
-    return null;
+    return mainspring.wrong_role(spec, target.guardian);
 end
 $$;
 
@@ -5254,6 +5331,37 @@ $$;
 CREATE FUNCTION mainspring.wrong_number(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE sql IMMUTABLE
     RETURN (SELECT ARRAY[bound.field, format('must be from %s to %s'::text, bound."least", bound."greatest")] AS "array" FROM (VALUES ('max_retries'::text,(wrong_number.schedule).max_retries,1,1000), ('max_running'::text,(wrong_number.schedule).max_running,1,1000), ('max_attempts'::text,(wrong_number.schedule).max_attempts,1,1000), ('catch_up_limit'::text,(wrong_number.schedule).catch_up_limit,1,10000), ('priority'::text,(wrong_number.schedule).priority,0,1000)) bound(field, value, "least", "greatest") WHERE ((bound.value < bound."least") OR (bound.value > bound."greatest")) LIMIT 1);
+
+CREATE FUNCTION mainspring.wrong_role(spec jsonb, guardian text) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    owner text := mainspring.owner_name();
+    role text := spec ->> 'role';
+    needed text := case when current_setting('server_version_num')::integer < 160000
+                        then 'MEMBER' else 'SET' end;
+begin
+    if not exists (select from pg_catalog.pg_roles where rolname = role) then
+        return array['role', format('there is no role %s', coalesce(role, 'null'))];
+    elsif spec ? 'trusted' and jsonb_typeof(spec -> 'trusted') <> 'boolean' then
+        return array['trusted', 'must be true or false'];
+    elsif coalesce((spec -> 'trusted')::boolean, false) then
+        if pg_has_role(owner, role, needed) then
+            return null;
+        end if;
+        return array['role', format('%s must be a member of %s: grant %I to %I',
+                                    owner, role, role, owner)];
+    elsif pg_has_role(role, owner, 'MEMBER') and guardian is distinct from role
+          and not exists (select from pg_catalog.pg_roles where rolname = guardian and rolsuper)
+    then
+        return array['role', format(
+            '%s has the rights of the owner of Mainspring, and %s can be changed by others; '
+            || 'name a role with fewer rights, or accept it with trusted', role,
+            spec ->> 'function')];
+    end if;
+    return null;
+end
+$$;
 
 CREATE TABLE mainspring.triggers (
     trigger_id bigint NOT NULL,
@@ -5871,7 +5979,7 @@ CREATE TABLE mainspring.flows (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     name text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    created_by text DEFAULT NULLIF(current_setting('mainspring.creator'::text, true), ''::text) COLLATE pg_catalog."C"
+    created_by text DEFAULT mainspring.creator() COLLATE pg_catalog."C"
 );
 
 CREATE VIEW mainspring.flow_status AS
@@ -6059,6 +6167,13 @@ CREATE VIEW mainspring.queue_status AS
    FROM mainspring.jobs
   WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by))
   GROUP BY tenant_id, queue;
+
+CREATE TABLE mainspring.receipts (
+    job_id bigint NOT NULL,
+    fence bigint NOT NULL,
+    result jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE mainspring.replies (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -6432,6 +6547,12 @@ ALTER TABLE ONLY mainspring.people
 ALTER TABLE ONLY mainspring.prune_marks
     ADD CONSTRAINT prune_marks_pkey PRIMARY KEY (keep);
 
+ALTER TABLE ONLY mainspring.receipt_key
+    ADD CONSTRAINT receipt_key_pkey PRIMARY KEY (is_only_row);
+
+ALTER TABLE ONLY mainspring.receipts
+    ADD CONSTRAINT receipts_pkey PRIMARY KEY (job_id);
+
 ALTER TABLE ONLY mainspring.replies
     ADD CONSTRAINT replies_pkey PRIMARY KEY (tenant_id, actor, key);
 
@@ -6795,6 +6916,8 @@ REVOKE ALL ON FUNCTION mainspring.approver_names(tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.ask_as_reader(condition text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_key text, correlation_id text, tags text[], limit_key text, job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_change() FROM PUBLIC;
@@ -6812,6 +6935,8 @@ REVOKE ALL ON FUNCTION mainspring.backoff_of(version mainspring.definition_versi
 REVOKE ALL ON FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.call_function(full_name text, role text, payload jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.call_text(namespace text, name text, argument text, most_bytes integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.caller_of(role text) FROM PUBLIC;
 
@@ -6955,7 +7080,7 @@ REVOKE ALL ON FUNCTION mainspring.event_matches(pattern text, name text) FROM PU
 
 REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer, chosen bigint[]) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT takes_payload boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT argument text, OUT guardian text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUBLIC;
 
@@ -7000,8 +7125,6 @@ REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM P
 REVOKE ALL ON FUNCTION mainspring.is_plain_definition(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_plain_request(payload jsonb, queue text, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, on_duplicate text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.is_program() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
 
@@ -7087,6 +7210,8 @@ REVOKE ALL ON FUNCTION mainspring.notify_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.open_to_app() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.owner_name() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.parents_in(partition_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.past_partitions() FROM PUBLIC;
@@ -7107,6 +7232,8 @@ REVOKE ALL ON FUNCTION mainspring.prepare_trigger() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.prunable_table(full_name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.prune_receipts(most integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.prune_table(full_name text, column_name text, age interval, batch integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.put_aside(duty text, key bigint, reason text, pauses interval[]) FROM PUBLIC;
@@ -7116,6 +7243,8 @@ REVOKE ALL ON FUNCTION mainspring.put_back(job_id bigint, payload jsonb, tenant 
 REVOKE ALL ON FUNCTION mainspring.read_steps(steps jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ready_message(queue text, due_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.receipt_token(job_id bigint, fence bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
 
@@ -7272,6 +7401,8 @@ REVOKE ALL ON FUNCTION mainspring.wrong_function(spec jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.wrong_instant(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_number(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_role(spec jsonb, guardian text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) FROM PUBLIC;
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from mainspring.db import embedded
-from mainspring.db.embedded import servers
+from mainspring.db.embedded import owners, servers
 from mainspring.db.embedded.postmasters import Postmaster
 from tests.db.embedded.folders import owner_of
 from tests.db.embedded.processes import ACQUIRE, answers, run_python
@@ -58,17 +58,17 @@ def test_a_killed_server_is_started_again_with_its_data(data_dir):
 def test_a_server_that_is_killed_while_it_is_joined_is_started_again(data_dir, hold, monkeypatch):
     first = hold(data_dir)
     pid, _ = first.server()
-    ensure = servers._ensure_database
+    ensure = owners.ensure_database
     killed: list[int] = []
 
-    def kill_first(postmaster: Postmaster) -> None:
+    def kill_first(postmaster: Postmaster, database: str) -> None:
         if not killed:
             killed.append(postmaster.pid)
             os.kill(postmaster.pid, signal.SIGKILL)
             wait_until(lambda: not postmaster.answers())
-        ensure(postmaster)
+        ensure(postmaster, database)
 
-    monkeypatch.setattr(servers, "_ensure_database", kill_first)
+    monkeypatch.setattr(servers, "ensure_database", kill_first)
 
     with embedded.running(data_dir) as server:
         assert killed == [pid]

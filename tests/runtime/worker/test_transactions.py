@@ -6,7 +6,7 @@ from functools import partial
 import psycopg
 import pytest
 
-from mainspring import Context, Fail, Mainspring
+from mainspring import Context, Fail, JobState, Mainspring
 from tests.support import apps, reading
 from tests.support.processes import StartWorker
 from tests.support.waiting import wait_until
@@ -98,3 +98,61 @@ async def test_a_process_that_does_not_succeed_leaves_no_effect(
         await shared_app.database.close_loop()
 
     assert (effects(connection), ending.state) == (0, "failed")
+
+
+LEFT_BEHIND = (
+    "set role pg_monitor",
+    "set default_transaction_read_only = on",
+    "set search_path = nowhere",
+    "create temp table jobs (x integer)",
+    "declare held cursor with hold for select 1",
+    "select pg_advisory_lock(4711)",
+    "listen mainspring",
+)
+SEEN = """
+select current_user <> session_user, current_setting('default_transaction_read_only'),
+       current_setting('search_path') = 'nowhere', to_regclass('pg_temp.jobs'),
+       (select count(*) from pg_cursors where is_holdable),
+       (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()),
+       (select count(*) from pg_listening_channels())
+"""
+CLEAN = (False, "off", False, None, 0, 0, 0)
+
+
+@pytest.mark.parametrize("is_async", [True, False], ids=["async", "blocking"])
+@pytest.mark.parametrize("fails", [False, True], ids=["success", "failure"])
+async def test_what_a_handler_sets_for_its_session_reaches_nobody_else(
+    app: Mainspring, is_async: bool, fails: bool
+):
+    seen: list[tuple[int, object]] = []
+
+    @app.job(max_attempts=1)
+    async def leave_async(ctx: Context) -> None:
+        async with ctx.transaction() as transaction:
+            row = await (await transaction.execute(SEEN)).fetchone()
+            seen.append((transaction.info.backend_pid, row))
+            for statement in LEFT_BEHIND:
+                await transaction.execute(statement)
+            if fails:
+                raise ValueError
+            await transaction.execute("set local role none")
+
+    @app.job(max_attempts=1)
+    def leave_blocking(ctx: Context) -> None:
+        with ctx.transaction() as transaction:
+            seen.append((transaction.info.backend_pid, transaction.execute(SEEN).fetchone()))
+            for statement in LEFT_BEHIND:
+                transaction.execute(statement)
+            if fails:
+                raise ValueError
+            transaction.execute("set local role none")
+
+    handler = leave_async if is_async else leave_blocking
+    async with working(app):
+        for _ in range(2):
+            job = await ended(await handler.aenqueue())
+            assert job.state is (JobState.DEAD_LETTER if fails else JobState.SUCCEEDED)
+
+    (first, before), (second, after) = seen
+    assert first == second, "the connection was not lent again"
+    assert (before, after) == (CLEAN, CLEAN)

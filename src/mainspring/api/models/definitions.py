@@ -120,6 +120,11 @@ class DefinitionFields(Body):
     approvers: Annotated[list[Text], Field(max_length=100)] | None = None
     function: Text | None = Field(None, description="SQL function to call (SQL definitions only).")
     role: Text | None = Field(None, description="Role that the SQL function runs as.")
+    trusted: bool | None = Field(
+        None,
+        description="Whether the SQL function may run through Mainspring's own login, if nobody "
+        "can log in as its role.",
+    )
     argv: Annotated[list[LongText | list[LongText]], Field(max_length=1000)] | None = Field(
         None,
         description="Program and arguments (commands only). Arguments in a nested list are "

@@ -72,7 +72,8 @@ async def create(
     pinned = definitions.pinned(made, context.settings.command_paths)
 
     async def make(session: TransactionSession) -> Response:
-        return _shown(await definitions.create(session, pinned), 201)
+        database = context.server.database
+        return _shown(await definitions.create(session, pinned, database=database), 201)
 
     return await once(context, idempotency_key, make)
 
@@ -92,10 +93,14 @@ async def update(
     the old values."""
     async with _known(), context.editing("definition", name) as session:
         context.ensure_unchanged(_facts(await definitions.get(session, name)))
-        directories = context.settings.command_paths
-        return _shown(
-            await definitions.update(session, name, changes.read(), directories=directories)
+        changed = await definitions.update(
+            session,
+            name,
+            changes.read(),
+            directories=context.settings.command_paths,
+            database=context.server.database,
         )
+        return _shown(changed)
 
 
 @router.post("/{name}/activate", response_model=DefinitionModel)

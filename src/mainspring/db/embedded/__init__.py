@@ -6,12 +6,14 @@ to the kernel alone, as file locks, so a killed process leaves nothing behind to
     data_dir/lock       held exclusively while someone starts or stops the server
     data_dir/users      held shared by every using process for as long as it lives
     data_dir/postgres   the database; written elsewhere first and moved here when complete
-    data_dir/socket     the only way in; whoever can open it is superuser, so it is private
+    data_dir/socket     the only way in; whoever can open it can be superuser, so it is private
     data_dir/server.log
 
     acquire: lock ─▶ share users ─▶ join the server that answers, or start one ─▶ unlock
     watch:   the server is gone? lock ─▶ join the server that answers, or start one ─▶ unlock
     release: lock ─▶ users exclusively? yes: we were the last, stop the server ─▶ unlock
+
+The application logs in as the role `mainspring`, which owns the database and is no superuser.
 
 PostgreSQL refuses to run as root. Root runs it as the owner of the database or of the data
 directory, and a new one as the system user `mainspring`.

@@ -15,6 +15,7 @@ from mainspring.db.embedded.folders import Home
 from mainspring.domain.errors.database import EmbeddedServerError
 
 PORT = 5432
+SUPERUSER = "postgres"
 PATIENCE_SECONDS = 300  # replaying max_wal_size after a crash can take minutes
 POLL_SECONDS = 0.05
 
@@ -24,15 +25,15 @@ class Postmaster:
     pid: int
     socket_dir: str
 
-    def url(self, database: str) -> str:
+    def url(self, database: str, user: str) -> str:
         # The port is named because PGPORT in a caller's environment would win over the default.
         host = quote(self.socket_dir, safe="")
-        return f"postgresql://postgres@/{database}?host={host}&port={PORT}"
+        return f"postgresql://{user}@/{database}?host={host}&port={PORT}"
 
     def answers(self) -> bool:
         if not self.socket_dir:
             return False
-        url = self.url("postgres") + "&connect_timeout=5"
+        url = self.url("postgres", SUPERUSER) + "&connect_timeout=5"
         # A ping, since a server with all its connections taken is running too.
         return pq.PGconn.ping(os.fsencode(url)) == pq.Ping.OK
 

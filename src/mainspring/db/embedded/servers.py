@@ -9,12 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import psycopg
-from psycopg import sql
 
 from mainspring.db.embedded import postmasters
 from mainspring.db.embedded.accounts import barrier
 from mainspring.db.embedded.folders import ADVICE, Home, made_whole, make_private, remove_all
-from mainspring.db.embedded.postmasters import PATIENCE_SECONDS, POLL_SECONDS, PORT, Postmaster
+from mainspring.db.embedded.owners import ensure_database
+from mainspring.db.embedded.postmasters import (
+    PATIENCE_SECONDS,
+    POLL_SECONDS,
+    PORT,
+    SUPERUSER,
+    Postmaster,
+)
 from mainspring.db.embedded.programs import MAJOR_VERSION, run
 from mainspring.domain.errors.database import EmbeddedServerError
 
@@ -44,7 +50,7 @@ def resume(home: Home, socket_dir: Path | None = None) -> Postmaster:
     for _ in range(_TRIES):
         postmaster = postmasters.answering(home) or _start(home, socket_dir)
         try:
-            _ensure_database(postmaster)
+            ensure_database(postmaster, DATABASE)
             return postmaster
         except psycopg.OperationalError as error:
             # It may have been killed since it answered; then the next try starts it.
@@ -91,7 +97,7 @@ def _create_cluster(home: Home) -> None:
             home,
             "initdb",
             f"--pgdata={unfinished}",
-            "--username=postgres",
+            f"--username={SUPERUSER}",
             "--auth-local=trust",
             "--auth-host=reject",
             "--encoding=UTF8",
@@ -193,10 +199,3 @@ def _short_folder(home: Home) -> Path:
 
 def _short_name(home: Home) -> str:
     return f"mainspring-{hashlib.sha256(os.fsencode(home.folder)).hexdigest()[:16]}"
-
-
-def _ensure_database(postmaster: Postmaster) -> None:
-    with psycopg.connect(postmaster.url("postgres"), autocommit=True) as connection:
-        known = connection.execute("select from pg_database where datname = %s", (DATABASE,))
-        if known.fetchone() is None:
-            connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))

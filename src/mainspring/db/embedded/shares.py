@@ -13,7 +13,8 @@ from pathlib import Path
 import psycopg
 
 from mainspring.db.embedded.folders import ADVICE, Home, default_data_dir, open_home, open_private
-from mainspring.db.embedded.postmasters import Postmaster
+from mainspring.db.embedded.owners import OWNER
+from mainspring.db.embedded.postmasters import SUPERUSER, Postmaster
 from mainspring.db.embedded.programs import installation
 from mainspring.db.embedded.servers import DATABASE, resume, serve, stop
 from mainspring.db.embedded.watchers import Watcher
@@ -25,10 +26,12 @@ if sys.platform != "win32":
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EmbeddedServer:
-    """A share in a running server; each acquire gives its own, to be released once."""
+    """A share in a running server; each acquire gives its own, to be released once. `url` logs in
+    as the owner of the database; `superuser_url` is for servers that only tests use."""
 
     data_dir: Path
     url: str
+    superuser_url: str = field(repr=False)
     pid: int
 
 
@@ -95,7 +98,12 @@ def _join(home: Home) -> EmbeddedServer:
         if not hold.servers:
             _leave(hold)
         raise
-    server = EmbeddedServer(home.folder, postmaster.url(DATABASE), postmaster.pid)
+    server = EmbeddedServer(
+        home.folder,
+        postmaster.url(DATABASE, OWNER),
+        postmaster.url(DATABASE, SUPERUSER),
+        postmaster.pid,
+    )
     hold.servers.add(server)
     if hold.watcher is None:
         revive = partial(_revive, hold, Path(postmaster.socket_dir))

@@ -48,6 +48,7 @@ MainspringError
 ├── JobUnsuccessful            a result was asked of a job that ended otherwise
 └── DatabaseError              the database cannot be used as it is; in errors.database
     ├── DatabaseUnreachable
+    ├── RoleLoginFailed        nobody can log in as the role of a definition or a condition
     ├── DatabaseTooOld         PostgreSQL below 15
     ├── SchemaMissing          not migrated
     ├── SchemaOutdated         older than the program

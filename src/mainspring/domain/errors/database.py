@@ -17,6 +17,19 @@ class DatabaseUnreachable(DatabaseError):
     code = "database_unreachable"
 
 
+class RoleLoginFailed(DatabaseError):
+    """Nobody can log in as a role whose SQL is to be run."""
+
+    code = "role_login_failed"
+
+    def __init__(self, role: str, reason: str) -> None:
+        super().__init__(
+            f"cannot log in as {role}: {reason}; run `alter role {role} login` and add "
+            f"{role}=URL to the setting role_urls"
+        )
+        self.role = role
+
+
 class DatabaseTooOld(DatabaseError):
     """The server is older than PostgreSQL 15."""
 

@@ -1,73 +1,183 @@
-"""SQL functions: called under the role their definition names, committed with the job's success.
+"""SQL functions: called on a connection of their role, their writes committed exactly once.
 
-begin ─▶ call as the role ─▶ success: true   the report of success joins, one commit
-                          ├▶ success: false  what the function wrote is kept; a failed attempt
-                          └▶ an error        nothing is kept; a failed attempt
+                   our connection                 the role's own, closed afterwards
+                   find ── receipt? succeeded
+                     └──────────────────────────▶ begin ─▶ call
+        success: true    write the receipt, commit ◀──────┤
+                     ┌──────────────────────────────┘     │
+        report success                                    │
+        success: false   commit, no receipt; a failed attempt
+        an error         nothing is kept; a failed attempt
+
+The receipt is in the function's transaction. So if a worker dies after the commit and before its
+report, the next attempt of the job finds it and reports the same result, and calls nothing.
 """
 
+import asyncio
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
+import orjson
 import psycopg
+from psycopg import AsyncConnection
 
+from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.definitions import Definition
+from mainspring.domain.errors import LeaseLost
+from mainspring.domain.errors.database import DatabaseError, RoleLoginFailed
 from mainspring.domain.jobs.outcomes import AttemptFailed
-from mainspring.domain.sql_functions import read_answer
+from mainspring.domain.sql_functions import OR_TRUSTED, parse_answer, read_answer
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.output import AttemptOutput, store_output
-from mainspring.runtime.worker.transactions import AsyncSource, JobTransaction
+from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.store import sql_functions
+from mainspring.store.sql_functions import FunctionCall
 
 # The worker cancels at the timeout; this is for a worker that cannot.
 _SERVER_GRACE = timedelta(seconds=5)
+# For a commit that is under way when the job is canceled.
+_COMMIT_GRACE = 5.0
+_PRUNE_EVERY = 60.0
 
 
 class FunctionExecutor:
-    """Runs the jobs of definitions of the kind `sql`."""
+    """Runs the jobs of definitions of the kind `sql`. `source` lends our own connections."""
 
-    def __init__(self, source: AsyncSource) -> None:
-        self._source = source
+    def __init__(self, source: AsyncSource, logins: RoleLogins) -> None:
+        self._source, self._logins = source, logins
+        self._prunes_at = 0.0
 
     async def run(self, job: ClaimedJob, definition: Definition) -> dict[str, Any]:
         output = job.output = AttemptOutput(job.redactor)
-        job.transaction = transaction = JobTransaction(
-            job.report, job.worker_id, async_source=self._source
-        )
+        call = await self._find(job, definition)
+        if call.receipt is not None:
+            return call.receipt
         try:
-            answer = await self._call(job, definition, transaction)
-        except psycopg.Error as error:
-            raise AttemptFailed(_sentence(error)) from None
+            return await self._run(job, definition, call)
+        except AttemptFailed as error:
+            if isinstance(error, _Declined):
+                output.add_stderr(f"{error}\n")
+            raise
         finally:
             output.close()
             await store_output(job, self._source)
+
+    async def _find(self, job: ClaimedJob, definition: Definition) -> FunctionCall:
+        async with self._source.connection() as connection:
+            if time.monotonic() >= self._prunes_at:
+                self._prunes_at = time.monotonic() + _PRUNE_EVERY
+                await sql_functions.prune_receipts(connection)
+            return await sql_functions.find(connection, job.report, definition.spec)
+
+    async def _run(
+        self, job: ClaimedJob, definition: Definition, call: FunctionCall
+    ) -> dict[str, Any]:
+        if call.problem is not None:
+            raise AttemptFailed(call.problem)
         try:
-            # An error shows the answer, and may show a part of it only.
-            return read_answer(job.redactor.value(answer) if job.redactor else answer)
-        except AttemptFailed as error:
-            output.add_stderr(f"{error}\n")
-            await transaction.akeep()
-            raise
+            async with self._connected(definition) as connection, _noted(connection, job):
+                return await self._call(connection, job, definition=definition, call=call)
+        except RoleLoginFailed as error:
+            raise AttemptFailed(f"{error}, {OR_TRUSTED}") from None
+        except DatabaseError as error:
+            raise AttemptFailed(str(error)) from None
+        except psycopg.OperationalError as error:
+            # The connection may have been lost after the commit.
+            found = await self._find(job, definition)
+            if found.receipt is None:
+                raise AttemptFailed(_sentence(error)) from None
+            return found.receipt
+        except psycopg.Error as error:
+            raise AttemptFailed(_sentence(error)) from None
+
+    @asynccontextmanager
+    async def _connected(self, definition: Definition) -> AsyncIterator[AsyncConnection[Any]]:
+        """A connection for this attempt alone. Whatever is not committed is rolled back when it is
+        closed."""
+        spec, logins = definition.spec, self._logins
+        login = logins.as_owner() if spec.get("trusted") else logins.as_role(spec["role"])
+        async with login as connection:
+            await connection.set_autocommit(False)
+            yield connection
 
     async def _call(
-        self, job: ClaimedJob, definition: Definition, transaction: JobTransaction
-    ) -> object:
-        output = job.output
+        self,
+        connection: AsyncConnection[Any],
+        job: ClaimedJob,
+        *,
+        definition: Definition,
+        call: FunctionCall,
+    ) -> dict[str, Any]:
+        role, limit = definition.spec["role"], definition.timeout + _SERVER_GRACE
+        is_apart = await sql_functions.begin(connection, call, role=role, limit=limit)
+        if not is_apart and not definition.spec.get("trusted"):
+            raise AttemptFailed(
+                f"the URL of role_urls for {role} logs in with the rights of Mainspring's owner; "
+                f"give one that has no rights but those of {role}"
+            )
+        found = await sql_functions.call(connection, call, payload=job.payload_text)
+        answer, declined = _read(job, parse_answer(*found))
+        result = None if answer is None else orjson.dumps(answer).decode()
+        await _undisturbed(self._commit(connection, job, call=call, result=result))
+        if answer is None:
+            raise declined or _Declined
+        return answer
 
-        def note(notice: psycopg.errors.Diagnostic) -> None:
-            output.add_stdout(f"{notice.severity}: {notice.message_primary}\n")
+    async def _commit(
+        self,
+        connection: AsyncConnection[Any],
+        job: ClaimedJob,
+        *,
+        call: FunctionCall,
+        result: str | None,
+    ) -> None:
+        if not await sql_functions.confirm(connection, job.report, call.token, result=result):
+            raise LeaseLost(job.id)
+        await connection.commit()
 
-        async with transaction as connection:
-            connection.add_notice_handler(note)
-            try:
-                return await sql_functions.call(
-                    connection,
-                    definition.spec["function"],
-                    role=definition.spec["role"],
-                    payload=job.payload_text,
-                    limit=definition.timeout + _SERVER_GRACE,
-                )
-            finally:
-                connection.remove_notice_handler(note)
+
+class _Declined(AttemptFailed):
+    """The function said that it did not do its work; what it wrote is kept."""
+
+
+def _read(job: ClaimedJob, answer: object) -> tuple[dict[str, Any], None] | tuple[None, _Declined]:
+    """The answer of a function that did its work, or the failure of one that did not."""
+    try:
+        # An error shows the answer, and may show a part of it only.
+        return read_answer(job.redactor.value(answer) if job.redactor else answer), None
+    except AttemptFailed as error:
+        return None, _Declined(*error.args)
+
+
+async def _undisturbed(work: Coroutine[Any, Any, None]) -> None:
+    """Let a commit end that a cancel comes too late for: then the job has succeeded."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=_COMMIT_GRACE)
+        if not task.done() or task.exception() is not None:
+            task.cancel()
+            raise
+        if (current := asyncio.current_task()) is not None:
+            current.uncancel()
+
+
+@asynccontextmanager
+async def _noted(connection: AsyncConnection[Any], job: ClaimedJob) -> AsyncIterator[None]:
+    """Notices of the session are the output of the job."""
+
+    def note(notice: psycopg.errors.Diagnostic) -> None:
+        job.output.add_stdout(f"{notice.severity}: {notice.message_primary}\n")
+
+    connection.add_notice_handler(note)
+    try:
+        yield
+    finally:
+        connection.remove_notice_handler(note)
 
 
 def _sentence(error: psycopg.Error) -> str:

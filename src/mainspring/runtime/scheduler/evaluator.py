@@ -15,8 +15,10 @@ import psycopg
 
 from mainspring import telemetry
 from mainspring.db.pool import AsyncPool
+from mainspring.db.role_logins import RoleLogins
 from mainspring.domain import templates
 from mainspring.domain.errors import InputError
+from mainspring.domain.errors.database import DatabaseError
 from mainspring.domain.jobs.options import ensure_text
 from mainspring.domain.jobs.outcomes import clean
 from mainspring.domain.schedules import conditions, slots
@@ -48,11 +50,11 @@ class Checker:
         job_queue: Any,
         *,
         settings: Settings,
-        condition_pool: AsyncPool | None = None,
+        logins: RoleLogins,
     ) -> None:
         self._pool = pool
         self._secrets = ScheduleSecrets(pool, settings)
-        self._condition_pool = condition_pool
+        self._logins = logins
         self._settings = settings
         self._registered = launchers
         self._job_queue = job_queue
@@ -162,24 +164,25 @@ class Checker:
         return Run()
 
     async def _ask_database(self, due: DueSchedule, sql: str) -> Verdict:
-        limit = due.spec.condition_timeout.total_seconds()
+        limit, role = due.spec.condition_timeout.total_seconds(), due.spec.condition_role
+        # A login made for conditions is their role.
+        wanted = None if self._settings.condition_database_url else role
         try:
             async with (
                 asyncio.timeout(limit + _NETWORK_SECONDS),
-                (self._condition_pool or self._pool).connection() as connection,
+                self._logins.for_conditions(role) as connection,
             ):
-                # A login made for conditions is their role.
-                role = None if self._condition_pool else due.spec.condition_role
                 answer = await condition_store.first_value(
-                    connection, sql, role=role or "none", limit=due.spec.condition_timeout
+                    connection, sql, role=wanted, limit=due.spec.condition_timeout
                 )
             return _read(due, answer)
         except (psycopg.errors.QueryCanceled, TimeoutError):
             return Failed(f"the condition did not finish within {limit:g} s")
         except psycopg.errors.ReadOnlySqlTransaction:
             return Failed("the condition tried to write; conditions may only read")
-        except psycopg.Error as error:
-            return Failed(f"the condition failed: {error.diag.message_primary or error}")
+        except (psycopg.Error, DatabaseError) as error:
+            said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+            return Failed(f"the condition failed: {said or error}")
         except InputError as error:
             return Failed(str(error))
 

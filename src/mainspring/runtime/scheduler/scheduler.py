@@ -27,6 +27,7 @@ from mainspring.db.connect import with_options
 from mainspring.db.listen import listen
 from mainspring.db.pool import AsyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.notifications import NotificationKind, parse_notification
 from mainspring.runtime.dispatcher.dispatcher import Dispatcher
 from mainspring.runtime.loop import Loop
@@ -86,13 +87,12 @@ class Scheduler:
         self._pool = AsyncPool(
             self._url, size=settings.condition_concurrency + 2, use_pooler=settings.use_pooler
         )
-        self._condition_pool = self._login_for_conditions()
         self._checker = Checker(
             self._pool,
             launchers,
             job_queue,
             settings=settings,
-            condition_pool=self._condition_pool,
+            logins=RoleLogins(url, settings),
         )
         self._checks: set[asyncio.Task[None]] = set()
         self._unfired: set[Key] = set()
@@ -143,13 +143,6 @@ class Scheduler:
             use_pooler=self._settings.use_pooler,
             pins_plans=True,
         )
-
-    def _login_for_conditions(self) -> AsyncPool | None:
-        url, use_pooler = self._settings.condition_database_url, self._settings.use_pooler
-        if url is None:
-            return None
-        size = self._settings.condition_concurrency
-        return AsyncPool(url, size=size, use_pooler=use_pooler)
 
     def _spawn(self, duty: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(duty, name=getattr(duty, "__qualname__", "duty"))
@@ -202,8 +195,6 @@ class Scheduler:
             await connection.close()
         await self.dispatcher.close()
         await self._pool.close()
-        if self._condition_pool is not None:
-            await self._condition_pool.close()
         telemetry.event("scheduler_stopped")
 
     async def _give_back_checks(self) -> None:

@@ -154,7 +154,7 @@ class Parts:
             events=self._events,
         )
         self.stored = StoredHandlers(
-            executors(self.environment.async_source, self.reporter, settings)
+            executors(self.environment.async_source, self.reporter, settings, url=url)
         )
         self.unknown = UnknownDefinitions(
             self.connections.maintenance,

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from psycopg import AsyncConnection
 
+from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.definitions import Definition, Handler
 from mainspring.domain.errors import InvalidDefinition
 from mainspring.domain.jobs.outcomes import Fail
@@ -29,9 +30,13 @@ class Executor(Protocol):
     def __call__(self, job: ClaimedJob, /, *, definition: Definition) -> Awaitable[Any]: ...
 
 
-def executors(source: AsyncSource, reporter: Reporter, settings: Settings) -> dict[Kind, Executor]:
+def executors(
+    source: AsyncSource, reporter: Reporter, settings: Settings, *, url: str
+) -> dict[Kind, Executor]:
     """Of the kinds that need no code; commands only where their programs are allowed."""
-    chosen: dict[Kind, Executor] = {Kind.SQL: FunctionExecutor(source).run}
+    chosen: dict[Kind, Executor] = {
+        Kind.SQL: FunctionExecutor(source, RoleLogins(url, settings)).run
+    }
     if settings.command_paths:
         chosen[Kind.COMMAND] = CommandExecutor(
             reporter,

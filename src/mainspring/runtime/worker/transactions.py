@@ -2,7 +2,8 @@
 
 The block gives a connection with an open transaction. Leaving the block commits nothing yet:
 the worker adds the report of success to the same transaction when the handler returns, and
-commits both. A handler that raises, is canceled or has lost its lease leaves no trace.
+commits both. A handler that raises, is canceled or has lost its lease leaves no trace. Whatever
+it has set for the session, such as a role, is undone before another borrows the connection.
 """
 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 from psycopg import AsyncConnection, Connection
 
 from mainspring.db.blocking_sessions import ConnectionSession, at_once
+from mainspring.db.pool import areset, reset
 from mainspring.domain.errors import InputError, LeaseLost
 from mainspring.domain.types import WorkerId
 from mainspring.store import attempts
@@ -147,8 +149,11 @@ class JobTransaction:
         try:
             await transaction.__aexit__(kind, error, None)
         finally:
-            lent, self._lent, self.connection = self._lent, None, None
-            await lent.__aexit__(None, None, None)
+            lent, connection, self._lent, self.connection = self._lent, self.connection, None, None
+            try:
+                await areset(connection)
+            finally:
+                await lent.__aexit__(None, None, None)
 
     def _leave(self, error: BaseException | None) -> None:
         transaction, self._transaction = self._transaction, None
@@ -156,8 +161,11 @@ class JobTransaction:
         try:
             transaction.__exit__(kind, error, None)
         finally:
-            lent, self._lent, self.connection = self._lent, None, None
-            lent.__exit__(None, None, None)
+            lent, connection, self._lent, self.connection = self._lent, self.connection, None, None
+            try:
+                reset(connection)
+            finally:
+                lent.__exit__(None, None, None)
 
 
 def _success(report: Report, timings: tuple[int, int], result: bytes | None) -> Successes:

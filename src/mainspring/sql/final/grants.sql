@@ -5,3 +5,9 @@ revoke execute on all functions in schema mainspring from public;
 -- are given.
 grant execute on function mainspring.redacted, mainspring.redacted_at, mainspring.is_visible,
     mainspring.is_own, mainspring.source_of to public;
+
+-- The defaults of columns call these.
+grant execute on function mainspring.is_program, mainspring.creator to public;
+
+-- For any role that a definition names; it asks for a token.
+grant execute on function mainspring_calls.record_receipt to public;

@@ -136,8 +136,9 @@ begin
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'call_function', 'change_jobs', 'ensure_app_role', 'enter', 'grant_of_app_role',
-               'may_set_role', 'open_to_app', 'remove_limit', 'set_limit'])
+               'ask_as_reader', 'call_function', 'change_jobs', 'ensure_app_role', 'enter',
+               'grant_of_app_role', 'may_set_role', 'open_to_app', 'receipt_token',
+               'remove_limit', 'set_limit'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute missing.statement;

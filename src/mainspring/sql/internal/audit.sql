@@ -1,12 +1,5 @@
 -- The audit: who changed what, through whichever interface. Only what differs is kept.
 
--- Whether the program itself is connected, and not someone with a login of their own.
-create or replace function mainspring.is_program()
-returns boolean
-language sql stable
-return pg_has_role(session_user, (select nspowner from pg_catalog.pg_namespace
-                                   where nspname = 'mainspring'), 'MEMBER');
-
 -- Who does something, for the audit and for votes. Only the program itself may act for someone
 -- else; whoever has a login of their own is that login.
 create or replace function mainspring.actor()

@@ -133,7 +133,10 @@ begin
         if wrong is not null then
             perform mainspring.refuse_definition(definition.key, wrong[1], wrong[2]);
         end if;
-        perform mainspring.ensure_caller(definition.spec ->> 'role');
+        -- For workers of the release before this one, which need the owner to be a member.
+        if pg_has_role(mainspring.owner_name(), definition.spec ->> 'role', 'USAGE') then
+            perform mainspring.ensure_caller(definition.spec ->> 'role');
+        end if;
     elsif definition.kind = 'command'
           and jsonb_typeof(definition.spec -> 'argv') is distinct from 'array' then
         perform mainspring.refuse_definition(

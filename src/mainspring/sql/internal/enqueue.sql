@@ -79,7 +79,7 @@ declare
 begin
     if asked.created_at is null then
         asked.created_at := now();
-        asked.created_by := nullif(current_setting('mainspring.creator', true), '');
+        asked.created_by := mainspring.creator();
     end if;
     asked.job_id := coalesce(asked.job_id, nextval('mainspring.job_ids'));
     asked.definition_version := coalesce(asked.definition_version, defined.version);

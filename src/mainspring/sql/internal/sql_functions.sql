@@ -1,9 +1,10 @@
--- SQL functions: which one a definition names, and how it is called under a role.
+-- SQL functions: which one a definition names, who could change it, and how it is called.
 
 -- The function that a name such as 'civic.daily_cleanup' stands for: the one that takes the
--- payload, or else the one that takes nothing. No row if there is none.
+-- payload, or else the one that takes nothing. No row if there is none. `argument` is the type of
+-- the payload, null without one; `guardian` who could change it, null if its schema is another's.
 create or replace function mainspring.find_function(
-    full_name text, out namespace text, out name text, out takes_payload boolean
+    full_name text, out namespace text, out name text, out argument text, out guardian text
 )
 language plpgsql stable
 as $$
@@ -18,10 +19,17 @@ begin
     if cardinality(parts) <> 2 then
         return;
     end if;
-    select n.nspname, p.proname, p.pronargs = 1
-      into find_function.namespace, find_function.name, find_function.takes_payload
+    select n.nspname, p.proname, case when p.pronargs = 1 then t.typname end,
+           -- Whoever owns the schema can replace what is in it.
+           case when s.rolsuper or s.oid = p.proowner or s.rolname = 'pg_database_owner'
+                then o.rolname end
+      into find_function.namespace, find_function.name, find_function.argument,
+           find_function.guardian
       from pg_catalog.pg_proc as p
       join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+      join pg_catalog.pg_roles as o on o.oid = p.proowner
+      join pg_catalog.pg_roles as s on s.oid = n.nspowner
+      left join pg_catalog.pg_type as t on t.oid = p.proargtypes[0]
      where n.nspname = parts[1] and p.proname = parts[2] and p.prokind = 'f' and not p.proretset
        and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[])
        and (p.pronargs = 0 or (p.pronargs = 1
@@ -30,7 +38,23 @@ begin
 end
 $$;
 
--- The name of the function through which everything runs that is to run under a role.
+-- The statement that calls a function with its payload, for a connection of the role it runs as:
+-- every name has its schema, so nothing in that session decides what it stands for. An answer that
+-- is too large is not sent, only its size.
+create or replace function mainspring.call_text(
+    namespace text, name text, argument text, most_bytes integer
+)
+returns text
+language sql immutable
+return format(
+    'select case when pg_catalog.octet_length(called.answer) operator(pg_catalog.<=) %s '
+    'then called.answer end, pg_catalog.octet_length(called.answer) '
+    'from (select (%I.%I(%s))::pg_catalog.text as answer offset 0) as called',
+    most_bytes, namespace, name,
+    case when argument is null then '' else '$1::pg_catalog.' || argument end);
+
+-- The name of the function through which workers of the release before this one run everything
+-- that is to run under a role.
 create or replace function mainspring.caller_of(role text)
 returns text
 language sql immutable
@@ -78,7 +102,8 @@ begin
 end
 $$;
 
--- Calls a function that a definition names, under the role it names.
+-- Calls a function that a definition names, under the role it names; for workers of the release
+-- before this one, which run it on a connection of their own.
 create or replace function mainspring.call_function(full_name text, role text, payload jsonb)
 returns jsonb
 language plpgsql
@@ -96,8 +121,51 @@ begin
                    full_name);
     end if;
     execute format('select mainspring_calls.%I($1, $2, $3, $4)', mainspring.caller_of(role))
-       into answer using target.namespace, target.name, payload, target.takes_payload;
+       into answer using target.namespace, target.name, payload, target.argument is not null;
     return answer;
+end
+$$;
+
+-- The role that owns this installation.
+create or replace function mainspring.owner_name()
+returns text
+language sql stable
+return (select owner.rolname from pg_catalog.pg_roles as owner
+          join pg_catalog.pg_namespace as own on own.nspowner = owner.oid
+         where own.nspname = 'mainspring');
+
+-- What is wrong with the role under which a function is to run: a field and a problem, or null.
+-- One with the rights of the owner runs only what nobody else can change; one that is reached
+-- through the owner's login must be open to it.
+create or replace function mainspring.wrong_role(spec jsonb, guardian text)
+returns text[]
+language plpgsql stable
+as $$
+declare
+    owner text := mainspring.owner_name();
+    role text := spec ->> 'role';
+    needed text := case when current_setting('server_version_num')::integer < 160000
+                        then 'MEMBER' else 'SET' end;
+begin
+    if not exists (select from pg_catalog.pg_roles where rolname = role) then
+        return array['role', format('there is no role %s', coalesce(role, 'null'))];
+    elsif spec ? 'trusted' and jsonb_typeof(spec -> 'trusted') <> 'boolean' then
+        return array['trusted', 'must be true or false'];
+    elsif coalesce((spec -> 'trusted')::boolean, false) then
+        if pg_has_role(owner, role, needed) then
+            return null;
+        end if;
+        return array['role', format('%s must be a member of %s: grant %I to %I',
+                                    owner, role, role, owner)];
+    elsif pg_has_role(role, owner, 'MEMBER') and guardian is distinct from role
+          and not exists (select from pg_catalog.pg_roles where rolname = guardian and rolsuper)
+    then
+        return array['role', format(
+            '%s has the rights of the owner of Mainspring, and %s can be changed by others; '
+            || 'name a role with fewer rights, or accept it with trusted', role,
+            spec ->> 'function')];
+    end if;
+    return null;
 end
 $$;
 
@@ -108,25 +176,17 @@ returns text[]
 language plpgsql
 as $$
 declare
-    owner_name text := (select rolname from pg_catalog.pg_roles where oid = (
-        select nspowner from pg_catalog.pg_namespace where nspname = 'mainspring'));
-    role text := spec ->> 'role';
+    target record;
 begin
     if coalesce(spec ->> 'function', '') = '' then
         return array['function', 'is missing; give the name of a function, such as civic.cleanup'];
     end if;
-    if (select name from mainspring.find_function(spec ->> 'function')) is null then
+    select * into target from mainspring.find_function(spec ->> 'function');
+    if target.name is null then
         return array['function', format(
             'there is no function %s that takes one jsonb or nothing and returns jsonb; '
             || 'write its name with its schema', spec ->> 'function')];
     end if;
-    if not exists (select from pg_catalog.pg_roles where rolname = role) then
-        return array['role', format('there is no role %s', coalesce(role, 'null'))];
-    end if;
-    if not pg_has_role(owner_name, role, 'USAGE') then
-        return array['role', format('%s must be a member of %s: grant %I to %I',
-                                    owner_name, role, role, owner_name)];
-    end if;
-    return null;
+    return mainspring.wrong_role(spec, target.guardian);
 end
 $$;

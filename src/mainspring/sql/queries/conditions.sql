@@ -1,14 +1,24 @@
 -- name: read_only
 -- scope: system
--- Makes the transaction unable to write.
+-- Makes the transaction unable to write, for good.
 set transaction read only;
 
 -- name: limits
 -- scope: system
--- Makes the transaction run under a role and end after a while.
-select set_config('role', %(role)s, true), set_config('statement_timeout', %(timeout)s, true);
+-- Makes the transaction run under a role and end after a while, and looks in temporary objects
+-- last.
+select pg_catalog.set_config('statement_timeout', %(timeout)s::pg_catalog.text, true),
+       pg_catalog.set_config('role', %(role)s::pg_catalog.text, true),
+       pg_catalog.set_config(
+           'search_path', pg_catalog.concat_ws(
+               ', ', nullif(pg_catalog.current_setting('search_path'), ''), 'pg_temp'), true);
+
+-- name: ask_as_reader
+-- scope: system
+-- The first column of the first row of the condition, for a login that is a superuser.
+select mainspring.ask_as_reader(%(condition)s::text);
 
 -- name: unlock
 -- scope: system
--- Gives back what no rollback does.
-select pg_advisory_unlock_all();
+-- Gives back what no rollback does; through a pooler others use the session after us.
+select pg_catalog.pg_advisory_unlock_all();

@@ -21,6 +21,13 @@ begin
                 detail = jsonb_build_object('key', new.key, 'field', 'role', 'problem',
                     format('%s is not a member of %s', current_user, role));
         end if;
+        if new.spec -> 'trusted' = 'true' and not pg_has_role(current_user, (
+               select nspowner from pg_namespace where nspname = 'mainspring'), 'MEMBER') then
+            raise exception using errcode = 'MS050',
+                message = new.key || ': trusted: can only be set by the owner of Mainspring',
+                detail = jsonb_build_object('key', new.key, 'field', 'trusted', 'problem',
+                    'can only be set by the owner of Mainspring');
+        end if;
         new.spec := new.spec || jsonb_build_object('role', role);
     end if;
     return new;

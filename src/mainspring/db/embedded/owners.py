@@ -1,0 +1,69 @@
+"""The application's login: an ordinary role that owns its database, as on a managed service.
+
+The superuser that `initdb` makes is for this package alone. SQL that people bring runs at most with
+the rights of the owner, who can neither read files nor start programs. A data directory of an
+earlier release, whose application logged in as the superuser, is handed over when it is opened.
+"""
+
+from typing import Any
+
+import psycopg
+from psycopg import Connection, sql
+
+from mainspring.db import installation
+from mainspring.db.embedded.postmasters import SUPERUSER, Postmaster
+
+OWNER = "mainspring"
+
+_IS_OWNED = """
+select datdba = to_regrole('mainspring')
+       and not exists (select from pg_class where relowner = current_user::regrole
+                          and relnamespace = to_regnamespace('mainspring'))
+  from pg_database where datname = current_database()
+"""
+_HAS_ROLE = "select to_regrole('mainspring') is not null"
+_CREATE_ROLE = "create role mainspring login createrole createdb"
+# PostgreSQL 16 and newer give a role that creates another no right to become it, unless asked to.
+_GRANT_TO_SELF = "alter role mainspring set createrole_self_grant = 'set, inherit'"
+
+
+def ensure_database(postmaster: Postmaster, name: str) -> None:
+    """Create the database and its owner, or hand over one that belongs to the superuser."""
+    try:
+        with psycopg.connect(postmaster.url(name, SUPERUSER), autocommit=True) as connection:
+            _ensure_owned(connection)
+    except psycopg.OperationalError as error:
+        if not _is_missing(error, name):
+            raise
+        _create(postmaster, name)
+
+
+def _is_missing(error: psycopg.OperationalError, name: str) -> bool:
+    # The error of a connection that was refused has no code.
+    return f'database "{name}" does not exist' in str(error)
+
+
+def _create(postmaster: Postmaster, name: str) -> None:
+    with psycopg.connect(postmaster.url("postgres", SUPERUSER), autocommit=True) as connection:
+        _ensure_role(connection)
+        connection.execute(
+            sql.SQL("create database {} owner {}").format(
+                sql.Identifier(name), sql.Identifier(OWNER)
+            )
+        )
+
+
+def _ensure_owned(connection: Connection[Any]) -> None:
+    row = connection.execute(_IS_OWNED).fetchone()
+    if row is not None and row[0]:
+        return
+    with connection.transaction():
+        _ensure_role(connection)
+        connection.execute(installation.script("own"))
+
+
+def _ensure_role(connection: Connection[Any]) -> None:
+    row = connection.execute(_HAS_ROLE).fetchone()
+    if row is not None and not row[0]:
+        connection.execute(_CREATE_ROLE)
+        connection.execute(_GRANT_TO_SELF)
