@@ -127,7 +127,7 @@ class Enqueuer:
             rules,
             Owner(options.tenant_id, key),
             settings=self._settings,
-            is_repeatable=options.dedupe_by is not None or options.idempotency_key is not None,
+            is_compared=options.dedupe_by is not None or options.idempotency_key is not None,
         )
 
     def enqueue_many(

@@ -30,10 +30,11 @@ def retry(
         from mainspring.services.payloads import encode_payload  # noqa: PLC0415 - slow to import
         from mainspring.services.secrets import encrypt_edit  # noqa: PLC0415
 
+        encode_payload(payload, settings.max_payload_bytes)
         edited = yield from encrypt_edit(
             payload, job_id, tenant_id=tenant_id, settings=settings, connection=connection
         )
-        text = encode_payload(edited, settings.max_payload_bytes).decode()
+        text = encode_payload(edited, settings.max_payload_bytes, is_stored=True).decode()
     yield Statement(store.retry(tenant_id, job_id, text), connection)
 
 

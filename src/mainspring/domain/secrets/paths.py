@@ -21,6 +21,12 @@ ANY = "*"
 REDACTED = "[redacted]"
 ENCRYPTION_MARK = "$mainspring"
 ENCRYPTED = "encrypted"
+MARKED_NAME = b'"$mainspring":'
+"""The mark as a name in compact JSON. The quotes of a text have backslashes before them, so this
+stands nowhere else, except in a name that ends in a quote and the mark."""
+USES_MARK = (
+    f"uses the name {ENCRYPTION_MARK!r}, which is reserved for encrypted values; rename the field"
+)
 _MOST_NODES = 10_000
 _DEEPEST = 50
 _ROOT = "#"

@@ -118,8 +118,7 @@ def _rendered(event: Waiting, match: Match, settings: Settings) -> Plan:
             _rules(match.definition, match.version, match.arg_schema),
             Owner(TenantId(event.tenant_id), match.definition),
             settings=settings,
-            # Dedupe windows compare payloads.
-            is_repeatable=True,
+            is_compared=match.dedupe_window is not None,
         )
     except InputError as error:
         return {"error": clean(str(error), limit=_LONGEST_ERROR)}
