@@ -50,6 +50,13 @@ def paths_of_job(tenant_id: TenantId, job_id: JobId) -> Call:
     return Call(_STATEMENTS["paths_of_job"].sql, params)
 
 
+def secrets_of_job(tenant_id: TenantId, job_id: JobId) -> Call:
+    """The row is (definition, paths as text, payload as text); no row for a job without secrets, or
+    one that has ended."""
+    params = {"tenant_id": tenant_id, "job_id": job_id}
+    return Call(_STATEMENTS["secrets_of_job"].sql, params)
+
+
 async def paths_of_definitions(
     session: Session, keys: Collection[str]
 ) -> dict[str, tuple[Path, ...]]:

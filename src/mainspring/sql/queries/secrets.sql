@@ -11,6 +11,16 @@ select definition, coalesce(mainspring.paths_of(definition, definition_version),
   from mainspring.job_status
  where job_id = %(job_id)s::bigint and tenant_id = %(tenant_id)s;
 
+-- name: secrets_of_job
+-- scope: tenant
+-- The definition of a live job, where its payload holds secrets, and the payload as its handler gets
+-- it, for what is kept free of them; no row for a job without any.
+select job.definition, coalesce(known.paths, '[]')::text, job.payload::text
+  from mainspring.jobs as job,
+       lateral (select mainspring.paths_of(job.definition, job.definition_version)) as known (paths)
+ where job.job_id = %(job_id)s::bigint and job.tenant_id = %(tenant_id)s
+   and (known.paths is not null or job.payload::text like '%%"$mainspring": "encrypted"%%');
+
 -- name: real_payload
 -- scope: tenant
 -- The payload of a schedule as its jobs get it, for what is made from it; no person sees it.
