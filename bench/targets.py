@@ -134,6 +134,7 @@ TARGETS: Final = (
     ),
     Target("drain_beside_limited", _FREE, _to_free("drain_beside_limited"), 0.9),
     Target("drain_keys", _FREE, _to_free("drain_keys"), 0.5),
+    Target("drain_failing", _FREE, _to_free("drain_failing"), 0.5),
     # A job costs 1.3 times the spawn at the most.
     Target("command_spawn", "of a bare loop", _to_raw("command_spawn"), 1 / 1.3),
     Target("memory", "MiB", _own("memory"), 150, is_ceiling=True),

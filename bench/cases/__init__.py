@@ -9,6 +9,7 @@ from bench.cases import (
     commands,
     drain,
     enqueue,
+    failures,
     latency,
     limits,
     memory,
@@ -28,6 +29,7 @@ CASES: Final[Mapping[str, Case]] = {
     "drain_1": drain.one_worker,
     "drain_beside_limited": limits.beside,
     "drain_keys": limits.by_key,
+    "drain_failing": failures.once,
     "drain_100_tenants": shares.hundred_tenants,
     "drain_history": drain.with_history,
     "drain_backlog": drain.with_backlog,
@@ -46,7 +48,8 @@ CASES: Final[Mapping[str, Case]] = {
 }
 ONLY_OURS: Final = frozenset(
     {
-        *("drain_100_tenants", "drain_beside_limited", "drain_keys", "fair_share"),
+        *("drain_100_tenants", "drain_beside_limited", "drain_failing", "drain_keys"),
+        "fair_share",
         *("memory", "tick_million", "api_lists", "api_streams"),
     }
 )

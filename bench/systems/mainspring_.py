@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, Final
 
 import uvloop
@@ -12,7 +13,7 @@ import uvloop
 from bench.handlers import chosen
 from bench.systems import scheduler
 from bench.systems.driver import QUEUE
-from mainspring import Mainspring, telemetry
+from mainspring import Backoff, Mainspring, telemetry
 from mainspring.db import migrate
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.scheduler import scheduler as runtime
@@ -26,6 +27,17 @@ app: Final = Mainspring()
 noop: Final = app.job(key="noop", queue=QUEUE)(chosen())
 
 keyed: Final = app.job(key="keyed", queue=QUEUE, key_concurrency=10, limit_by="n")(chosen())
+
+
+_failed: Final[set[int]] = set()
+
+
+@app.job(queue=QUEUE, backoff=Backoff(timedelta(0), jitter=timedelta(0)))
+async def failing(n: int) -> None:
+    """Every fifth fails once."""
+    if n % 5 == 0 and n not in _failed:
+        _failed.add(n)
+        raise ValueError(f"no luck with {n}")
 
 
 @app.job(queue=QUEUE, concurrency=1)

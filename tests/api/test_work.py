@@ -321,3 +321,64 @@ async def test_the_example_in_javascript_works(
     assert b"is ready" in output
     assert process.returncode == 0
     assert connection.execute("select count(*) from mainspring.workers").fetchone() == (0,)
+
+
+# Payloads that nobody can read
+
+
+UNREADABLE = {
+    "of an unknown key": '{"$mainspring": "encrypted", "key": "1f0c9a2e", "value": "AAAA"}',
+    "with a key that is no text": '{"$mainspring": "encrypted", "key": ["x"], "value": "AAAA"}',
+    "with nothing in it": '{"$mainspring": "encrypted"}',
+    "nested too deep": "[" * 230 + "]" * 230,
+    "nested beyond every reader": "[" * 1100 + "]" * 1100,
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+async def test_a_job_that_cannot_be_read_fails_alone(
+    api: Api, connection: psycopg.Connection, kind: str
+):
+    """Such a row may be from before it was refused, or from SQL."""
+    before, bad, after = [await enqueue(api) for _ in range(3)]
+    connection.execute(
+        "update mainspring.jobs set payload = jsonb_build_object('n', %s::jsonb) where job_id = %s",
+        (UNREADABLE[kind], bad),
+    )
+    worker = await register(api)
+
+    jobs = await claim(api, worker)
+
+    assert [job["job_id"] for job in jobs] == [before, after]
+    at = f"{worker}/jobs/{after}"
+    done = await told(api, "POST", f"{at}/complete", {"fence": jobs[1]["fence"]})
+    assert done.status_code == 200, done.text
+    ((failures, error),) = connection.execute(
+        "select failures, last_error from mainspring.all_jobs where job_id = %s", (bad,)
+    ).fetchall()
+    assert failures == 1
+    assert "payload" in error
+
+
+async def test_a_checkpoint_or_result_that_looks_encrypted_is_refused(api: Api):
+    job_id = await enqueue(api)
+    worker = await register(api)
+    (job,) = await claim(api, worker)
+    marked = {"a": [{"$mainspring": 1}]}
+
+    for report in ("checkpoint", "result"):
+        path = "complete" if report == "result" else report
+        asked = {"fence": job["fence"], report: marked}
+        answer = await told(api, "POST", f"{worker}/jobs/{job_id}/{path}", asked)
+        assert answer.status_code == 422, answer.text
+        assert "reserved for encrypted values" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/events"])
+async def test_a_request_that_looks_encrypted_is_refused(api: Api, path: str):
+    marked = {"$mainspring": "encrypted", "key": "1f0c9a2e", "value": "AAAA"}
+    asked = {"definition": "remote", "payload": {"a": marked}}
+    answer = await api.post(path, asked if path == "/jobs" else {"name": "e", "context": marked})
+
+    assert answer.status_code == 422, answer.text
+    assert "reserved for encrypted values" in answer.text

@@ -1,10 +1,14 @@
 """A new key: everything is encrypted under it, and the old one can go."""
 
+import base64
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from psycopg.types.json import Jsonb
 
 from mainspring import Mainspring
 from mainspring.domain.errors import DuplicateJob, SettingsError
@@ -70,7 +74,68 @@ async def test_what_no_key_opens_is_counted_and_left(app):
     await app.aenqueue("login", SECRET)
     use(app, NEW)
 
-    assert await app.secrets.arotate() == Rotation(unreadable=1)
+    assert await app.secrets.arotate() == Rotation(unreadable=1, unreadable_rows=["job 1"])
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        '{"$mainspring": "encrypted", "key": ["x"], "value": "AAAA"}',
+        '{"$mainspring": "encrypted", "key": {}, "nonce": 1}',
+        '{"$mainspring": "encrypted", "in": ' + "[" * 1100 + "]" * 1100 + "}",
+    ],
+    ids=["list", "object", "deep"],
+)
+async def test_a_rotation_goes_on_past_what_looks_encrypted(app, connection, stored):
+    for _ in range(3):
+        await app.aenqueue("login", SECRET)
+    await app.schedules.acreate("daily", "login", cron="@daily", payload=SECRET)
+    connection.execute(
+        "update mainspring.jobs set payload = jsonb_build_object('word', %s::jsonb)"
+        " where job_id = 2",
+        (stored,),
+    )
+    use(app, NEW, OLD)
+
+    done = await app.secrets.arotate(batch=2)
+
+    assert done == Rotation(jobs=2, schedules=1, unreadable=1, unreadable_rows=["job 2"])
+
+
+async def test_what_was_encrypted_without_a_nonce_gets_one(app, connection):
+    """As earlier releases did it where payloads are compared."""
+    handle = await app.aenqueue("login", SECRET, dedupe_by="content")
+    await app.aenqueue("login", SECRET, idempotency_key="k", on_duplicate="existing")
+    _make_legacy(connection)
+
+    assert (await app.secrets.arotate()).jobs == 2
+
+    for (payload,) in connection.execute("select payload from mainspring.jobs").fetchall():
+        assert "nonce" in payload["word"]
+    with pytest.raises(DuplicateJob) as caught:
+        await app.aenqueue("login", SECRET, dedupe_by="content")
+    assert caught.value.job_id == handle.id
+    again = await app.aenqueue("login", SECRET, idempotency_key="k")
+    assert not again.is_new
+
+
+def _make_legacy(connection: psycopg.Connection) -> None:
+    """Make all jobs and keys what an earlier release would have made of them."""
+    cipher = AESSIV(read_keys(OLD)[0].material)
+    bound = json.dumps(["default", "login", "word"]).encode()
+    value = base64.b64encode(cipher.encrypt(b'"hunter2"', [bound])).decode()
+    word = {"$mainspring": "encrypted", "key": read_keys(OLD)[0].id, "value": value}
+    connection.execute("update mainspring.jobs set payload = %s", [Jsonb({"word": word})])
+    connection.execute(
+        "update mainspring.jobs"
+        "   set dedupe_key = 'content:' || md5('login' || e'\\n' || payload::text)"
+        " where dedupe_key is not null"
+    )
+    connection.execute(
+        "update mainspring.enqueue_keys as kept"
+        "   set fingerprint = md5('login' || e'\\n' || job.payload::text)"
+        "  from mainspring.jobs as job where kept.job_id = job.job_id"
+    )
 
 
 async def test_without_keys_there_is_nothing_to_rotate_to(app):

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -26,6 +27,7 @@ PATHS = (("all", "*", "word"), ("word",))
 ADA = Owner(TenantId("default"), "login")
 SECRET = {"user": "ada", "word": "hunter2", "all": [{"word": "hunter3"}, {"word": None}]}
 FIRST, SECOND = generate_key(), generate_key()
+MINUTE = timedelta(minutes=1)
 
 
 def ring(*keys: str) -> KeyRing:
@@ -72,12 +74,31 @@ def test_any_value_keeps_its_type(value):
     assert ring(FIRST).decrypt(encrypted, ADA).payload == {"word": value}
 
 
-def test_equal_values_look_different_unless_they_must_be_recognised():
+def test_equal_values_look_different_and_have_equal_fingerprints():
     keys = ring(FIRST)
+    one, other = (keys.encrypt(SECRET, PATHS, ADA, is_compared=True)["word"] for _ in range(2))
 
-    assert keys.encrypt(SECRET, PATHS, ADA) != keys.encrypt(SECRET, PATHS, ADA)
-    again = [keys.encrypt(SECRET, PATHS, ADA, is_repeatable=True) for _ in range(2)]
-    assert again[0] == again[1]
+    assert one["value"] != other["value"]
+    assert one["fingerprint"] == other["fingerprint"]
+    assert "fingerprint" not in keys.encrypt(SECRET, PATHS, ADA)["word"]
+
+
+@pytest.mark.parametrize(
+    ("payload", "owner", "key"),
+    [
+        ({"word": "hunter3"}, ADA, FIRST),
+        ({"word": "hunter2"}, Owner(TenantId("acme"), "login"), FIRST),
+        ({"word": "hunter2"}, Owner(TenantId("default"), "x"), FIRST),
+        ({"word": "hunter2"}, ADA, SECOND),
+    ],
+    ids=["value", "tenant", "definition", "key"],
+)
+def test_a_fingerprint_is_of_one_value_of_one_owner_under_one_key(payload, owner, key):
+    def fingerprint(payload: Any, owner: Owner, key: str) -> str:
+        encrypted = ring(key).encrypt(payload, (("word",),), owner, is_compared=True)
+        return str(encrypted["word"]["fingerprint"])
+
+    assert fingerprint({"word": "hunter2"}, ADA, FIRST) != fingerprint(payload, owner, key)
 
 
 def test_every_key_decrypts_and_the_first_one_encrypts():
@@ -226,6 +247,36 @@ async def test_a_repeated_request_is_recognised(app):
         await app.aenqueue("login", {**SECRET, "word": "hunter9"}, idempotency_key="k")
 
 
+@pytest.mark.parametrize(
+    "options", [{"idempotency_key": "{}"}, {"dedupe_by": "content"}], ids=["repeat", "content"]
+)
+async def test_equal_secrets_are_stored_differently(app, database_url, connection, options):
+    for number in range(2):
+        given = {name: value.format(number) for name, value in options.items()}
+        user = "ada" if "idempotency_key" in given else str(number)
+        await app.aenqueue("login", {**SECRET, "user": user}, **given)
+
+    first, second = stored(database_url)
+    assert first["word"]["value"] != second["word"]["value"]
+    assert first["word"].keys() == {"$mainspring", "key", "nonce", "value"}
+    kept = connection.execute("select fingerprint from mainspring.enqueue_keys").fetchall()
+    assert "hunter" not in str(kept)
+    assert len(set(kept)) == len(kept)
+
+
+async def test_the_window_of_a_trigger_knows_an_equal_secret(app, database_url):
+    await app.triggers.acreate(
+        "t", event="e", definition="login", payload={"word": "{{event.w}}"}, dedupe_window=MINUTE
+    )
+    for word in ("hunter2", "hunter2", "hunter3"):
+        await app.aemit("e", {"w": word})
+    await app.events.adispatch()
+
+    payloads = [ring(FIRST).decrypt(each, ADA).payload for each in stored(database_url)]
+    assert payloads == [{"word": "hunter2"}, {"word": "hunter3"}]
+    assert "fingerprint" not in str(stored(database_url))
+
+
 async def test_an_edit_encrypts_what_is_new_and_keeps_the_rest(app, database_url):
     handle = await app.aenqueue("login", {**SECRET, "all": [{"word": "hunter3"}]})
     await app.jobs.acancel(handle.id)
@@ -285,6 +336,14 @@ async def test_the_same_declaration_changes_nothing(app, database_url):
 
     assert stored(database_url, "schedules") == before
     assert ring(FIRST).decrypt(before[0], ADA).payload == SECRET
+
+
+async def test_schedules_with_equal_secrets_are_stored_differently(app, database_url):
+    for name in ("one", "two"):
+        await app.schedules.acreate(name, "login", cron="@daily", payload=SECRET)
+
+    first, second = stored(database_url, "schedules")
+    assert first["word"]["value"] != second["word"]["value"]
 
 
 async def test_a_schedule_with_the_word_for_a_secret_is_refused(app):

@@ -76,6 +76,7 @@ CASES: dict[str, Case] = {
     "scheduled in the past": Case(options={"scheduled_for": datetime.now(UTC) - LATER}),
     "with a deadline": Case(options={"deadline": datetime.now(UTC) + LATER}),
     "with a dedupe key": Case(options={"dedupe_key": "k"}),
+    "by content": Case(options={"dedupe_by": "content"}),
     "limited": Case("limited", needs=LIMIT),
     "limited without its key": Case("limited", payload={}, needs=LIMIT),
     "limited by a key that is given": Case("limited", options={"limit_key": "k"}, needs=LIMIT),
@@ -351,7 +352,7 @@ TIMES = frozenset({"delay", "scheduled_for"})
 OF_JOBS = COMMON | TIMES | {"correlation_id", "tags", "limit_key", "approvals_needed"}
 EVERYTHING = OF_JOBS | WAITS | {"deadline", "dedupe_key", "after", "refusal"}
 WAYS: dict[str, Way] = {
-    "enqueue_job": Way(by_function, EVERYTHING),
+    "enqueue_job": Way(by_function, EVERYTHING | {"dedupe_by"}),
     "enqueue_plainly": Way(plainly, WAITS | {"creator", "refusal"}),
     "copy_jobs": Way(in_bulk, OF_JOBS | WAITS | {"deadline"}),
     "enqueue_many": Way(by_enqueue_many, EVERYTHING - {"after"}),
@@ -367,7 +368,7 @@ WAYS: dict[str, Way] = {
     "fire": Way(fired, COMMON, OF_A_SLOT, informs_busy=False),
     "retry": Way(
         retried,
-        (OF_JOBS - TIMES - {"limit_key"}) | WAITS | {"dedupe_key", "after"},
+        (OF_JOBS - TIMES - {"limit_key"}) | WAITS | {"dedupe_key", "dedupe_by", "after"},
         frozenset({"last_error"}),
     ),
 }

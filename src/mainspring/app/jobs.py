@@ -69,7 +69,13 @@ class Jobs(Namespace):
         connection: object = None,
     ) -> Plan[JobState]:
         """Cancel a queued job; ask a running one to stop, in which case running is returned."""
-        return services.cancel(JobId(job_id), reason, TenantId(tenant_id), connection=connection)
+        return services.cancel(
+            JobId(job_id),
+            reason,
+            TenantId(tenant_id),
+            settings=self._app.settings,
+            connection=connection,
+        )
 
     def _retry(
         self,

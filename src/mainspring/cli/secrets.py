@@ -45,5 +45,10 @@ def _sentence(done: Rotation) -> str:
     if done.left:
         text += f"; {done.left} are locked by other transactions; run it again"
     if done.unreadable:
-        text += f"; {done.unreadable} are encrypted with a key that is not in encryption_keys"
+        named = ", ".join(done.unreadable_rows)
+        more = ", ..." if done.unreadable > len(done.unreadable_rows) else ""
+        text += (
+            f"; {done.unreadable} cannot be read, because their key is not in encryption_keys or "
+            f"they were changed: {named}{more}"
+        )
     return text

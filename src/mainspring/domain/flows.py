@@ -119,15 +119,19 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
         raise InvalidFlow(f"the steps form a cycle: {circle}") from None
 
 
-def as_facts(steps: Sequence[Step], payloads: Sequence[Payload]) -> list[dict[str, Any]]:
-    """Steps in order, as the database takes them, each with the payload that is stored."""
+def as_facts(
+    steps: Sequence[Step],
+    payloads: Sequence[Payload],
+    options: Sequence[EnqueueOptions] | None = None,
+) -> list[dict[str, Any]]:
+    """Steps in order, as the database takes them, each with the payload that is stored and, where
+    they are not the step's own, the options."""
     numbers = {step: number for number, step in enumerate(steps)}
-    given = zip(steps, payloads, strict=True)
-    return [{**_facts(step, numbers), "payload": payload} for step, payload in given]
+    given = zip(steps, payloads, options or [step.options for step in steps], strict=True)
+    return [{**_facts(step, numbers, asked), "payload": payload} for step, payload, asked in given]
 
 
-def _facts(step: Step, numbers: Mapping[Step, int]) -> dict[str, Any]:
-    options = step.options
+def _facts(step: Step, numbers: Mapping[Step, int], options: EnqueueOptions) -> dict[str, Any]:
     facts = {
         "definition": step.definition,
         "step": step.name,

@@ -37,6 +37,7 @@ from mainspring.services.payloads import (
     encode_payloads,
     encrypt,
 )
+from mainspring.services.redaction import shown_options
 from mainspring.services.schemas import SchemaCache
 from mainspring.services.secrets import Owner
 from mainspring.settings import Settings
@@ -94,6 +95,7 @@ class Enqueuer:
         rules = self._known_rules(key) or (yield from self._find_rules(key))
         if rules.schema is not None or rules.secret_paths:
             encoded = self._fitted(key, payload, encoded, rules=rules, options=options).text
+            options = _shown(options, [payload], rules)
         text, rows = encoded.decode(), []
         if bearer is not None:
             rows = yield from _send(_Entering(key, text, options, bearer))
@@ -127,7 +129,7 @@ class Enqueuer:
             rules,
             Owner(options.tenant_id, key),
             settings=self._settings,
-            is_repeatable=options.dedupe_by is not None or options.idempotency_key is not None,
+            is_compared=options.dedupe_by is not None or options.idempotency_key is not None,
         )
 
     def enqueue_many(
@@ -148,6 +150,7 @@ class Enqueuer:
                 self._fitted(key, payload, text, rules=rules, options=options).text
                 for payload, text in zip(payloads, texts, strict=True)
             ]
+            options = _shown(options, payloads, rules, dedupe_keys=dedupe_keys)
         if connection is None and dedupe_keys is None and len(texts) >= _WORTH_A_COPY:
             ids: list[JobId] = yield from _send(_Copy(key, texts, options))
             return ids
@@ -177,7 +180,8 @@ class Enqueuer:
             ).value
             for step, text in zip(ordered, texts, strict=True)
         ]
-        facts = orjson.dumps(as_facts(ordered, payloads)).decode()
+        shown = [_shown(step.options, [step.payload], rules[step.definition]) for step in ordered]
+        facts = orjson.dumps(as_facts(ordered, payloads, shown)).decode()
         sent = Statement(flow_store.enqueue(tenant_id, name, facts), connection)
         rows = (yield sent) if connection is None else (yield from _send(sent))
         flow_id, job_ids = rows[0]
@@ -195,6 +199,19 @@ class Enqueuer:
         for key in keys:
             rules[key] = yield from self._find_rules(key)
         return rules
+
+
+def _shown(
+    options: EnqueueOptions,
+    payloads: Sequence[Any],
+    rules: PayloadRules,
+    *,
+    dedupe_keys: Sequence[str | None] | None = None,
+) -> EnqueueOptions:
+    """The options without the secrets of the payloads."""
+    if not rules.secret_paths or (options is DEFAULT_OPTIONS and dedupe_keys is None):
+        return options
+    return shown_options(payloads, rules.secret_paths, options, dedupe_keys=dedupe_keys)
 
 
 # Sending

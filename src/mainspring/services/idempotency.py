@@ -1,5 +1,7 @@
 """Changes that must not overwrite each other, and creates that are asked for twice."""
 
+from collections.abc import Sequence
+
 from mainspring.db.sessions import Session
 from mainspring.domain.errors.access import ReplayConflict
 from mainspring.domain.types import TenantId
@@ -13,16 +15,16 @@ async def lock(session: Session, noun: str, *, tenant_id: TenantId, name: str) -
 
 
 async def earlier_reply(
-    session: Session, tenant_id: TenantId, key: str, *, digest: bytes
+    session: Session, tenant_id: TenantId, key: str, *, digests: Sequence[bytes]
 ) -> Reply | None:
-    """What was answered when the same was asked for with this key; None if it is new, and then
-    the key is taken until the transaction ends."""
+    """What was answered when the same was asked for with this key, which any of the digests tells;
+    None if it is new, and then the key is taken until the transaction ends."""
     await store.lock(session, f"reply/{tenant_id}/{key}")
     earlier = await store.get_reply(session, tenant_id, key)
     if earlier is None:
         return None
     known, reply = earlier
-    if known != digest:
+    if known not in digests:
         raise ReplayConflict(key)
     return reply
 

@@ -30,18 +30,29 @@ def retry(
         from mainspring.services.payloads import encode_payload  # noqa: PLC0415 - slow to import
         from mainspring.services.secrets import encrypt_edit  # noqa: PLC0415
 
+        encode_payload(payload, settings.max_payload_bytes)
         edited = yield from encrypt_edit(
             payload, job_id, tenant_id=tenant_id, settings=settings, connection=connection
         )
-        text = encode_payload(edited, settings.max_payload_bytes).decode()
+        text = encode_payload(edited, settings.max_payload_bytes, is_stored=True).decode()
     yield Statement(store.retry(tenant_id, job_id, text), connection)
 
 
 def cancel(
-    job_id: JobId, reason: str, tenant_id: TenantId, *, connection: object = None
+    job_id: JobId,
+    reason: str,
+    tenant_id: TenantId,
+    *,
+    settings: Settings,
+    connection: object = None,
 ) -> Plan[JobState]:
     """Cancel a job that waits at once; ask a running one to stop, then its state is running."""
-    ((state,),) = yield Statement(store.cancel(tenant_id, job_id, reason), connection)
+    from mainspring.services.redaction import shown_reason  # noqa: PLC0415 - slow to import
+
+    shown = yield from shown_reason(
+        reason, job_id, tenant_id=tenant_id, settings=settings, connection=connection
+    )
+    ((state,),) = yield Statement(store.cancel(tenant_id, job_id, shown), connection)
     return JobState(state)
 
 

@@ -1,7 +1,7 @@
 """A new key for what is encrypted: payloads are read with any key and written with the first."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import orjson
 
@@ -10,25 +10,27 @@ from mainspring.domain.errors import SettingsError
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.services.secrets import KeyRing, Owner, key_ring
 from mainspring.store import secrets as store
-from mainspring.store.secrets import EncryptedJob, EncryptedSchedule
+from mainspring.store.secrets import EncryptedJob, EncryptedSchedule, Reencrypted
 
 _FIRST = -(2**63)
 _PASSES = 3
+_MOST_NAMED = 20
 
 Read = Callable[[Session, int, int], Awaitable[list[EncryptedJob]]]
-Write = Callable[[Session, Sequence[EncryptedJob], Sequence[str]], Awaitable[int]]
+Write = Callable[[Session, Sequence[Reencrypted]], Awaitable[int]]
 
 
 @dataclass(slots=True)
 class Rotation:
     """What was encrypted anew; `left` was held by someone and needs another round, `unreadable`
-    is under a key that is not set."""
+    is under a key that is not set, or was changed. `unreadable_rows` names the first of those."""
 
     jobs: int = 0
     finished: int = 0
     schedules: int = 0
     left: int = 0
     unreadable: int = 0
+    unreadable_rows: list[str] = field(default_factory=list)
 
 
 async def rotate(session: ServiceSession, *, batch: int = 500) -> Rotation:
@@ -39,6 +41,7 @@ async def rotate(session: ServiceSession, *, batch: int = 500) -> Rotation:
     rotator = _Rotator(session, keys, batch)
     for _ in range(_PASSES):
         rotator.done.left = rotator.done.unreadable = 0
+        rotator.done.unreadable_rows = []
         rotator.done.jobs += await rotator.jobs(store.encrypted_jobs, store.reencrypt_jobs)
         rotator.done.finished += await rotator.jobs(
             store.encrypted_history, store.reencrypt_history
@@ -60,12 +63,9 @@ class _Rotator:
         after, changed = _FIRST, 0
         while jobs := await read(self._session, after, self._batch):
             after = jobs[-1].id
-            pairs = [(job, self._renewed(job)) for job in jobs]
-            due = [(job, text) for job, text in pairs if text is not None]
+            due = [each for job in jobs if (each := self._renewed(job, f"job {job.id}"))]
             if due:
-                count = await write(
-                    self._session, [job for job, _ in due], [text for _, text in due]
-                )
+                count = await write(self._session, due)
                 changed += count
                 self.done.left += len(due) - count
         return changed
@@ -92,18 +92,39 @@ class _Rotator:
         return changed
 
     def _renewed_both(self, schedule: EncryptedSchedule) -> tuple[str | None, str | None]:
-        payload = self._renewed(EncryptedJob(*schedule[:4]))
+        name = f"schedule {schedule.id}"
+        payload = self._renewed(EncryptedJob(*schedule[:4]), name)
         if schedule.declared is None or schedule.declared_definition is None:
-            return payload, None
+            return payload and payload.after, None
         owner = (schedule.id, schedule.tenant_id, schedule.declared_definition)
-        return payload, self._renewed(EncryptedJob(*owner, schedule.declared))
+        # What was equal stays so, or it would look as if someone had changed the schedule.
+        known = payload.after if payload else schedule.payload
+        declared = self._renewed(EncryptedJob(*owner, schedule.declared), name, known=known)
+        return payload and payload.after, declared and declared.after
 
-    def _renewed(self, encrypted: EncryptedJob) -> str | None:
+    def _renewed(
+        self, encrypted: EncryptedJob, name: str, *, known: str | None = None
+    ) -> Reencrypted | None:
         """The payload under the first key; None where it is so already, or cannot be."""
-        payload = orjson.loads(encrypted.payload)
+        owner = Owner(encrypted.tenant_id, encrypted.definition)
         try:
-            renewed = self._keys.renew(payload, Owner(encrypted.tenant_id, encrypted.definition))
-        except UnreadableSecret:
-            self.done.unreadable += 1
+            payload = orjson.loads(encrypted.payload)
+            other = None if known is None else orjson.loads(known)
+            renewed = self._keys.renew(payload, owner, known=other)
+            if renewed == payload:
+                return None
+            was, now = (
+                self._keys.compared(payload, owner, key_id=key) for key in (None, self._keys.first)
+            )
+            texts = (orjson.dumps(each).decode() for each in (renewed, was, now))
+            return Reencrypted(encrypted, *texts)
+        except (UnreadableSecret, orjson.JSONDecodeError, orjson.JSONEncodeError):
+            self._note_unreadable(name)
             return None
-        return None if renewed == payload else orjson.dumps(renewed).decode()
+
+    def _note_unreadable(self, name: str) -> None:
+        if name in self.done.unreadable_rows:
+            return
+        self.done.unreadable += 1
+        if len(self.done.unreadable_rows) < _MOST_NAMED:
+            self.done.unreadable_rows.append(name)

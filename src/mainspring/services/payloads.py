@@ -8,7 +8,7 @@ import orjson
 from mainspring.domain.errors import InvalidPayload, PayloadTooLarge
 from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, ensure_payload, holds_nul
 from mainspring.domain.schemas import Schema
-from mainspring.domain.secrets.paths import Path
+from mainspring.domain.secrets.paths import MARKED_NAME, USES_MARK, Path
 from mainspring.services.secrets import Owner, encrypt_payload, ensure_real
 from mainspring.settings import Settings
 
@@ -46,18 +46,21 @@ def prepare(
     owner: Owner,
     *,
     settings: Settings,
-    is_repeatable: bool = False,
+    is_compared: bool = False,
     is_checked: bool = True,
+    is_stored: bool = False,
 ) -> Prepared:
     """Encode, check and encrypt a payload; raises what is wrong with it.
 
-    `is_repeatable` encrypts equal payloads equally, so that they can be compared. `is_checked` is
-    false where only the worker holds the payload to the rules of its definition.
+    `is_compared` adds fingerprints, by which the database recognises equal payloads. `is_checked`
+    is false where only the worker holds the payload to the rules of its definition, `is_stored`
+    true where it comes from the database and may hold encrypted values.
     """
-    prepared = Prepared(payload, encode_payload(payload, settings.max_payload_bytes))
+    limit = settings.max_payload_bytes
+    prepared = Prepared(payload, encode_payload(payload, limit, is_stored=is_stored))
     if is_checked:
         rules.ensure(payload)
-    return encrypt(prepared, rules, owner, settings=settings, is_repeatable=is_repeatable)
+    return encrypt(prepared, rules, owner, settings=settings, is_compared=is_compared)
 
 
 def encrypt(
@@ -66,21 +69,24 @@ def encrypt(
     owner: Owner,
     *,
     settings: Settings,
-    is_repeatable: bool = False,
+    is_compared: bool = False,
 ) -> Prepared:
     """The same with its secrets encrypted, if there are any and if there are keys."""
     if not rules.secret_paths:
         return prepared
     value = encrypt_payload(
-        prepared.value, rules.secret_paths, owner, settings=settings, is_repeatable=is_repeatable
+        prepared.value, rules.secret_paths, owner, settings=settings, is_compared=is_compared
     )
     if value is prepared.value:
         return prepared
-    return Prepared(value, encode_payload(value, settings.max_payload_bytes))
+    return Prepared(value, encode_payload(value, settings.max_payload_bytes, is_stored=True))
 
 
-def encode_payload(payload: object, limit: int = MAX_PAYLOAD_BYTES) -> bytes:
-    """The payload as JSON text that PostgreSQL will take."""
+def encode_payload(
+    payload: object, limit: int = MAX_PAYLOAD_BYTES, *, is_stored: bool = False
+) -> bytes:
+    """The payload as JSON text that PostgreSQL will take; only one that we made ourselves may hold
+    encrypted values."""
     ensure_payload(payload)
     try:
         encoded = orjson.dumps(payload, option=_STRICT)
@@ -90,6 +96,8 @@ def encode_payload(payload: object, limit: int = MAX_PAYLOAD_BYTES) -> bytes:
         raise PayloadTooLarge(len(encoded), limit)
     if _NUL in encoded and holds_nul(payload):
         raise InvalidPayload("the payload contains a NUL byte, which PostgreSQL cannot store")
+    if not is_stored and MARKED_NAME in encoded:
+        raise InvalidPayload(f"the payload {USES_MARK}")
     return encoded
 
 
@@ -106,16 +114,17 @@ def encode_payloads(payloads: Sequence[Any], limit: int) -> list[bytes]:
         len(encoded) == len(payloads)
         and all(text[0] == _BRACE for text in encoded)
         and max(map(len, encoded), default=0) <= limit
-        and not _may_hold_nul(encoded)
+        and not _need_a_look(encoded)
     ):
         return encoded
     return [encode_payload(payload, limit) for payload in payloads]
 
 
-def _may_hold_nul(objects: list[bytes]) -> bool:
-    """Looks at many together: as each begins with a brace, nothing is found across two."""
-    chunks = range(0, len(objects), _CHUNK)
-    return any(_NUL in b"".join(objects[start : start + _CHUNK]) for start in chunks)
+def _need_a_look(objects: list[bytes]) -> bool:
+    """Whether one may hold a NUL, or what marks encrypted values. Looks at many together: as each
+    begins with a brace, nothing is found across two."""
+    chunks = (b"".join(objects[at : at + _CHUNK]) for at in range(0, len(objects), _CHUNK))
+    return any(_NUL in chunk or MARKED_NAME in chunk for chunk in chunks)
 
 
 def _explain(payload: object, error: TypeError) -> str:

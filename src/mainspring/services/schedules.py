@@ -99,11 +99,12 @@ def merge(spec: ScheduleSpec, changes: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _facts(given: Mapping[str, Any], limit: int) -> dict[str, Any]:
-    """The fields as the database reads them from JSON."""
+def _facts(given: Mapping[str, Any], limit: int, *, is_stored: bool = False) -> dict[str, Any]:
+    """The fields as the database reads them from JSON; `is_stored` is true of a payload whose
+    secrets are encrypted."""
     facts = {name: _plain(value) for name, value in given.items()}
     if "payload" in facts:
-        encode_payload(facts["payload"], limit)
+        encode_payload(facts["payload"], limit, is_stored=is_stored)
     return facts
 
 
@@ -141,6 +142,7 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
     """Change some fields; the schedule is checked as a whole."""
     state = await get(scope, name)
     merged = merge(state.spec, changes)
+    _facts(merged, scope.settings.max_payload_bytes)
     known = Owner(scope.tenant_id, state.spec.definition)
     encrypted = await encrypt_changes(
         scope.session, merged, known, name=name, settings=scope.settings
@@ -150,7 +152,7 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
 
 async def steer(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:
     """Change some fields unchecked, so that a schedule gone wrong can be stopped."""
-    facts = _facts(changes, scope.settings.max_payload_bytes)
+    facts = _facts(changes, scope.settings.max_payload_bytes, is_stored=True)
     try:
         await store.update(scope.session, scope.tenant_id, name, changes=facts)
     except ScheduleNotFound:
@@ -260,7 +262,8 @@ async def _payloads(
         for slot in slots
     )
     return [
-        prepare(each, rules, owner, settings=settings, is_checked=False).value for each in rendered
+        prepare(each, rules, owner, settings=settings, is_checked=False, is_stored=True).value
+        for each in rendered
     ]
 
 

@@ -1,14 +1,19 @@
 """Secrets of payloads on their way to the database: checked, and encrypted if there are keys.
 
-    value ─▶ AES-SIV under the first key, bound to tenant, definition and place
+    value ─▶ AES-SIV under the first key and a random nonce, bound to tenant, definition and place
           ─▶ {"$mainspring": "encrypted", "key": "1f0c9a2e", "nonce": "...", "value": "..."}
 
-AES-SIV needs no nonce to be safe, which is what makes equal payloads recognisable where they must
-be: dedupe by content, idempotency keys and declared schedules are encrypted without one. Everything
-else has a random one, so that equal secrets look different.
+Equal secrets are stored differently. Where equal payloads must be recognised (dedupe by content,
+idempotency keys, windows of triggers) each value is sent with a `fingerprint`, a keyed hash, beside
+it; the database compares payloads by these, keeps a keyed hash of the whole, and stores none. What
+code declares of a schedule is compared with what is stored by decrypting that.
+
+Earlier releases stored some values without a nonce. They are read, and rotation replaces them.
 """
 
 import base64
+import hashlib
+import hmac
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -64,6 +69,7 @@ class KeyRing:
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self._ciphers = {key.id: _cipher(key) for key in keys}
+        self._fingerprints = {key.id: key.fingerprints for key in keys}
         self._first = keys[0].id if keys else None
 
     def __bool__(self) -> bool:
@@ -75,17 +81,26 @@ class KeyRing:
         paths: tuple[Path, ...],
         owner: Owner,
         *,
-        is_repeatable: bool = False,
+        is_compared: bool = False,
         leave: Callable[[Any], bool] = lambda _: False,
+        known: Sequence[Any] = (),
     ) -> Any:
-        """The payload with the values at the paths encrypted; repeatable means that the same value
-        becomes the same again. What reads [redacted] stays, for whoever knows what it stands for.
+        """The payload with the values at the paths encrypted, each with its fingerprint if it is to
+        be compared. What reads [redacted] stays, for whoever knows what it stands for; and a value
+        that one of the known payloads has in the same place is taken over from there as it is.
         """
+        stored = [_encrypted_values(each) for each in known]
 
         def encrypt(value: Any, place: Place) -> Any:
             if is_encrypted(value) or value == REDACTED or leave(value):
                 return value
-            return self._encrypt(value, owner, place, nonce=None if is_repeatable else _nonce())
+            for values in stored:
+                if place in values and self._is_of(values[place], value, owner=owner, place=place):
+                    return values[place]
+            encrypted = self._encrypt(value, owner, place)
+            if is_compared:
+                encrypted["fingerprint"] = self._fingerprint(value, owner, place)
+            return encrypted
 
         return changed_at(payload, paths, encrypt) if self else payload
 
@@ -100,32 +115,87 @@ class KeyRing:
         decrypted = _changed(payload, decrypt)
         return Decrypted(decrypted, set(texts_in(found)), is_changed=bool(found))
 
-    def renew(self, payload: Any, owner: Owner) -> Any:
-        """The payload with every value under the first key."""
+    def readable_secrets(self, payload: Any, owner: Owner) -> Decrypted:
+        """The same as `decrypt`, with what no key decrypts left as it is."""
+        found: list[Any] = []
+
+        def decrypt(stored: Any, place: Place) -> Any:
+            try:
+                found.append(self._decrypt(stored, owner, place))
+            except UnreadableSecret:
+                return stored
+            return found[-1]
+
+        decrypted = _changed(payload, decrypt)
+        return Decrypted(decrypted, set(texts_in(found)), is_changed=bool(found))
+
+    def renew(self, payload: Any, owner: Owner, *, known: Any = None) -> Any:
+        """The payload with every value under the first key and with a nonce; what another payload
+        that was renewed has in the same place is taken over from there."""
+        values = _encrypted_values(known)
 
         def renew(stored: Any, place: Place) -> Any:
-            if stored.get("key") == self._first:
+            if stored.get("key") == self._first and "nonce" in stored:
                 return stored
-            nonce = _nonce() if "nonce" in stored else None
-            return self._encrypt(self._decrypt(stored, owner, place), owner, place, nonce=nonce)
+            value = self._decrypt(stored, owner, place)
+            if place in values and self._is_of(values[place], value, owner=owner, place=place):
+                return values[place]
+            return self._encrypt(value, owner, place)
 
         return _changed(payload, renew)
 
-    def _encrypt(
-        self, value: Any, owner: Owner, place: Place, *, nonce: bytes | None
-    ) -> dict[str, str]:
+    def compared(self, payload: Any, owner: Owner, *, key_id: str | None = None) -> Any:
+        """What the database compares a payload by: its fingerprints in place of what is encrypted,
+        under the key that each value is under, or the first."""
+
+        def fingerprint(stored: Any, place: Place) -> Any:
+            value = self._decrypt(stored, owner, place)
+            return self._fingerprint(value, owner, place, key_id=key_id or stored["key"])
+
+        return _changed(payload, fingerprint)
+
+    @property
+    def first(self) -> str | None:
+        """The key that encrypts."""
+        return self._first
+
+    def digests(self, data: bytes) -> list[bytes]:
+        """By each key, the first one first; the last is that of a process without keys."""
+        keyed = [hmac.digest(key, data, "sha256") for key in self._fingerprints.values()]
+        return [*keyed, hashlib.sha256(data).digest()]
+
+    def _is_of(self, stored: Any, value: Any, *, owner: Owner, place: Place) -> bool:
+        """Whether the value is what is encrypted."""
+        try:
+            return bool(self._decrypt(stored, owner, place) == value)
+        except UnreadableSecret:
+            return False
+
+    def _encrypt(self, value: Any, owner: Owner, place: Place) -> dict[str, str]:
         if self._first is None:
             raise SettingsError("no encryption keys are configured")
-        bound = [_bound(owner, place)] if nonce is None else [_bound(owner, place), nonce]
+        nonce = os.urandom(_NONCE_BYTES)
+        bound = [_bound(owner, place), nonce]
         data = self._ciphers[self._first].encrypt(orjson.dumps(value), bound)
-        extra = {} if nonce is None else {"nonce": _text(nonce)}
-        return {ENCRYPTION_MARK: ENCRYPTED, "key": self._first, **extra, "value": _text(data)}
+        mark = {ENCRYPTION_MARK: ENCRYPTED, "key": self._first}
+        return {**mark, "nonce": _text(nonce), "value": _text(data)}
+
+    def _fingerprint(
+        self, value: Any, owner: Owner, place: Place, *, key_id: str | None = None
+    ) -> str:
+        """The same for equal values in one place, whatever the order of their names."""
+        key = self._fingerprints[str(key_id or self._first)]
+        plain = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        return hmac.digest(key, _bound(owner, place) + b"\n" + plain, "sha256").hex()
 
     def _decrypt(self, stored: Any, owner: Owner, place: Place) -> Any:
         field = ".".join(map(str, ("payload", *place)))
-        cipher = self._ciphers.get(stored.get("key"))
+        key_id = stored.get("key")
+        if not isinstance(key_id, str):
+            raise UnreadableSecret(field, None)
+        cipher = self._ciphers.get(key_id)
         if cipher is None:
-            raise UnreadableSecret(field, str(stored.get("key")))
+            raise UnreadableSecret(field, key_id)
         try:
             nonce = [_bytes(stored["nonce"])] if "nonce" in stored else []
             data = cipher.decrypt(_bytes(stored["value"]), [_bound(owner, place), *nonce])
@@ -171,10 +241,10 @@ def encrypt_payload(
     owner: Owner,
     *,
     settings: Settings,
-    is_repeatable: bool = False,
+    is_compared: bool = False,
 ) -> Any:
     """A copy with the values at the paths encrypted; without keys the payload itself."""
-    return key_ring(settings).encrypt(payload, paths, owner, is_repeatable=is_repeatable)
+    return key_ring(settings).encrypt(payload, paths, owner, is_compared=is_compared)
 
 
 def encrypt_edit(
@@ -202,23 +272,22 @@ def encrypt_edit(
 async def encrypt_schedules(
     session: Session, schedules: Sequence[dict[str, Any]], *, settings: Settings
 ) -> list[dict[str, Any]]:
-    """Schedules, as the facts of their columns, with the secrets of their payloads encrypted."""
+    """Schedules, as the facts of their columns, with the secrets of their payloads encrypted. Those
+    that are stored already are kept as they are stored, so that nothing seems to have changed."""
     definitions = {facts["definition"] for facts in schedules}
     paths = await store.paths_of_definitions(session, definitions)
     keys = key_ring(settings)
+    secret = [(facts["tenant_id"], facts["name"]) for facts in schedules if paths and keys]
+    known = await store.stored_payloads(session, secret) if secret else {}
     encrypted = []
     for facts in schedules:
         payload, found = facts["payload"], paths.get(facts["definition"], ())
         ensure_real(payload, found)
         owner = Owner(facts["tenant_id"], facts["definition"])
-        encrypted.append({**facts, "payload": encrypt_template(keys, payload, found, owner=owner)})
+        stored = known.get((facts["tenant_id"], facts["name"]), ())
+        payload = keys.encrypt(payload, found, owner, leave=has_template, known=stored)
+        encrypted.append({**facts, "payload": payload})
     return encrypted
-
-
-def encrypt_template(keys: KeyRing, payload: Any, paths: tuple[Path, ...], *, owner: Owner) -> Any:
-    """The same way every time, since what code declares is compared with what is stored. What is
-    still to be rendered stays as it is."""
-    return keys.encrypt(payload, paths, owner, is_repeatable=True, leave=has_template)
 
 
 async def encrypt_changes(
@@ -239,7 +308,8 @@ async def encrypt_changes(
         payload = keys.decrypt(stored, known).payload
     if owner != known:
         ensure_real(payload, paths)
-    return {**changes, "payload": encrypt_template(keys, payload, paths, owner=owner)}
+    # What is still to be rendered stays as it is.
+    return {**changes, "payload": keys.encrypt(payload, paths, owner, leave=has_template)}
 
 
 # Encrypted values
@@ -257,12 +327,24 @@ def _changed(value: Any, change: Callable[[Any, Place], Any], place: Place = ())
     return value
 
 
+def holds_encrypted(payload: Any) -> bool:
+    return bool(_encrypted_values(payload))
+
+
+def _encrypted_values(payload: Any) -> dict[Place, Any]:
+    """By their places."""
+    found: dict[Place, Any] = {}
+
+    def note(stored: Any, place: Place) -> Any:
+        found[place] = stored
+        return stored
+
+    _changed(payload, note)
+    return found
+
+
 def _bound(owner: Owner, place: Place) -> bytes:
     return json.dumps([*owner, *place]).encode()
-
-
-def _nonce() -> bytes:
-    return os.urandom(_NONCE_BYTES)
 
 
 def _text(data: bytes) -> str:

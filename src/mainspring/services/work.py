@@ -9,7 +9,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -20,6 +20,7 @@ from psycopg import AsyncConnection
 from mainspring.db.database import Database
 from mainspring.db.sql_errors import translated
 from mainspring.domain.access.roles import Caller
+from mainspring.domain.documents import is_deeper
 from mainspring.domain.errors import InvalidPayload, LeaseLost
 from mainspring.domain.errors.access import WorkerGone
 from mainspring.domain.errors.secrets import UnreadableSecret
@@ -28,8 +29,8 @@ from mainspring.domain.jobs.model import Progress
 from mainspring.domain.jobs.options import ensure_queue, holds_nul
 from mainspring.domain.jobs.outcomes import End, Outcome, Requeue, Trials, clean, of_failure
 from mainspring.domain.limits import LimitKey
-from mainspring.domain.secrets.paths import secrets_in
-from mainspring.domain.secrets.redaction import Redactor
+from mainspring.domain.secrets.paths import MARKED_NAME, USES_MARK, secrets_in
+from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor
 from mainspring.domain.types import (
     AttemptStatus,
     JobId,
@@ -49,6 +50,8 @@ from mainspring.store.workers import WorkerFacts
 
 _FIRST_LOOK = 0.1
 _LONGEST_LOOK = 1.0
+# Well below what the encoder of answers takes.
+_DEEPEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +138,20 @@ class Work:
         for row in rows:
             try:
                 items.append(self._item(row, spans[row.definition, row.version]))
-            except UnreadableSecret as error:
+            except (UnreadableSecret, InvalidPayload) as error:
+                # Where the key is missing, another server may have it.
+                is_lost = getattr(error, "key_id", None) is None
                 lease = Lease(worker_id, row.job_id, row.fence)
-                await self._fail(connection, lease, str(error), may_retry=True, delay=None)
+                with suppress(LeaseLost):
+                    await self._fail(
+                        connection, lease, str(error), may_retry=not is_lost, delay=None
+                    )
         return sorted(items, key=lambda item: item.id)
 
     def _item(self, row: ClaimedRow, timeout: timedelta) -> WorkItem:
         keys = key_ring(self.database.settings)
-        opened = keys.decrypt(
-            orjson.loads(row.payload), Owner(TenantId(row.tenant_id), row.definition)
-        )
+        payload = _read_payload(row.payload)
+        opened = keys.decrypt(payload, Owner(TenantId(row.tenant_id), row.definition))
         extras = orjson.loads(row.extras) if row.extras else {}
         return WorkItem(
             id=row.job_id,
@@ -279,9 +286,13 @@ class Work:
         return job
 
     def _redactor(self, job: LeasedJob) -> Redactor:
-        """Knows what must not be seen of the job's payload."""
+        """Knows what must not be seen of the job's payload, as far as it can be read."""
         keys = key_ring(self.database.settings)
-        opened = keys.decrypt(orjson.loads(job.payload), Owner(job.tenant_id, job.definition))
+        try:
+            payload = _read_payload(job.payload)
+        except InvalidPayload:
+            return NO_SECRETS  # No worker has ever got it.
+        opened = keys.readable_secrets(payload, Owner(job.tenant_id, job.definition))
         return Redactor(opened.secrets | secrets_in(opened.payload, job.secret_paths))
 
 
@@ -295,7 +306,24 @@ def _failure(job: LeasedJob, error: str, *, may_retry: bool, delay: timedelta | 
     return outcome
 
 
+def _read_payload(text: str) -> Any:
+    """Raises InvalidPayload for one that could not be sent on; SQL callers can nest deeper."""
+    payload = None
+    with suppress(orjson.JSONDecodeError):
+        payload = orjson.loads(text)
+    may_be_deep = text.count("{") + text.count("[") > _DEEPEST
+    if payload is None or (may_be_deep and is_deeper(payload, _DEEPEST)):
+        raise InvalidPayload(
+            f"the payload is nested more than {_DEEPEST} levels deep, which HTTP workers cannot "
+            "receive; flatten it"
+        )
+    return payload
+
+
 def _encoded(value: Any) -> bytes:
     if holds_nul(value):
         raise InvalidPayload("it contains a NUL byte, which PostgreSQL cannot store")
-    return orjson.dumps(value)
+    encoded = orjson.dumps(value)
+    if MARKED_NAME in encoded:
+        raise InvalidPayload(f"it {USES_MARK}")
+    return encoded

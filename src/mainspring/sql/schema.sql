@@ -836,7 +836,8 @@ begin
        from unnest(payloads) as item (payload)
       where jsonb_typeof(item.payload) is distinct from 'object'
          or (pg_column_size(item.payload) > 65536
-             and octet_length(item.payload::text) > mainspring.max_payload_bytes());
+             and octet_length(item.payload::text) > mainspring.max_payload_bytes())
+         or mainspring.has_mark(item.payload);
     if dedupe_keys is not null and cardinality(dedupe_keys) <> cardinality(payloads) then
         perform mainspring.refuse_option('dedupe_keys',
             'dedupe_keys must have one entry per payload');
@@ -1001,6 +1002,9 @@ begin
     if jsonb_path_exists(context, 'strict $.**{201}') then
         perform mainspring.refuse_event('context', 'is nested more than 200 deep');
     end if;
+    if mainspring.has_mark(context) then
+        perform mainspring.refuse_event('context', mainspring.uses_mark());
+    end if;
 end
 $_$;
 
@@ -1036,6 +1040,9 @@ begin
             perform mainspring.refuse('MS002', 'the payload is too large',
                 jsonb_build_object('size', size, 'limit', mainspring.max_payload_bytes()));
         end if;
+    end if;
+    if mainspring.has_foreign_mark(payload) then
+        perform mainspring.refuse('MS001', 'the payload ' || mainspring.uses_mark());
     end if;
 end
 $$;
@@ -1219,7 +1226,7 @@ begin
          or length(given.queue) not between 1 and 500
          or given.approvals_needed not between 0 and 100
          or given.on_parent_failure not in ('cancel', 'continue', 'wait')
-         or pg_column_size(given.payload) > 65536
+         or pg_column_size(given.payload) > 65536 or mainspring.has_mark(given.payload)
          or (given.limit_key is not null and d.limit_name is null);
     perform mainspring.check_step_jobs(steps, tenant);
 end
@@ -1360,9 +1367,24 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.content_of(job mainspring.jobs) RETURNS text
+CREATE FUNCTION mainspring.has_mark(value jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE
-    AS $$ select md5(job.definition || e'\n' || job.payload::text) $$;
+    RETURN (strpos((value)::text, '"$mainspring": '::text) > 0);
+
+CREATE FUNCTION mainspring.compared_by(payload jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN mainspring.has_mark(payload) THEN regexp_replace((payload)::text, ('\{"key": "[^"]*", "nonce": "[^"]*", "value": "[^"]*", "\$mainspring": "encrypted", '::text || '"fingerprint": "([0-9a-f]{64})"\}'::text), '"\1"'::text, 'g'::text) ELSE (payload)::text END;
+
+CREATE FUNCTION mainspring.content_digest(tenant text, definition text, payload jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    select mainspring.keyed_digest('content', jsonb_build_array(tenant, definition)::text
+                                              || mainspring.compared_by(payload))
+$$;
+
+CREATE FUNCTION mainspring.content_of(job mainspring.jobs) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$ select mainspring.content_digest(job.tenant_id, job.definition, job.payload) $$;
 
 CREATE FUNCTION mainspring.counted_from(schedule mainspring.schedules) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE
@@ -1738,7 +1760,7 @@ CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current j
     RETURN (WITH field AS (SELECT name.name, mainspring.part_of(name.name) AS part FROM jsonb_object_keys(((declared_changes.wanted || declared_changes.known) || declared_changes.current)) name(name)), touched AS (SELECT field_1.part FROM field field_1 WHERE ((declared_changes.current -> field_1.name) IS DISTINCT FROM (declared_changes.known -> field_1.name))) SELECT jsonb_object_agg(field.name, (declared_changes.wanted -> field.name)) AS jsonb_object_agg FROM field WHERE (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.current -> field.name)) AND (declared_changes.overwrite OR (((declared_changes.wanted -> field.name) IS DISTINCT FROM (declared_changes.known -> field.name)) AND (NOT (field.part IN (SELECT touched.part FROM touched))))) AND ((field.name <> 'condition_role'::text) OR (declared_changes.wanted ? field.name))));
 
 CREATE FUNCTION mainspring.dedupe_key_of(asked mainspring.jobs, dedupe_by text, dedupe_window interval, on_duplicate text) RETURNS text
-    LANGUAGE plpgsql IMMUTABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 begin
     if dedupe_window <= '0' then
@@ -1829,9 +1851,11 @@ declare
     result mainspring.dispatches;
 begin
     perform mainspring.lock_windows(array(
-        select mainspring.window_key(windowed.trigger_id, windowed.payload)
+        select mainspring.window_key(windowed.trigger_id, windowed.tenant_id,
+                                     windowed.definition, windowed.payload)
           from jsonb_to_recordset(plans) as windowed (
-               trigger_id bigint, payload text, dedupe_window text)
+               trigger_id bigint, tenant_id text, definition text, payload text,
+               dedupe_window text)
          where windowed.dedupe_window is not null and windowed.payload is not null));
     for plan in
         select * from jsonb_to_recordset(plans) as planned (
@@ -1852,7 +1876,8 @@ begin
                 select * into made from mainspring.enqueue_job(
                     plan.definition, plan.payload::jsonb, plan.tenant_id, plan.queue,
                     plan.priority, dedupe_key => case when plan.dedupe_window is not null then
-                        mainspring.window_key(plan.trigger_id, plan.payload) end,
+                        mainspring.window_key(plan.trigger_id, plan.tenant_id, plan.definition,
+                                              plan.payload) end,
                     dedupe_window => plan.dedupe_window::interval, on_duplicate => 'existing',
                     correlation_id => plan.correlation_id);
                 result.job_id := made.job_id;
@@ -1918,6 +1943,14 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.earlier_contents(tenant text, definition text, payload jsonb, was_compared_by jsonb) RETURNS text[]
+    LANGUAGE sql STABLE
+    AS $$
+    select array[mainspring.content_digest(tenant, definition, was_compared_by),
+                 mainspring.content_digest(tenant, definition, payload),
+                 mainspring.legacy_content(definition, payload), md5(payload::text)]
+$$;
+
 CREATE FUNCTION mainspring.emit(name text, context jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, correlation_id text DEFAULT NULL::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1958,6 +1991,7 @@ CREATE FUNCTION mainspring.enqueue_asked(asked mainspring.jobs, delay interval, 
 declare
     defined mainspring.definitions := mainspring.active_definition(asked.definition);
     has_parents boolean := coalesce(cardinality(after), 0) > 0;
+    content text;
 begin
     perform mainspring.ensure_open(asked.definition);
     perform mainspring.ensure_visible(asked.tenant_id);
@@ -1976,11 +2010,13 @@ begin
     if approvals_needed is not null then
         defined := mainspring.with_approvals(defined, approvals_needed);
     end if;
+    content := case when idempotency_key is not null then mainspring.content_of(asked) end;
+    asked.payload := mainspring.without_fingerprints(asked.payload);
     asked := mainspring.new_job(asked, defined, has_parents);
     is_new := true;
     job_id := asked.job_id;
     if idempotency_key is not null then
-        job_id := mainspring.reserve_idempotency(asked, idempotency_key);
+        job_id := mainspring.reserve_idempotency(asked, idempotency_key, content);
         is_new := job_id = asked.job_id;
         if not is_new then
             return;
@@ -2562,6 +2598,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.has_foreign_mark(value jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN (mainspring.has_mark(value) AND (strpos(regexp_replace((value)::text, ('\{"key": "[0-9a-f]{8}", ("nonce": "[A-Za-z0-9+/=]+", )?"value": "[A-Za-z0-9+/=]+", '::text || '"\$mainspring": "encrypted"(, "fingerprint": "[0-9a-f]{64}")?\}'::text), ''::text, 'g'::text), '"$mainspring": '::text) > 0));
+
 CREATE FUNCTION mainspring.history_begins_at() RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     AS $_$
@@ -2728,7 +2768,7 @@ CREATE FUNCTION mainspring.is_plain_definition(definition mainspring.definitions
 
 CREATE FUNCTION mainspring.is_plain_request(payload jsonb, queue text, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, on_duplicate text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN ((jsonb_typeof(payload) = 'object'::text) AND (pg_column_size(payload) <= 65536) AND (pg_column_compression(payload) IS NULL) AND (on_duplicate = ANY (ARRAY['raise'::text, 'existing'::text])) AND ((COALESCE(length(queue), 1) >= 1) AND (COALESCE(length(queue), 1) <= 500)) AND ((COALESCE(priority, 0) >= 0) AND (COALESCE(priority, 0) <= 1000)) AND ((COALESCE(max_attempts, 1) >= 1) AND (COALESCE(max_attempts, 1) <= 1000)) AND ((delay IS NULL) OR (((delay >= '00:00:00'::interval) AND (delay <= '36500 days'::interval)) AND (scheduled_for IS NULL))) AND ((COALESCE(scheduled_for, now()) >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (COALESCE(scheduled_for, now()) <= '9999-12-30 00:00:00+00'::timestamp with time zone)));
+    RETURN ((jsonb_typeof(payload) = 'object'::text) AND (pg_column_size(payload) <= 65536) AND (pg_column_compression(payload) IS NULL) AND (strpos((payload)::text, '"$mainspring": '::text) = 0) AND (on_duplicate = ANY (ARRAY['raise'::text, 'existing'::text])) AND ((COALESCE(length(queue), 1) >= 1) AND (COALESCE(length(queue), 1) <= 500)) AND ((COALESCE(priority, 0) >= 0) AND (COALESCE(priority, 0) <= 1000)) AND ((COALESCE(max_attempts, 1) >= 1) AND (COALESCE(max_attempts, 1) <= 1000)) AND ((delay IS NULL) OR (((delay >= '00:00:00'::interval) AND (delay <= '36500 days'::interval)) AND (scheduled_for IS NULL))) AND ((COALESCE(scheduled_for, now()) >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (COALESCE(scheduled_for, now()) <= '9999-12-30 00:00:00+00'::timestamp with time zone)));
 
 CREATE FUNCTION mainspring.is_visible(tenant text) RETURNS boolean
     LANGUAGE sql STABLE
@@ -2782,9 +2822,27 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.keyed_digest(purpose text, content text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    own_key bytea;
+begin
+    select own.key into strict own_key
+      from mainspring.installation_keys as own where own.name = purpose;
+    return encode(sha256(substr(own_key, 33) || sha256(
+        substr(own_key, 1, 32) || convert_to(content, 'UTF8'))), 'hex');
+end
+$$;
+
 CREATE FUNCTION mainspring.largest_count() RETURNS integer
     LANGUAGE sql IMMUTABLE
     RETURN 1000000000;
+
+CREATE FUNCTION mainspring.legacy_content(definition text, payload jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN md5(((definition || '
+'::text) || (payload)::text));
 
 CREATE FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given text) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -2856,7 +2914,9 @@ begin
     job.slot_at := ended.slot_at;
     job.origin := ended.origin;
     -- A key of the content goes with the content.
-    if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
+    if ended.dedupe_key in (
+        'content:' || mainspring.content_digest(ended.tenant_id, ended.definition, ended.payload),
+        'content:' || mainspring.legacy_content(ended.definition, ended.payload)) then
         job.dedupe_key := 'content:' || mainspring.content_of(job);
     end if;
     return job;
@@ -4010,6 +4070,29 @@ $$;
 
 COMMENT ON FUNCTION mainspring.remove_limit(name text) IS 'Removes a limit and releases the jobs that wait for it; returns whether it existed.';
 
+CREATE FUNCTION mainspring.renewed_key(key text, earlier text[], content text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN ((key ~ '^(content|trigger:[0-9]+):[0-9a-f]+$'::text) AND ("substring"(key, '[^:]+$'::text) = ANY (earlier))) THEN regexp_replace(key, '[^:]+$'::text, content) ELSE key END;
+
+CREATE TABLE mainspring.enqueue_keys (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    job_id bigint NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    fingerprint text,
+    CONSTRAINT enqueue_keys_kind_check CHECK ((kind = ANY (ARRAY['idempotency'::text, 'window'::text])))
+);
+
+CREATE FUNCTION mainspring.renewed_request(kept mainspring.enqueue_keys, earlier text[], content text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    select case when kept.fingerprint = any (earlier) or exists (
+                    select from unnest(earlier) as known
+                     where kept.fingerprint = mainspring.request_digest(kept.key, known))
+                then mainspring.request_digest(kept.key, content) else kept.fingerprint end
+$$;
+
 CREATE FUNCTION mainspring.replay_event(event_id bigint, trigger text DEFAULT NULL::text, tenant text DEFAULT 'default'::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -4062,6 +4145,10 @@ $$;
 
 COMMENT ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) IS 'Dispatches a handled event again, to one trigger or all; returns the replay''s number.';
 
+CREATE FUNCTION mainspring.request_digest(key text, content text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$ select mainspring.keyed_digest('content', key || e'\n' || content) $$;
+
 CREATE FUNCTION mainspring.requeue_jobs(job_ids bigint[], waits mainspring.waits_for[], have_begun boolean DEFAULT true, due_ats timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], failures integer[] DEFAULT NULL::integer[], losses integer[] DEFAULT NULL::integer[], errors text[] DEFAULT NULL::text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -4094,15 +4181,17 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.reserve_idempotency(asked mainspring.jobs, key text) RETURNS bigint
+CREATE FUNCTION mainspring.reserve_idempotency(asked mainspring.jobs, key text, content text) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
 declare
-    content text := mainspring.content_of(asked);
+    request text := mainspring.request_digest(key, content);
     held mainspring.enqueue_keys := mainspring.reserve_key(
-        asked.tenant_id, 'idempotency', key, asked.job_id, interval '7 days', content);
+        asked.tenant_id, 'idempotency', key, asked.job_id, interval '7 days', request);
 begin
-    if held.fingerprint <> content then
+    -- A request that an earlier release took is known by what that kept of it.
+    if held.fingerprint not in (
+        request, mainspring.legacy_content(asked.definition, asked.payload)) then
         perform mainspring.refuse('MS021', 'the idempotency key ' || quote_literal(key)
             || ' belongs to job ' || held.job_id || ', which has a different definition or payload',
             jsonb_build_object('key', key, 'job_id', held.job_id));
@@ -4110,16 +4199,6 @@ begin
     return held.job_id;
 end
 $$;
-
-CREATE TABLE mainspring.enqueue_keys (
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    kind text NOT NULL,
-    key text NOT NULL COLLATE pg_catalog."C",
-    job_id bigint NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    fingerprint text,
-    CONSTRAINT enqueue_keys_kind_check CHECK ((kind = ANY (ARRAY['idempotency'::text, 'window'::text])))
-);
 
 CREATE FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text DEFAULT NULL::text) RETURNS mainspring.enqueue_keys
     LANGUAGE plpgsql
@@ -5053,6 +5132,10 @@ exception when unique_violation then
 end
 $$;
 
+CREATE FUNCTION mainspring.uses_mark() RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN 'uses the name "$mainspring", which is reserved for encrypted values; rename the field'::text;
+
 CREATE FUNCTION mainspring.validate_constraint(table_name text, constraint_name text) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -5146,12 +5229,13 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.window_key(trigger_id bigint, payload text) RETURNS text
-    LANGUAGE plpgsql IMMUTABLE
+CREATE FUNCTION mainspring.window_key(trigger_id bigint, tenant text, definition text, payload text) RETURNS text
+    LANGUAGE plpgsql STABLE
     AS $$
 begin
     -- As jsonb, since the order in which a template names its fields makes no difference.
-    return 'trigger:' || trigger_id || ':' || md5(payload::jsonb::text);
+    return 'trigger:' || trigger_id || ':'
+           || mainspring.content_digest(tenant, definition, payload::jsonb);
 end
 $$;
 
@@ -5190,6 +5274,10 @@ begin
     return marked;
 end
 $$;
+
+CREATE FUNCTION mainspring.without_fingerprints(payload jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN mainspring.has_mark(payload) THEN (regexp_replace((payload)::text, '("\$mainspring": "encrypted"), "fingerprint": "[0-9a-f]{64}"\}'::text, '\1}'::text, 'g'::text))::jsonb ELSE payload END;
 
 CREATE FUNCTION mainspring.write_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) RETURNS void
     LANGUAGE plpgsql
@@ -5401,6 +5489,8 @@ begin
         then array['definition', mainspring.why_closed(trigger.definition)]
         when jsonb_typeof(trigger.payload) is distinct from 'object'
         then '{payload,must be a JSON object}'
+        when mainspring.has_mark(trigger.payload)
+        then array['payload', mainspring.uses_mark()]
         when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
         then '{unknown_paths,must be refuse or null}'
         when trigger.dedupe_window <= '0' or trigger.dedupe_window > mainspring.longest_delay()
@@ -5433,6 +5523,8 @@ begin
         then '{catch_up,"must be none, latest or all"}'
         when jsonb_typeof(schedule.payload) <> 'object'
         then '{payload,must be a JSON object}'
+        when mainspring.has_foreign_mark(schedule.payload)
+        then array['payload', mainspring.uses_mark()]
         when jsonb_typeof(schedule.calendar) <> 'object'
         then '{calendar,must be a JSON object}'
     end;
@@ -5467,7 +5559,10 @@ CREATE VIEW mainspring.all_jobs AS
     failures,
     losses,
     max_attempts,
-    dedupe_key,
+        CASE
+            WHEN (dedupe_key ~ '^(content|trigger:[0-9]+):[0-9a-f]{32}$'::text) THEN regexp_replace(dedupe_key, '[^:]+$'::text, '[redacted]'::text)
+            ELSE dedupe_key
+        END AS dedupe_key,
     correlation_id,
     tags,
     progress,
@@ -6028,6 +6123,11 @@ CREATE TABLE mainspring.grants_to_restore (
     CONSTRAINT grants_to_restore_kind_check CHECK ((kind = ANY (ARRAY['function'::text, 'view'::text])))
 );
 
+CREATE TABLE mainspring.installation_keys (
+    name text NOT NULL,
+    key bytea NOT NULL
+);
+
 CREATE TABLE mainspring.installed (
     name text NOT NULL,
     installed_at timestamp with time zone DEFAULT now() NOT NULL
@@ -6511,6 +6611,9 @@ ALTER TABLE ONLY mainspring.flows
 ALTER TABLE ONLY mainspring.grants_to_restore
     ADD CONSTRAINT grants_to_restore_pkey PRIMARY KEY (kind, name, privilege, grantee);
 
+ALTER TABLE ONLY mainspring.installation_keys
+    ADD CONSTRAINT installation_keys_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY mainspring.installed_functions
     ADD CONSTRAINT installed_functions_pkey PRIMARY KEY (is_only_row);
 
@@ -6988,6 +7091,12 @@ REVOKE ALL ON FUNCTION mainspring.claim_limited(worker_id bigint, queues text[],
 
 REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.has_mark(value jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.compared_by(payload jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.content_digest(tenant text, definition text, payload jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.content_of(job mainspring.jobs) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.counted_from(schedule mainspring.schedules) FROM PUBLIC;
@@ -7048,6 +7157,8 @@ REVOKE ALL ON FUNCTION mainspring.drop_partition(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.drop_partitions() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.earlier_contents(tenant text, definition text, payload jsonb, was_compared_by jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, correlation_id text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text) FROM PUBLIC;
@@ -7104,6 +7215,8 @@ REVOKE ALL ON FUNCTION mainspring.grant_of_app_role(member name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.has_foreign_mark(value jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.history_begins_at() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb, failed integer, losses integer, error text) FROM PUBLIC;
@@ -7134,7 +7247,11 @@ REVOKE ALL ON FUNCTION mainspring.keep_limit() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.keyed_digest(purpose text, content text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.largest_count() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.legacy_content(definition text, payload jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.limit_key_of(payload jsonb, path text[], given text) FROM PUBLIC;
 
@@ -7272,11 +7389,17 @@ REVOKE ALL ON FUNCTION mainspring.remove_jobs(job_ids bigint[], tenant text) FRO
 
 REVOKE ALL ON FUNCTION mainspring.remove_limit(name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.renewed_key(key text, earlier text[], content text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.renewed_request(kept mainspring.enqueue_keys, earlier text[], content text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.replay_event(event_id bigint, trigger text, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.request_digest(key text, content text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.requeue_jobs(job_ids bigint[], waits mainspring.waits_for[], have_begun boolean, due_ats timestamp with time zone[], failures integer[], losses integer[], errors text[]) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.reserve_idempotency(asked mainspring.jobs, key text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.reserve_idempotency(asked mainspring.jobs, key text, content text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.reserve_key(tenant text, kind text, key text, job_id bigint, lifetime interval, fingerprint text) FROM PUBLIC;
 
@@ -7360,6 +7483,8 @@ REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_stat
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.uses_mark() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.validate_constraint(table_name text, constraint_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.version_of(definition mainspring.definitions) FROM PUBLIC;
@@ -7378,11 +7503,13 @@ REVOKE ALL ON FUNCTION mainspring.why_closed(definition text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, payload text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, tenant text, definition text, payload text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.with_approvals(defined mainspring.definitions, asked integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.with_circles(marked jsonb, reaching text[], circles jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.without_fingerprints(payload jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.write_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) FROM PUBLIC;
 

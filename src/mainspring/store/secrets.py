@@ -24,6 +24,15 @@ class EncryptedJob(NamedTuple):
     payload: str
 
 
+class Reencrypted(NamedTuple):
+    """A payload that was encrypted anew, and what it was and is compared by."""
+
+    row: EncryptedJob
+    after: str
+    was_compared_by: str
+    is_compared_by: str
+
+
 class EncryptedSchedule(NamedTuple):
     """A schedule with encrypted values; `declared` is the payload that code declared, if any."""
 
@@ -41,6 +50,13 @@ def paths_of_job(tenant_id: TenantId, job_id: JobId) -> Call:
     return Call(_STATEMENTS["paths_of_job"].sql, params)
 
 
+def secrets_of_job(tenant_id: TenantId, job_id: JobId) -> Call:
+    """The row is (definition, paths as text, payload as text); no row for a job without secrets, or
+    one that has ended."""
+    params = {"tenant_id": tenant_id, "job_id": job_id}
+    return Call(_STATEMENTS["secrets_of_job"].sql, params)
+
+
 async def paths_of_definitions(
     session: Session, keys: Collection[str]
 ) -> dict[str, tuple[Path, ...]]:
@@ -54,6 +70,22 @@ async def real_payload(session: Session, tenant_id: TenantId, name: str) -> Any:
     params = {"tenant_id": tenant_id, "name": name}
     ((_, text),) = await fetch_all(session, _STATEMENTS["real_payload"].sql, params)
     return orjson.loads(text)
+
+
+async def stored_payloads(
+    session: Session, schedules: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[Any, ...]]:
+    """The payloads of schedules, by tenant and name, as they are stored: the one that code declared
+    first, if there is one."""
+    params = {
+        "tenant_ids": [tenant_id for tenant_id, _ in schedules],
+        "names": [name for _, name in schedules],
+    }
+    rows = await fetch_all(session, _STATEMENTS["stored_payloads"].sql, params)
+    return {
+        (tenant_id, name): tuple(orjson.loads(text) for text in (declared, payload) if text)
+        for tenant_id, name, payload, declared in rows
+    }
 
 
 async def encrypted_jobs(session: Session, after: int, limit: int) -> list[EncryptedJob]:
@@ -74,20 +106,16 @@ async def encrypted_schedules(session: Session, after: int, limit: int) -> list[
     return [EncryptedSchedule(*row) for row in rows]
 
 
-async def reencrypt_jobs(
-    session: Session, jobs: Sequence[EncryptedJob], payloads: Sequence[str]
-) -> int:
+async def reencrypt_jobs(session: Session, jobs: Sequence[Reencrypted]) -> int:
     """How many were changed."""
-    params = _reencrypted(jobs, payloads)
+    params = _reencrypted(jobs)
     ((count,),) = await fetch_all(session, _STATEMENTS["reencrypt_jobs"].sql, params)
     return int(count)
 
 
-async def reencrypt_history(
-    session: Session, jobs: Sequence[EncryptedJob], payloads: Sequence[str]
-) -> int:
+async def reencrypt_history(session: Session, jobs: Sequence[Reencrypted]) -> int:
     """How many were changed."""
-    params = _reencrypted(jobs, payloads)
+    params = _reencrypted(jobs)
     ((count,),) = await fetch_all(session, _STATEMENTS["reencrypt_history"].sql, params)
     return int(count)
 
@@ -109,9 +137,11 @@ async def reencrypt_schedules(
     return len(await fetch_all(session, _STATEMENTS["reencrypt_schedules"].sql, params))
 
 
-def _reencrypted(jobs: Sequence[EncryptedJob], payloads: Sequence[str]) -> dict[str, Any]:
+def _reencrypted(jobs: Sequence[Reencrypted]) -> dict[str, Any]:
     return {
-        "job_ids": [job.id for job in jobs],
-        "before": [job.payload for job in jobs],
-        "after": list(payloads),
+        "job_ids": [job.row.id for job in jobs],
+        "before": [job.row.payload for job in jobs],
+        "after": [job.after for job in jobs],
+        "was_compared_by": [job.was_compared_by for job in jobs],
+        "is_compared_by": [job.is_compared_by for job in jobs],
     }

@@ -70,6 +70,12 @@ def test_a_secret_of_four_characters_counts_and_one_of_three_does_not():
     assert secrets_in({"a": "abcd", "b": "abc"}, (("*",),)) == {"abcd"}
 
 
+def test_names_inside_a_secret_are_secrets_unless_they_are_plain_words():
+    payload = {"tokens": {"hunter2": True, "a-b-c": 1, "user_name": 2, "x1": 3}, "n4me": 4}
+
+    assert secrets_in(payload, (("tokens",),)) == {"hunter2", "a-b-c"}
+
+
 def test_what_is_encrypted_is_not_looked_into():
     encrypted = {"a": {"$mainspring": "encrypted", "value": "xyz"}}
 

@@ -77,6 +77,93 @@ def test_a_secret_is_hidden_in_base64_of_more_than_itself(secret, user):
     assert len(visible[-1].rstrip("=")) <= 3
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        str.upper,
+        str.swapcase,
+        lambda secret: secret.encode().hex(),
+        lambda secret: secret.encode().hex().upper(),
+        lambda secret: quote(secret, safe="").upper(),
+        lambda secret: json.dumps(secret).upper(),
+    ],
+    ids=["upper", "swapped", "hex", "upper hex", "upper URL", "upper JSON"],
+)
+@pytest.mark.parametrize("secret", ["Hunter2!x", "pass wörd/1"])
+def test_a_secret_is_hidden_in_other_letters_and_digits(form, secret):
+    for shown in (Redactor([secret]).text(f"a {form(secret)} b"), many(secret).text(form(secret))):
+        assert REDACTED in shown
+        assert form(secret).strip('"')[1:-1] not in shown
+
+
+def many(secret: str) -> Redactor:
+    """One that knows very many secrets."""
+    return Redactor([f"another-{number}" for number in range(150)] + [secret])
+
+
+WRAPS = {"76": (76, "\n"), "64": (64, "\n"), "CRLF": (76, "\r\n"), "indented": (60, "\n    ")}
+WRAPS |= {"in JSON": (76, "\\n"), "in the middle": (5, "\n")}
+
+
+@pytest.mark.parametrize("make", [lambda secret: Redactor([secret]), many], ids=["one", "many"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode, bytes.hex])
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_a_secret_is_hidden_in_code_that_is_broken_into_lines(make, encode, wrap):
+    width, end = WRAPS[wrap]
+    secret = "correct horse battery staple >>> ???"
+    for before in range(0, 80, 7):
+        code = encode(f"{'x' * before}:{secret}:rest".encode())
+        text = code if isinstance(code, str) else code.decode()
+        lines = end.join(text[at : at + width] for at in range(0, len(text), width))
+
+        shown = make(secret).text(f"the code is\n{lines}\nand that is all")
+
+        left = re.sub(r"\s|\\n", "", shown.split("code is")[1].split("and that")[0])
+        whole = encode(secret.encode())
+        whole = whole if isinstance(whole, str) else whole.decode()
+        assert shown.startswith("the code is\n")
+        assert shown.endswith("and that is all")
+        assert not any(whole[at : at + 12] in left for at in range(len(whole) - 12)), shown
+
+
+def test_lines_that_hold_no_secret_stay_as_they_are():
+    text = "one 1234\n5678 two\nthree"
+
+    assert Redactor(["12345678"]).text(text) == text
+    assert Redactor(["correct horse"]).text(text * 50) == text * 50
+
+
+@given(st.integers(1, 60))
+def test_code_that_grows_line_by_line_never_shows_a_beginning(size):
+    secret = "correct horse battery staple"
+    code = base64.encodebytes(f"user:{secret}:and so on".encode() * 3).decode()
+    redactor, inner = Redactor([secret]), base64.b64encode(secret.encode()).decode()
+
+    shown = redactor.tail(code[:size], is_whole=False)
+
+    assert inner[8:16] not in shown.replace("\n", "")
+
+
+@pytest.mark.parametrize("name", [7, None, (1, 2)])
+def test_names_of_other_kinds_are_left_alone(name):
+    assert Redactor(["hunter2"]).value({name: "hunter2"}) == {name: REDACTED}
+
+
+def test_very_many_secrets_are_looked_for_in_one_go():
+    redactor, text = many("hunter2!"), "an ordinary line of output, " * 1000
+    redactor.text("warm")
+
+    began = time.perf_counter()
+    redactor.text(text)
+    took = time.perf_counter() - began
+    began = time.perf_counter()
+    for number in range(1000):
+        text.find(f"another-{number}")
+    each = time.perf_counter() - began
+
+    assert took < each * 10
+
+
 def test_of_two_secrets_the_longer_one_is_hidden_whole():
     assert Redactor(["hunter2", "hunter2000"]).text("a hunter2000 b") == "a [redacted] b"
 

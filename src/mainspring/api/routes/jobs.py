@@ -174,7 +174,8 @@ async def cancel(
     """Cancel a job that has not started; ask a running one to stop."""
     reason = (why and why.reason) or f"canceled by {context.caller.actor}"
     async with own(context):
-        state = await arun(jobs.cancel(JobId(job_id), reason, context.tenant_id), context.session)
+        plan = jobs.cancel(JobId(job_id), reason, context.tenant_id, settings=context.settings)
+        state = await arun(plan, context.session)
     return reply(StateModel.model_construct(id=job_id, state=state))
 
 

@@ -1,6 +1,5 @@
 """Parameters that several endpoints have, and creates that may be asked for twice."""
 
-import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
@@ -48,18 +47,22 @@ async def once(
     async with context.session.begin() as session:
         if key is None:
             return await create(session)
-        digest = await _digest(context)
-        earlier = await idempotency.earlier_reply(session, context.tenant_id, key, digest=digest)
+        digests = await _digests(context)
+        earlier = await idempotency.earlier_reply(session, context.tenant_id, key, digests=digests)
         if earlier is not None:
             headers = {"Idempotency-Replayed": "true"}
             return Response(earlier.body, earlier.status, headers, JSON)
         made = await create(session)
         reply = Reply(made.status_code, bytes(made.body))
-        await idempotency.keep_reply(session, context.tenant_id, key, digest=digest, reply=reply)
+        await idempotency.keep_reply(
+            session, context.tenant_id, key, digest=digests[0], reply=reply
+        )
         return made
 
 
-async def _digest(context: RequestContext) -> bytes:
+async def _digests(context: RequestContext) -> list[bytes]:
+    from mainspring.services.secrets import key_ring  # noqa: PLC0415 - for creates only
+
     request = context.request
     asked = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
-    return hashlib.sha256(asked + await request.body()).digest()
+    return key_ring(context.server.database.settings).digests(asked + await request.body())

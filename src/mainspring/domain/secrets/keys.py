@@ -13,10 +13,12 @@ _ID_DIGITS = 8
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """`id` says which key it is and nothing about it; `material` is what the cipher takes."""
+    """`id` says which key it is and nothing about it; `material` is what the cipher takes, and
+    `fingerprints` what values are made comparable with."""
 
     id: str
     material: bytes = field(repr=False)
+    fingerprints: bytes = field(repr=False)
 
 
 def read_keys(text: str) -> tuple[Key, ...]:
@@ -42,6 +44,9 @@ def _read(text: str, number: int) -> Key:
             f"key number {number} is invalid; generate one with `mainspring admin secrets "
             "generate-key`"
         )
-    # What is shown and what encrypts are made from the key in ways that tell nothing of each other.
+    # What is shown, what encrypts and what compares are made from the key in ways that tell nothing
+    # of each other.
     key_id = hmac.digest(data, b"mainspring key id", hashlib.sha256).hex()[:_ID_DIGITS]
-    return Key(key_id, hmac.digest(data, b"mainspring payload values", hashlib.sha512))
+    material = hmac.digest(data, b"mainspring payload values", hashlib.sha512)
+    fingerprints = hmac.digest(data, b"mainspring payload fingerprints", hashlib.sha256)
+    return Key(key_id, material, fingerprints)

@@ -21,6 +21,12 @@ ANY = "*"
 REDACTED = "[redacted]"
 ENCRYPTION_MARK = "$mainspring"
 ENCRYPTED = "encrypted"
+MARKED_NAME = b'"$mainspring":'
+"""The mark as a name in compact JSON. The quotes of a text have backslashes before them, so this
+stands nowhere else, except in a name that ends in a quote and the mark."""
+USES_MARK = (
+    f"uses the name {ENCRYPTION_MARK!r}, which is reserved for encrypted values; rename the field"
+)
 _MOST_NODES = 10_000
 _DEEPEST = 50
 _ROOT = "#"
@@ -225,15 +231,23 @@ def secrets_in(value: Any, paths: tuple[Path, ...]) -> set[str]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """All texts and numbers of a value that are long enough to be secrets."""
+    """All texts and numbers of a value that are long enough to be secrets, and names that are no
+    plain words."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
         if isinstance(item, Mapping):
             waiting += item.values()
+            yield from (name for name in item if _may_be_secret(name))
         elif isinstance(item, list | tuple):
             waiting += item
         elif isinstance(item, str | int | float) and not isinstance(item, bool):
             text = str(item)
             if len(text) >= SHORTEST_SECRET:
                 yield text
+
+
+def _may_be_secret(name: str) -> bool:
+    """To hide the name of a field wherever it is used as a word would shred ordinary texts."""
+    is_word = name.isidentifier() and not any(letter.isdigit() for letter in name)
+    return len(name) >= SHORTEST_SECRET and not is_word

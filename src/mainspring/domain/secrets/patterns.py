@@ -5,9 +5,10 @@ share what they look at, so the time grows with the text alone, whatever is in i
 """
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from string import ascii_lowercase, ascii_uppercase
+from typing import Any
 
 Span = tuple[int, int]
 
@@ -19,16 +20,34 @@ class _Pattern:
 
     words: tuple[str, ...]
     pattern: re.Pattern[str]
-    is_spelt_freely: bool
 
 
-def pattern_spans(text: str) -> Iterator[Span]:
+def pattern_spans(text: str) -> list[Span]:
     """From where to where the secrets go; they may overlap."""
-    small = text.lower() if text.isascii() else text.translate(_SMALL_LETTERS)
-    for each in _PATTERNS:
-        for word in each.words:
-            found = places(small if each.is_spelt_freely else text, word)
-            yield from _spans(text, each.pattern, found)
+    small = lowered(text)
+    begin = _WORDS.search(small)
+    spans: list[Span] = []
+    ends: dict[tuple[int, str], int] = {}
+    while begin is not None:
+        start = begin.start()
+        for number, word, pattern in _BY_BEGINNING[small[start : start + _SHORTEST_WORD]]:
+            if small.startswith(word, start) and start >= ends.get((number, word), 0):
+                found = pattern.match(text, start)
+                if found is not None:
+                    ends[number, word] = found.end()
+                    spans.append(found.span(found.lastindex or 0))
+        begin = _WORDS.search(small, start + 1)
+    return spans
+
+
+def lowered(text: str) -> str:
+    """In small letters, each in its place and the same in every place."""
+    small = text.lower()
+    if text.isascii():
+        return small
+    if len(small) != len(text):  # One letter of Turkish becomes two.
+        small = "".join(letter.lower()[:1] for letter in text)
+    return small.replace("\u03c2", "\u03c3")  # The two small sigmas.
 
 
 def places(text: str, part: str) -> Iterator[int]:
@@ -39,25 +58,32 @@ def places(text: str, part: str) -> Iterator[int]:
         start = text.find(part, start + 1)
 
 
-def _spans(text: str, pattern: re.Pattern[str], starts: Iterator[int]) -> Iterator[Span]:
-    end = 0
-    for start in starts:
-        found = pattern.match(text, start) if start >= end else None
-        if found is not None:
-            end = found.end()
-            yield found.span(found.lastindex or 0)
+def any_of(words: Iterable[str]) -> str:
+    """A pattern that finds each of the words by one way through their letters, which is several
+    times quicker than to try one after another."""
+    tree: dict[str, Any] = {}
+    for word in words:
+        node = tree
+        for letter in word:
+            node = node.setdefault(letter, {})
+        node[""] = {}
+    return _branches(tree)
+
+
+def _branches(node: dict[str, Any]) -> str:
+    ways = [re.escape(letter) + _branches(rest) for letter, rest in node.items() if letter]
+    if not ways or "" in node:
+        return ""  # The shortest will do.
+    return ways[0] if len(ways) == 1 else f"(?:{'|'.join(ways)})"
 
 
 def _spelt(pattern: str, *words: str) -> _Pattern:
-    return _Pattern(words, re.compile(pattern), is_spelt_freely=False)
+    return _Pattern(words, re.compile(pattern))
 
 
 def _spelt_freely(pattern: str, *words: str) -> _Pattern:
-    return _Pattern(words, re.compile(pattern, re.IGNORECASE), is_spelt_freely=True)
+    return _Pattern(words, re.compile(pattern, re.IGNORECASE))
 
-
-# What str.lower does to other letters may change the length.
-_SMALL_LETTERS = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 # In JSON that stands in JSON a quote has backslashes before it.
 _QUOTE = r"\\{0,3}[\"']"
@@ -105,3 +131,19 @@ _PATTERNS = (
     _spelt(r"(?<![\w-])(eyJ[\w-]{5,8000}\.[\w-]{1,8000}(?:\.[\w-]{0,8000})?)", "eyJ"),
     _spelt(rf"(-----BEGIN {_KEY}(?s:.*?)(?:-----END {_KEY}|\Z))", "-----BEGIN "),
 )
+
+# All are looked for at once, in small letters; the patterns themselves say how they are spelt.
+_WORDS = re.compile(any_of(word.lower() for each in _PATTERNS for word in each.words))
+_SHORTEST_WORD = min(len(word) for each in _PATTERNS for word in each.words)
+
+
+def _by_beginning() -> dict[str, list[tuple[int, str, re.Pattern[str]]]]:
+    known: dict[str, list[tuple[int, str, re.Pattern[str]]]] = defaultdict(list)
+    for number, each in enumerate(_PATTERNS):
+        for word in each.words:
+            small = word.lower()
+            known[small[:_SHORTEST_WORD]].append((number, small, each.pattern))
+    return dict(known)
+
+
+_BY_BEGINNING = _by_beginning()

@@ -3,29 +3,21 @@
     text ─▶ spans of known secrets ┐
          ─▶ spans of patterns ─────┴▶ merged ─▶ each becomes [redacted]
 
-A known secret is found as it is and as it looks in a URL, in JSON, in a Python repr and in base64,
-where it may be a part of what was encoded. A text that is still growing may end in the middle of a
-secret, so what could be its beginning is held back; a text whose start was cut off is looked at
+How a known secret may look is in `forms.py`. A text that is still growing may end in the middle of
+a secret, so what could be its beginning is held back; a text whose start was cut off is looked at
 together with what stood before the cut.
 """
 
-import base64
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus
 
+from mainspring.domain.secrets.forms import Forms, pieces
 from mainspring.domain.secrets.paths import REDACTED, SHORTEST_SECRET
-from mainspring.domain.secrets.patterns import Span, pattern_spans, places
+from mainspring.domain.secrets.patterns import Span, lowered, pattern_spans
 
 # With more than this the search would take longer than the job; then nothing is shown at all.
 _MOST_TEXTS = 200
-_LONGEST_PIECE = 512
-_SHORTEST_LINE = 8
 _DEEPEST = 200
-# Shorter pieces of base64 stand in ordinary words too.
-_SHORTEST_CODE = 8
 # What stands before a cut, to find what began there: a piece in its longest form, or a private key.
 MARGIN = 8 * 1024
 
@@ -36,15 +28,13 @@ class Redactor:
     __slots__ = ("_forms", "_hides_all", "_texts")
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        texts = {piece for secret in secrets for piece in _pieces(secret)}
-        self._hides_all = len(texts) > _MOST_TEXTS
-        self._texts = frozenset(texts)
-        forms = {form for text in texts for form in _forms(text)} if not self._hides_all else set()
-        self._forms = tuple(forms)
+        self._texts = frozenset(piece for secret in secrets for piece in pieces(secret))
+        self._hides_all = len(self._texts) > _MOST_TEXTS
+        self._forms: Forms | None = None
 
     def __bool__(self) -> bool:
         """Whether there is anything to hide."""
-        return self._hides_all or bool(self._forms)
+        return bool(self._texts)
 
     def text(self, text: str) -> str:
         """The text as people may see it."""
@@ -54,7 +44,8 @@ class Redactor:
         """A line that may not be the job's own: it is hidden only if it holds a secret."""
         if not self._hides_all:
             return self.text(line)
-        return f"{REDACTED}\n" if any(text in line for text in self._texts) else line
+        small = lowered(line)
+        return f"{REDACTED}\n" if any(lowered(text) in small for text in self._texts) else line
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """A JSON value as people may see it, names included."""
@@ -63,7 +54,10 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {self.text(name): self.value(part, depth + 1) for name, part in value.items()}
+            return {
+                self.text(name) if isinstance(name, str) else name: self.value(part, depth + 1)
+                for name, part in value.items()
+            }
         if isinstance(value, list | tuple):
             return [self.value(part, depth + 1) for part in value]
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -73,14 +67,7 @@ class Redactor:
 
     def end_of(self, text: str) -> int:
         """Where the beginning of a secret may begin that the text breaks off in; else its end."""
-        begins = len(text)
-        for form in self._forms:
-            start = max(len(text) - len(form) + 1, 0)
-            while (start := text.find(form[0], start, begins)) >= 0:
-                if form.startswith(text[start:]):
-                    begins = start
-                start += 1
-        return begins
+        return self._known().end_of(text) if self._texts else len(text)
 
     def tail(self, text: str, start: int = 0, *, is_whole: bool = True) -> str:
         """What may be shown from `start` on of a text that other text may have stood before; one
@@ -96,14 +83,18 @@ class Redactor:
         return _hidden(text, [*spans, *pattern_spans(text)], start, end=end)
 
     def _spans(self, text: str) -> list[Span]:
-        """Also those of secrets that overlap each other. To look for one form after another is
-        much quicker than a pattern of them all."""
-        return [(start, start + len(form)) for form in self._forms for start in places(text, form)]
+        return self._known().spans(text) if self._texts and not self._hides_all else []
+
+    def _known(self) -> Forms:
+        """Made when the first text is looked at: most jobs say nothing."""
+        if self._forms is None:
+            self._forms = Forms(self._texts)
+        return self._forms
 
 
 def redact_patterns(text: str) -> str:
     """What may be shown of a text whose secrets nobody knows."""
-    return _hidden(text, list(pattern_spans(text)))
+    return _hidden(text, pattern_spans(text))
 
 
 def _hidden(text: str, spans: list[Span], start: int = 0, *, end: int | None = None) -> str:
@@ -133,48 +124,3 @@ def _merged(spans: list[Span]) -> Iterator[Span]:
 
 # For what has no secrets but those that look like one.
 NO_SECRETS = Redactor(())
-
-
-# Forms of a known secret
-
-
-def _pieces(secret: str) -> Iterator[str]:
-    """A text of many lines may be printed line by line, and a long one is searched in parts."""
-    lines = [line.strip() for line in secret.splitlines()] if "\n" in secret else []
-    for text in (secret, *(line for line in lines if len(line) >= _SHORTEST_LINE)):
-        for start in range(0, len(text) - _LONGEST_PIECE, _LONGEST_PIECE):
-            yield text[start : start + _LONGEST_PIECE]
-        if len(text) >= SHORTEST_SECRET:
-            yield text[-_LONGEST_PIECE:]
-
-
-def _forms(text: str) -> Iterator[str]:
-    storable = text.encode("utf-8", "replace").decode()
-    yield from (text, storable)
-    for percent in (quote(storable, safe=""), quote(storable), quote_plus(storable)):
-        yield from (percent, _lower_codes(percent))
-    for as_ascii in (True, False):
-        once = json.dumps(storable, ensure_ascii=as_ascii)[1:-1]
-        yield from (once, json.dumps(once)[1:-1], once.replace("/", "\\/"))
-    for shown in (repr(storable)[1:-1], repr(storable.encode())[2:-1]):
-        yield from (shown, shown.replace("'", "\\'"), repr(shown)[1:-1])
-    yield from _codes(storable.encode())
-
-
-def _lower_codes(percent: str) -> str:
-    return re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), percent)
-
-
-def _codes(data: bytes) -> Iterator[str]:
-    """In base64 three bytes are four characters, so there are three ways for what stands before;
-    the characters shared with a neighbour are left out."""
-    for before in range(3):
-        padded = b"\0" * before + data
-        code = base64.b64encode(padded).decode()
-        first = 0 if before == 0 else before + 1
-        whole = len(padded) // 3 * 4
-        for end in {whole, len(code.rstrip("="))} if before == 0 else {whole}:
-            inner = code[first:end]
-            if len(inner) >= _SHORTEST_CODE:
-                yield inner
-                yield inner.replace("+", "-").replace("/", "_")

@@ -139,8 +139,7 @@ def _rendered(
             _rules(match.definition, match.version, match.arg_schema),
             Owner(TenantId(event.tenant_id), match.definition),
             settings=settings,
-            # Dedupe windows compare payloads.
-            is_repeatable=True,
+            is_compared=match.dedupe_window is not None,
         )
     except Exception as error:  # noqa: BLE001 - one trigger must not hold up the others
         return {"error": _reason(error)}

@@ -15,7 +15,6 @@ import os
 import queue
 import signal
 import threading
-import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -246,7 +245,9 @@ def _answer(call: ChildCall, pipe: Pipe) -> tuple[Any, ...]:
     except Exception as error:  # noqa: BLE001 - a handler may raise anything
         if job.transaction is not None:
             job.transaction.roll_back(error)
-        return ("failed", "".join(traceback.format_exception(error)))
+        from mainspring.runtime.worker.failures import describe  # noqa: PLC0415 - imports this
+
+        return ("failed", describe(error, job.shown))
     return ("done", result, False)
 
 

@@ -29,7 +29,7 @@ from mainspring.domain.suggestions import closest
 from mainspring.runtime.scheduler.launchers import Launch, Launcher, Launchers
 from mainspring.runtime.secrets import ScheduleSecrets
 from mainspring.services.payloads import prepare
-from mainspring.services.secrets import Owner
+from mainspring.services.secrets import Owner, holds_encrypted
 from mainspring.settings import Settings
 from mainspring.store import conditions as condition_store
 from mainspring.store import due_schedules as store
@@ -120,7 +120,8 @@ class Checker:
             if verdict.payload is None and templates.has_template(payload):
                 payload = templates.render(payload, _values(launch))
             ensure_text("job_type", verdict.definition or due.spec.definition)
-            payload = await self._prepared(due, payload, verdict.definition)
+            is_own = verdict.payload is None
+            payload = await self._prepared(due, payload, verdict.definition, is_own=is_own)
         except InputError as error:
             return Failed(str(error))
         return Run(payload, verdict.definition, verdict.gauge_is_high)
@@ -135,8 +136,11 @@ class Checker:
         except InputError as error:
             return Failed(str(error)), {}
 
-    async def _prepared(self, due: DueSchedule, payload: Any, definition: str | None = None) -> Any:
-        """The payload as its job stores it, of another definition if given."""
+    async def _prepared(
+        self, due: DueSchedule, payload: Any, definition: str | None = None, *, is_own: bool = True
+    ) -> Any:
+        """The payload as its job stores it, of another definition if given; one that is not the
+        schedule's own comes from a launcher."""
         key = definition or due.spec.definition
         return prepare(
             payload,
@@ -144,6 +148,8 @@ class Checker:
             Owner(due.spec.tenant_id, key),
             settings=self._settings,
             is_checked=False,
+            # Without the keys a launcher sees encrypted values, and may pass them on.
+            is_stored=is_own or holds_encrypted(due.spec.payload),
         ).value
 
     async def _ask(self, due: DueSchedule, launch: Launch) -> Verdict:

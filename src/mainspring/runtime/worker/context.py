@@ -16,6 +16,7 @@ from mainspring.domain.flows import Parent
 from mainspring.domain.jobs.model import Progress
 from mainspring.domain.jobs.options import holds_nul
 from mainspring.domain.schedules.slots import SlotTrigger
+from mainspring.domain.secrets.paths import MARKED_NAME, USES_MARK
 from mainspring.domain.types import ExecutionMode, JobId, TenantId
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.environment import ExecutionEnvironment
@@ -224,4 +225,6 @@ def _encode(what: str, value: object) -> bytes:
         raise InvalidPayload(f"the {what} is not JSON: {error}") from error
     if b"\\u0000" in encoded and holds_nul(value):
         raise InvalidPayload(f"the {what} contains a NUL byte, which PostgreSQL cannot store")
+    if MARKED_NAME in encoded:
+        raise InvalidPayload(f"the {what} {USES_MARK}")
     return encoded

@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 
 from mainspring.domain.jobs.options import holds_nul
+from mainspring.domain.secrets.paths import MARKED_NAME, USES_MARK
 from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor
 
 
@@ -25,6 +26,8 @@ def encode_result(result: Any, redactor: Redactor = NO_SECRETS) -> bytes | None:
         ) from error
     if b"\\u0000" in encoded and holds_nul(result):
         raise UnstorableResult("the result contains a NUL byte, which PostgreSQL cannot store")
+    if MARKED_NAME in encoded:
+        raise UnstorableResult(f"the result {USES_MARK}")
     return redacted(encoded, redactor)
 
 

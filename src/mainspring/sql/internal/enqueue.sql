@@ -195,6 +195,7 @@ as $$
 declare
     defined mainspring.definitions := mainspring.active_definition(asked.definition);
     has_parents boolean := coalesce(cardinality(after), 0) > 0;
+    content text;
 begin
     perform mainspring.ensure_open(asked.definition);
     perform mainspring.ensure_visible(asked.tenant_id);
@@ -213,11 +214,13 @@ begin
     if approvals_needed is not null then
         defined := mainspring.with_approvals(defined, approvals_needed);
     end if;
+    content := case when idempotency_key is not null then mainspring.content_of(asked) end;
+    asked.payload := mainspring.without_fingerprints(asked.payload);
     asked := mainspring.new_job(asked, defined, has_parents);
     is_new := true;
     job_id := asked.job_id;
     if idempotency_key is not null then
-        job_id := mainspring.reserve_idempotency(asked, idempotency_key);
+        job_id := mainspring.reserve_idempotency(asked, idempotency_key, content);
         is_new := job_id = asked.job_id;
         if not is_new then
             return;

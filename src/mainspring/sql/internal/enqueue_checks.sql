@@ -33,7 +33,7 @@ begin
 end
 $$;
 
--- Refuses a payload that is not an object, or too large.
+-- Refuses a payload that is not an object, too large, or that looks encrypted and is not.
 create or replace function mainspring.check_payload(payload jsonb)
 returns void
 language plpgsql stable
@@ -52,6 +52,9 @@ begin
             perform mainspring.refuse('MS002', 'the payload is too large',
                 jsonb_build_object('size', size, 'limit', mainspring.max_payload_bytes()));
         end if;
+    end if;
+    if mainspring.has_foreign_mark(payload) then
+        perform mainspring.refuse('MS001', 'the payload ' || mainspring.uses_mark());
     end if;
 end
 $$;
@@ -112,7 +115,8 @@ begin
        from unnest(payloads) as item (payload)
       where jsonb_typeof(item.payload) is distinct from 'object'
          or (pg_column_size(item.payload) > 65536
-             and octet_length(item.payload::text) > mainspring.max_payload_bytes());
+             and octet_length(item.payload::text) > mainspring.max_payload_bytes())
+         or mainspring.has_mark(item.payload);
     if dedupe_keys is not null and cardinality(dedupe_keys) <> cardinality(payloads) then
         perform mainspring.refuse_option('dedupe_keys',
             'dedupe_keys must have one entry per payload');
@@ -134,6 +138,7 @@ language sql stable
 return jsonb_typeof(payload) = 'object'
    and pg_column_size(payload) <= 65536
    and pg_column_compression(payload) is null
+   and strpos(payload::text, '"$mainspring": ') = 0
    and on_duplicate in ('raise', 'existing')
    and coalesce(length(queue), 1) between 1 and 500
    and coalesce(priority, 0) between 0 and 1000
@@ -159,11 +164,63 @@ begin
 end
 $$;
 
--- Identifies what a job is about: its definition and payload.
+-- Identifies what a job is about: its tenant, definition and payload. Nobody without the key of the
+-- installation can tell from it what is in the payload, however few values there are to try.
+create or replace function mainspring.content_digest(tenant text, definition text, payload jsonb)
+returns text
+language sql stable
+as $$
+    select mainspring.keyed_digest('content', jsonb_build_array(tenant, definition)::text
+                                              || mainspring.compared_by(payload))
+$$;
+
+-- The same of a job.
 create or replace function mainspring.content_of(job mainspring.jobs)
 returns text
+language sql stable
+as $$ select mainspring.content_digest(job.tenant_id, job.definition, job.payload) $$;
+
+-- The keyed hash (two rounds, each with its half of a key of the installation) of a text.
+create or replace function mainspring.keyed_digest(purpose text, content text)
+returns text
+language plpgsql stable
+as $$
+declare
+    own_key bytea;
+begin
+    select own.key into strict own_key
+      from mainspring.installation_keys as own where own.name = purpose;
+    return encode(sha256(substr(own_key, 33) || sha256(
+        substr(own_key, 1, 32) || convert_to(content, 'UTF8'))), 'hex');
+end
+$$;
+
+-- What earlier releases had in place of content_of, for keys that they wrote.
+create or replace function mainspring.legacy_content(definition text, payload jsonb)
+returns text
 language sql immutable
-as $$ select md5(job.definition || e'\n' || job.payload::text) $$;
+return md5(definition || e'\n' || payload::text);
+
+-- All that a payload may have been known by before it was encrypted anew: as it was compared, as it
+-- was stored, and as earlier releases made keys of content and of windows.
+create or replace function mainspring.earlier_contents(
+    tenant text, definition text, payload jsonb, was_compared_by jsonb
+)
+returns text[]
+language sql stable
+as $$
+    select array[mainspring.content_digest(tenant, definition, was_compared_by),
+                 mainspring.content_digest(tenant, definition, payload),
+                 mainspring.legacy_content(definition, payload), md5(payload::text)]
+$$;
+
+-- A key that was made of a job's content, with what the content is known by now; other keys stay.
+create or replace function mainspring.renewed_key(key text, earlier text[], content text)
+returns text
+language sql immutable
+return case when key ~ '^(content|trigger:[0-9]+):[0-9a-f]+$'
+                 and substring(key from '[^:]+$') = any (earlier)
+            then regexp_replace(key, '[^:]+$', content) else key end;
 
 -- The dedupe key of a new job: as given, or made of its content. Refuses options that contradict
 -- each other.
@@ -171,7 +228,7 @@ create or replace function mainspring.dedupe_key_of(
     asked mainspring.jobs, dedupe_by text, dedupe_window interval, on_duplicate text
 )
 returns text
-language plpgsql immutable
+language plpgsql stable
 as $$
 begin
     if dedupe_window <= '0' then
@@ -233,18 +290,41 @@ begin
 end
 $$;
 
+-- What is kept of a request with an idempotency key; requests of equal content have different ones.
+create or replace function mainspring.request_digest(key text, content text)
+returns text
+language sql stable
+as $$ select mainspring.keyed_digest('content', key || e'\n' || content) $$;
+
+-- What is kept of a request whose payload was encrypted anew, if it was made of the payload before.
+create or replace function mainspring.renewed_request(
+    kept mainspring.enqueue_keys, earlier text[], content text
+)
+returns text
+language sql stable
+as $$
+    select case when kept.fingerprint = any (earlier) or exists (
+                    select from unnest(earlier) as known
+                     where kept.fingerprint = mainspring.request_digest(kept.key, known))
+                then mainspring.request_digest(kept.key, content) else kept.fingerprint end
+$$;
+
 -- Reserves the idempotency key of a new job for a week. Returns the job that holds it; refuses a
--- key that belongs to a job with another definition or payload.
-create or replace function mainspring.reserve_idempotency(asked mainspring.jobs, key text)
+-- key that belongs to a job with another definition or payload, which its content tells.
+create or replace function mainspring.reserve_idempotency(
+    asked mainspring.jobs, key text, content text
+)
 returns bigint
 language plpgsql
 as $$
 declare
-    content text := mainspring.content_of(asked);
+    request text := mainspring.request_digest(key, content);
     held mainspring.enqueue_keys := mainspring.reserve_key(
-        asked.tenant_id, 'idempotency', key, asked.job_id, interval '7 days', content);
+        asked.tenant_id, 'idempotency', key, asked.job_id, interval '7 days', request);
 begin
-    if held.fingerprint <> content then
+    -- A request that an earlier release took is known by what that kept of it.
+    if held.fingerprint not in (
+        request, mainspring.legacy_content(asked.definition, asked.payload)) then
         perform mainspring.refuse('MS021', 'the idempotency key ' || quote_literal(key)
             || ' belongs to job ' || held.job_id || ', which has a different definition or payload',
             jsonb_build_object('key', key, 'job_id', held.job_id));

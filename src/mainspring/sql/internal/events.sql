@@ -50,6 +50,9 @@ begin
     if jsonb_path_exists(context, 'strict $.**{201}') then
         perform mainspring.refuse_event('context', 'is nested more than 200 deep');
     end if;
+    if mainspring.has_mark(context) then
+        perform mainspring.refuse_event('context', mainspring.uses_mark());
+    end if;
 end
 $$;
 
@@ -68,13 +71,16 @@ end
 $$;
 
 -- The dedupe key of a trigger's jobs within its window: one for each payload.
-create or replace function mainspring.window_key(trigger_id bigint, payload text)
+create or replace function mainspring.window_key(
+    trigger_id bigint, tenant text, definition text, payload text
+)
 returns text
-language plpgsql immutable
+language plpgsql stable
 as $$
 begin
     -- As jsonb, since the order in which a template names its fields makes no difference.
-    return 'trigger:' || trigger_id || ':' || md5(payload::jsonb::text);
+    return 'trigger:' || trigger_id || ':'
+           || mainspring.content_digest(tenant, definition, payload::jsonb);
 end
 $$;
 
@@ -91,9 +97,11 @@ declare
     result mainspring.dispatches;
 begin
     perform mainspring.lock_windows(array(
-        select mainspring.window_key(windowed.trigger_id, windowed.payload)
+        select mainspring.window_key(windowed.trigger_id, windowed.tenant_id,
+                                     windowed.definition, windowed.payload)
           from jsonb_to_recordset(plans) as windowed (
-               trigger_id bigint, payload text, dedupe_window text)
+               trigger_id bigint, tenant_id text, definition text, payload text,
+               dedupe_window text)
          where windowed.dedupe_window is not null and windowed.payload is not null));
     for plan in
         select * from jsonb_to_recordset(plans) as planned (
@@ -114,7 +122,8 @@ begin
                 select * into made from mainspring.enqueue_job(
                     plan.definition, plan.payload::jsonb, plan.tenant_id, plan.queue,
                     plan.priority, dedupe_key => case when plan.dedupe_window is not null then
-                        mainspring.window_key(plan.trigger_id, plan.payload) end,
+                        mainspring.window_key(plan.trigger_id, plan.tenant_id, plan.definition,
+                                              plan.payload) end,
                     dedupe_window => plan.dedupe_window::interval, on_duplicate => 'existing',
                     correlation_id => plan.correlation_id);
                 result.job_id := made.job_id;

@@ -35,7 +35,7 @@ begin
          or length(given.queue) not between 1 and 500
          or given.approvals_needed not between 0 and 100
          or given.on_parent_failure not in ('cancel', 'continue', 'wait')
-         or pg_column_size(given.payload) > 65536
+         or pg_column_size(given.payload) > 65536 or mainspring.has_mark(given.payload)
          or (given.limit_key is not null and d.limit_name is null);
     perform mainspring.check_step_jobs(steps, tenant);
 end

@@ -269,6 +269,55 @@ begin
 end
 $$;
 
+-- Encrypted values
+--
+--   {"key": "1f0c9a2e", "nonce": "...", "value": "...", "$mainspring": "encrypted"}
+--
+-- Programs encrypt before they send; the database has no key. What it can tell is whether a value
+-- could be one of theirs, by its text: names in jsonb have one order, and the quotes of a text have
+-- backslashes before them, so nothing but an object matches.
+
+-- Whether a name of the value is the one that marks what is encrypted. So is one that ends in a
+-- quote and that name.
+create or replace function mainspring.has_mark(value jsonb)
+returns boolean
+language sql immutable
+return strpos(value::text, '"$mainspring": ') > 0;
+
+-- The problem with it.
+create or replace function mainspring.uses_mark()
+returns text
+language sql immutable
+return 'uses the name "$mainspring", which is reserved for encrypted values; rename the field';
+
+-- Whether a value is marked as encrypted and no program of ours could have made it.
+create or replace function mainspring.has_foreign_mark(value jsonb)
+returns boolean
+language sql immutable
+return mainspring.has_mark(value) and strpos(regexp_replace(value::text,
+    '\{"key": "[0-9a-f]{8}", ("nonce": "[A-Za-z0-9+/=]+", )?"value": "[A-Za-z0-9+/=]+", '
+    || '"\$mainspring": "encrypted"(, "fingerprint": "[0-9a-f]{64}")?\}', '', 'g'),
+    '"$mainspring": ') > 0;
+
+-- What payloads are compared by: an encrypted value, which is never the same twice, counts as the
+-- fingerprint that it was sent with.
+create or replace function mainspring.compared_by(payload jsonb)
+returns text
+language sql immutable
+return case when mainspring.has_mark(payload) then regexp_replace(payload::text,
+    '\{"key": "[^"]*", "nonce": "[^"]*", "value": "[^"]*", "\$mainspring": "encrypted", '
+    || '"fingerprint": "([0-9a-f]{64})"\}', '"\1"', 'g')
+    else payload::text end;
+
+-- A payload as it is stored, with no fingerprint beside what is encrypted: equal secrets would have
+-- equal ones.
+create or replace function mainspring.without_fingerprints(payload jsonb)
+returns jsonb
+language sql immutable
+return case when mainspring.has_mark(payload) then regexp_replace(payload::text,
+    '("\$mainspring": "encrypted"), "fingerprint": "[0-9a-f]{64}"\}', '\1}', 'g')::jsonb
+    else payload end;
+
 -- What is secret in the payloads of a version: what it marked itself, and what is marked now.
 create or replace function mainspring.paths_of(definition text, version integer)
 returns jsonb

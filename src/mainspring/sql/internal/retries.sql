@@ -50,7 +50,9 @@ begin
     job.slot_at := ended.slot_at;
     job.origin := ended.origin;
     -- A key of the content goes with the content.
-    if ended.dedupe_key = 'content:' || md5(ended.definition || e'\n' || ended.payload::text) then
+    if ended.dedupe_key in (
+        'content:' || mainspring.content_digest(ended.tenant_id, ended.definition, ended.payload),
+        'content:' || mainspring.legacy_content(ended.definition, ended.payload)) then
         job.dedupe_key := 'content:' || mainspring.content_of(job);
     end if;
     return job;

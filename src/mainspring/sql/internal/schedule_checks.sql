@@ -72,6 +72,8 @@ begin
         then '{catch_up,"must be none, latest or all"}'
         when jsonb_typeof(schedule.payload) <> 'object'
         then '{payload,must be a JSON object}'
+        when mainspring.has_foreign_mark(schedule.payload)
+        then array['payload', mainspring.uses_mark()]
         when jsonb_typeof(schedule.calendar) <> 'object'
         then '{calendar,must be a JSON object}'
     end;

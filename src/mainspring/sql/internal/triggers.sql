@@ -31,6 +31,8 @@ begin
         then array['definition', mainspring.why_closed(trigger.definition)]
         when jsonb_typeof(trigger.payload) is distinct from 'object'
         then '{payload,must be a JSON object}'
+        when mainspring.has_mark(trigger.payload)
+        then array['payload', mainspring.uses_mark()]
         when trigger.unknown_paths is null or trigger.unknown_paths not in ('refuse', 'null')
         then '{unknown_paths,must be refuse or null}'
         when trigger.dedupe_window <= '0' or trigger.dedupe_window > mainspring.longest_delay()

@@ -11,11 +11,29 @@ select definition, coalesce(mainspring.paths_of(definition, definition_version),
   from mainspring.job_status
  where job_id = %(job_id)s::bigint and tenant_id = %(tenant_id)s;
 
+-- name: secrets_of_job
+-- scope: tenant
+-- The definition of a live job, where its payload holds secrets, and the payload as its handler gets
+-- it, for what is kept free of them; no row for a job without any.
+select job.definition, coalesce(known.paths, '[]')::text, job.payload::text
+  from mainspring.jobs as job,
+       lateral (select mainspring.paths_of(job.definition, job.definition_version)) as known (paths)
+ where job.job_id = %(job_id)s::bigint and job.tenant_id = %(tenant_id)s
+   and (known.paths is not null or job.payload::text like '%%"$mainspring": "encrypted"%%');
+
 -- name: real_payload
 -- scope: tenant
 -- The payload of a schedule as its jobs get it, for what is made from it; no person sees it.
 select definition, payload::text from mainspring.schedules
  where tenant_id = %(tenant_id)s and name = %(name)s;
+
+-- name: stored_payloads
+-- scope: tenant
+-- The payloads of schedules as their jobs get them, and as code declared them; no person sees them.
+select schedule.tenant_id, schedule.name, schedule.payload::text,
+       (schedule.declared -> 'payload')::text
+  from unnest(%(tenant_ids)s::text[], %(names)s::text[]) as given (tenant_id, name)
+  join mainspring.schedules as schedule using (tenant_id, name);
 
 -- name: encrypted_jobs
 -- scope: system
@@ -30,30 +48,43 @@ select job_id, tenant_id, definition, payload::text from mainspring.jobs
 -- by content, and fingerprints of requests. One that someone holds right now is left out.
 with given as (
     select * from unnest(%(job_ids)s::bigint[], %(before)s::text[]::jsonb[],
-                         %(after)s::text[]::jsonb[]) as given (job_id, before, after)
-), held as (
-    select job.job_id, given.before, given.after, job.definition,
-           'content:' || md5(job.definition || e'\n' || given.after::text) as content_key,
-           job.dedupe_key = 'content:' || md5(job.definition || e'\n' || given.before::text)
-           as is_by_content
+                         %(after)s::text[]::jsonb[], %(was_compared_by)s::text[]::jsonb[],
+                         %(is_compared_by)s::text[]::jsonb[])
+                  as given (job_id, before, after, was_compared_by, is_compared_by)
+), held as materialized (
+    select job.job_id, job.tenant_id, given.before, given.after, job.dedupe_key,
+           mainspring.content_digest(job.tenant_id, job.definition, given.is_compared_by)
+           as content,
+           mainspring.earlier_contents(
+               job.tenant_id, job.definition, given.before, given.was_compared_by) as earlier
       from mainspring.jobs as job join given using (job_id)
      where job.payload = given.before
        for update of job skip locked
+), renewed as (
+    select job_id, tenant_id, after,
+           mainspring.renewed_key(dedupe_key, earlier, content) as dedupe_key,
+           row_number() over (partition by tenant_id, content order by job_id) as turn
+      from held
 ), changed as (
     update mainspring.jobs as job
-       set payload = held.after,
-           dedupe_key = case when held.is_by_content and not exists (
+       set payload = renewed.after,
+           dedupe_key = case when renewed.turn > 1 or exists (
                 select from mainspring.jobs as other
-                 where other.tenant_id = job.tenant_id and other.dedupe_key = held.content_key)
-                then held.content_key else job.dedupe_key end
-      from held where job.job_id = held.job_id
+                 where other.tenant_id = job.tenant_id and other.dedupe_key = renewed.dedupe_key)
+                then job.dedupe_key else renewed.dedupe_key end
+      from renewed where job.job_id = renewed.job_id
     returning job.job_id
 ), known as (
     update mainspring.enqueue_keys as kept
-       set fingerprint = md5(held.definition || e'\n' || held.after::text)
+       set fingerprint = mainspring.renewed_request(kept, held.earlier, held.content),
+           key = mainspring.renewed_key(kept.key, held.earlier, held.content)
       from held
-     where kept.job_id = held.job_id
-       and kept.fingerprint = md5(held.definition || e'\n' || held.before::text)
+     where kept.job_id = held.job_id and kept.tenant_id = held.tenant_id
+       and not exists (
+           select from mainspring.enqueue_keys as other
+            where other.tenant_id = kept.tenant_id and other.kind = kept.kind
+              and other.key <> kept.key
+              and other.key = mainspring.renewed_key(kept.key, held.earlier, held.content))
 )
 select count(*) from changed;
 
@@ -69,22 +100,34 @@ select job_id, tenant_id, definition, payload::text from mainspring.jobs_history
 -- Replaces payloads of finished jobs that are still as they were read.
 with given as (
     select * from unnest(%(job_ids)s::bigint[], %(before)s::text[]::jsonb[],
-                         %(after)s::text[]::jsonb[]) as given (job_id, before, after)
+                         %(after)s::text[]::jsonb[], %(was_compared_by)s::text[]::jsonb[],
+                         %(is_compared_by)s::text[]::jsonb[])
+                  as given (job_id, before, after, was_compared_by, is_compared_by)
+), held as materialized (
+    select job.job_id, job.tenant_id, given.before, given.after, job.dedupe_key,
+           mainspring.content_digest(job.tenant_id, job.definition, given.is_compared_by)
+           as content,
+           mainspring.earlier_contents(
+               job.tenant_id, job.definition, given.before, given.was_compared_by) as earlier
+      from mainspring.jobs_history as job join given using (job_id)
+     where job.payload = given.before
 ), changed as (
     update mainspring.jobs_history as job
-       set payload = given.after,
-           dedupe_key = case when job.dedupe_key
-                                  = 'content:' || md5(job.definition || e'\n' || job.payload::text)
-                             then 'content:' || md5(job.definition || e'\n' || given.after::text)
-                             else job.dedupe_key end
-      from given where job.job_id = given.job_id and job.payload = given.before
-    returning job.job_id, job.definition, given.before, given.after
+       set payload = held.after,
+           dedupe_key = mainspring.renewed_key(job.dedupe_key, held.earlier, held.content)
+      from held where job.job_id = held.job_id and job.payload = held.before
+    returning job.job_id
 ), known as (
     update mainspring.enqueue_keys as kept
-       set fingerprint = md5(changed.definition || e'\n' || changed.after::text)
-      from changed
-     where kept.job_id = changed.job_id
-       and kept.fingerprint = md5(changed.definition || e'\n' || changed.before::text)
+       set fingerprint = mainspring.renewed_request(kept, held.earlier, held.content),
+           key = mainspring.renewed_key(kept.key, held.earlier, held.content)
+      from held
+     where kept.job_id = held.job_id and kept.tenant_id = held.tenant_id
+       and not exists (
+           select from mainspring.enqueue_keys as other
+            where other.tenant_id = kept.tenant_id and other.kind = kept.kind
+              and other.key <> kept.key
+              and other.key = mainspring.renewed_key(kept.key, held.earlier, held.content))
 )
 select count(*) from changed;
 

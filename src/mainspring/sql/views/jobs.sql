@@ -18,7 +18,12 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
                    and kept.version in (job.definition_version, defined.version)))
             else payload end as payload,
        created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
-       attempt, failures, losses, max_attempts, dedupe_key, correlation_id, tags, progress,
+       attempt, failures, losses, max_attempts,
+       -- Earlier releases made keys of content that a short secret could be guessed from.
+       case when dedupe_key ~ '^(content|trigger:[0-9]+):[0-9a-f]{32}$'
+            then regexp_replace(dedupe_key, '[^:]+$', '[redacted]') else dedupe_key end
+       as dedupe_key,
+       correlation_id, tags, progress,
        case when checkpoint is not null
                  and definition in (select key from mainspring.definition_versions
                                      where secret_paths is not null)
