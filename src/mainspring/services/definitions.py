@@ -22,7 +22,7 @@ from mainspring.domain.errors import (
     InvalidOption,
     UnknownDefinition,
 )
-from mainspring.domain.schemas import Schema
+from mainspring.domain.schemas import Schema, ensure_affordable
 from mainspring.domain.suggestions import closest, did_you_mean
 from mainspring.domain.types import Kind
 from mainspring.store import definitions as store
@@ -139,6 +139,7 @@ def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
     spec = {**known.spec, **{name: changes[name] for name in spec_fields if name in changes}}
     own = {name: value for name, value in changes.items() if name in _FIELDS}
     if isinstance(document := own.get("arg_schema"), Mapping):
+        ensure_affordable(known.key, document)
         Schema(known.key, document)
     for name in ("tags", "approvers"):
         if name in own:
