@@ -3,7 +3,7 @@ import time
 import pytest
 
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
-from mainspring.domain.schemas import Schema
+from mainspring.domain.schemas import Schema, ensure_affordable
 
 PHOTO = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -98,3 +98,62 @@ def test_no_pattern_can_hang(pattern):
 def test_a_pattern_that_could_hang_is_refused(pattern):
     with pytest.raises(InvalidDefinition, match="arg_schema is not a valid JSON Schema"):
         Schema("resize", {"properties": {"a": {"pattern": pattern}}})
+
+
+def test_of_a_large_payload_the_first_problem_is_named_at_once():
+    schema = Schema("resize", {"properties": {"a": {"items": {"type": "integer"}}}})
+    began = time.process_time()
+
+    with pytest.raises(InvalidPayload, match=r"^payload/a/0: .*; there may be more$"):
+        schema.ensure({"a": ["x"] * 340_000})
+
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(("values", "ending"), [(98, "; and 95 more"), (99, "; there may be more")])
+def test_all_problems_of_up_to_100_values_are_counted(values, ending):
+    with pytest.raises(InvalidPayload) as caught:
+        Schema("resize", {"properties": {"a": {"items": {"type": "integer"}}}}).ensure(
+            {"a": ["x"] * values}
+        )
+    assert str(caught.value).endswith(ending)
+
+
+def nested(levels: int) -> dict[str, object]:
+    schema: dict[str, object] = {}
+    for _ in range(levels - 1):
+        schema = {"items": schema}
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("most", "more", "said"),
+    [
+        ({"title": "x" * 65_524}, {"title": "x" * 65_525}, "65,537 bytes; at most 65,536"),
+        (nested(50), nested(51), "51 levels; at most 50"),
+        (
+            {"allOf": [{}] * 4_999},
+            {"allOf": [{}] * 5_000},
+            "5,001 subschemas; at most 5,000",
+        ),
+        (
+            {"allOf": [{"pattern": "a"}] * 50},
+            {"allOf": [{"pattern": "a"}] * 50, "patternProperties": {"b": {}}},
+            "51 patterns; at most 50",
+        ),
+    ],
+)
+def test_a_schema_has_a_budget(most, more, said):
+    ensure_affordable("resize", most)
+
+    with pytest.raises(InvalidDefinition, match=f"resize: arg_schema has {said}"):
+        ensure_affordable("resize", more)
+
+
+def test_a_schema_a_hundred_times_too_large_is_refused_at_once():
+    began = time.process_time()
+
+    with pytest.raises(InvalidDefinition, match="at most 65,536"):
+        ensure_affordable("resize", {"title": "x" * 6_553_600})
+
+    assert time.process_time() - began < 1

@@ -1,18 +1,31 @@
 """JSON Schemas of payloads: what a definition asks for, and what a payload lacks.
 
 A schema is all there is: one that refers to another place is refused, so nothing is ever fetched.
-Patterns are matched by an engine whose time grows with the text alone, so no pattern can hang.
+Patterns are matched by an engine without backtracking, so its time grows with the text and the
+pattern and no faster. To find whether a payload fits takes milliseconds a megabyte, and the engine
+lets other threads run meanwhile. To find all that is wrong takes a thousand times longer, and
+nobody else runs: that is done only for small payloads, and of others the first problem is named.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import jsonschema_rs
 
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
 
+LARGEST_SCHEMA = 64 * 1024
+DEEPEST_SCHEMA = 50
+MOST_SUBSCHEMAS = 5_000
+MOST_PATTERNS = 50
+_LARGEST_PATTERN = 5 * 1024 * 1024
 _MOST_SHOWN = 3
+# Of a payload with more values only the first problem is looked for.
+_FEW_VALUES = 100
+_CONTAINERS = (Mapping, list, tuple)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
 _DRAFTS = ("http://json-schema.org/", "https://json-schema.org/")
 
@@ -40,7 +53,7 @@ class Schema:
                 validate_formats=True,
                 # A value may be a secret, and a sentence goes to logs and screens.
                 mask="the value",
-                pattern_options=jsonschema_rs.RegexOptions(),
+                pattern_options=jsonschema_rs.RegexOptions(size_limit=_LARGEST_PATTERN),
                 retriever=_fetch_nothing,
             )
         except (ValueError, jsonschema_rs.ValidationError) as error:
@@ -49,22 +62,84 @@ class Schema:
                 f"{key}: arg_schema is not a valid JSON Schema: {problem}"
             ) from None
 
-    def problems(self, payload: object) -> Iterator[Problem]:
-        for error in self._validator.iter_errors(payload):
-            yield Problem(
-                "/".join(("payload", *map(str, error.instance_path))),
-                "/".join(map(str, error.schema_path)),
-                error.message,
-            )
-
     def ensure(self, payload: object) -> None:
         """Raise InvalidPayload with what is wrong, by its place and rule."""
         if self._validator.is_valid(payload):
             return
-        found = list(self.problems(payload))
+        if sum(1 for _ in islice(_values(payload), _FEW_VALUES + 1)) > _FEW_VALUES:
+            raise InvalidPayload(f"{self._first_problem(payload)}; there may be more")
+        found = [_problem(error) for error in self._validator.iter_errors(payload)]
         problems = "; ".join(map(str, found[:_MOST_SHOWN]))
         more = len(found) - _MOST_SHOWN
         raise InvalidPayload(f"{problems}{f'; and {more} more' if more > 0 else ''}")
+
+    def _first_problem(self, payload: object) -> Problem:
+        try:
+            self._validator.validate(payload)
+        except jsonschema_rs.ValidationError as error:
+            return _problem(error)
+        return Problem("payload", "", "does not fit its JSON Schema")
+
+
+def ensure_affordable(key: str, document: Mapping[str, Any]) -> None:
+    """Refuse a schema that takes too much to read or to check payloads against."""
+    size = len(
+        json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str).encode()
+    )
+    counted = {
+        "bytes": (size, LARGEST_SCHEMA),
+        "levels": (_depth(document), DEEPEST_SCHEMA),
+        "subschemas": (
+            sum(isinstance(each, Mapping) for each in _values(document)),
+            MOST_SUBSCHEMAS,
+        ),
+        "patterns": (sum(_count_patterns(each) for each in _values(document)), MOST_PATTERNS),
+    }
+    for what, (found, most) in counted.items():
+        if found > most:
+            raise InvalidDefinition(
+                f"{key}: arg_schema has {found:,} {what}; at most {most:,} are allowed"
+            )
+
+
+def _problem(error: Any) -> Problem:
+    return Problem(
+        "/".join(("payload", *map(str, error.instance_path))),
+        "/".join(map(str, error.schema_path)),
+        error.message,
+    )
+
+
+def _values(document: object) -> Iterator[object]:
+    """Every value inside, and the document itself."""
+    waiting = [document]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += _inside(node)
+
+
+def _depth(document: object) -> int:
+    """How many objects and arrays are inside each other; at most one over the limit."""
+    depth, level = 0, [document]
+    while depth <= DEEPEST_SCHEMA and any(isinstance(each, _CONTAINERS) for each in level):
+        depth += 1
+        level = [each for node in level for each in _inside(node)]
+    return depth
+
+
+def _inside(node: object) -> list[object]:
+    if isinstance(node, Mapping):
+        return list(node.values())
+    return list(node) if isinstance(node, list | tuple) else []
+
+
+def _count_patterns(node: object) -> int:
+    if not isinstance(node, Mapping):
+        return 0
+    named = node.get("patternProperties")
+    of_names = len(named) if isinstance(named, Mapping) else 0
+    return of_names + isinstance(node.get("pattern"), str)
 
 
 def _ensure_local(key: str, document: object) -> None:
@@ -77,16 +152,11 @@ def _ensure_local(key: str, document: object) -> None:
 
 
 def _references(document: object) -> Iterator[tuple[str, str]]:
-    waiting = [document]
-    while waiting:
-        node = waiting.pop()
+    for node in _values(document):
         if isinstance(node, Mapping):
             for name in _REFERENCES:
                 if isinstance(target := node.get(name), str):
                     yield name, target
-            waiting += node.values()
-        elif isinstance(node, list | tuple):
-            waiting += node
 
 
 def _fetch_nothing(uri: str) -> Any:

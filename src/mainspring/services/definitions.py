@@ -24,7 +24,7 @@ from mainspring.domain.errors import (
     UnknownDefinition,
 )
 from mainspring.domain.errors.database import RoleLoginFailed
-from mainspring.domain.schemas import Schema
+from mainspring.domain.schemas import Schema, ensure_affordable
 from mainspring.domain.sql_functions import OR_TRUSTED
 from mainspring.domain.suggestions import closest, did_you_mean
 from mainspring.domain.types import Kind
@@ -167,6 +167,7 @@ def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
     spec = {**known.spec, **{name: changes[name] for name in spec_fields if name in changes}}
     own = {name: value for name, value in changes.items() if name in _FIELDS}
     if isinstance(document := own.get("arg_schema"), Mapping):
+        ensure_affordable(known.key, document)
         Schema(known.key, document)
     for name in ("tags", "approvers"):
         if name in own:

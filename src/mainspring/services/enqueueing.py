@@ -13,6 +13,7 @@ options, and COPY for many.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,6 +32,8 @@ from mainspring.domain.types import JobId, TenantId
 from mainspring.services import definitions
 from mainspring.services.definitions import DeclaredDefinitions
 from mainspring.services.payloads import (
+    LARGE_BYTES,
+    Checking,
     PayloadRules,
     Prepared,
     encode_payload,
@@ -94,7 +97,9 @@ class Enqueuer:
         encoded = encode_payload(payload, self._settings.max_payload_bytes)
         rules = self._known_rules(key) or (yield from self._find_rules(key))
         if rules.schema is not None or rules.secret_paths:
-            encoded = self._fitted(key, payload, encoded, rules=rules, options=options).text
+            fit = partial(self._fitted, key, payload, encoded, rules=rules, options=options)
+            large = len(encoded) > LARGE_BYTES
+            encoded = ((yield Checking(fit, len(encoded))) if large else fit()).text
             options = _shown(options, [payload], rules)
         text, rows = encoded.decode(), []
         if bearer is not None:
@@ -132,6 +137,20 @@ class Enqueuer:
             is_compared=options.dedupe_by is not None or options.idempotency_key is not None,
         )
 
+    def _fitted_all(
+        self,
+        key: str,
+        payloads: Sequence[Any],
+        texts: Sequence[bytes],
+        *,
+        rules: PayloadRules,
+        options: EnqueueOptions,
+    ) -> list[bytes]:
+        return [
+            self._fitted(key, payload, text, rules=rules, options=options).text
+            for payload, text in zip(payloads, texts, strict=True)
+        ]
+
     def enqueue_many(
         self,
         key: str,
@@ -146,10 +165,8 @@ class Enqueuer:
         texts = encode_payloads(payloads, self._settings.max_payload_bytes)
         rules = yield from self._find_rules(key)
         if rules.schema is not None or rules.secret_paths:
-            texts = [
-                self._fitted(key, payload, text, rules=rules, options=options).text
-                for payload, text in zip(payloads, texts, strict=True)
-            ]
+            fit = partial(self._fitted_all, key, payloads, texts, rules=rules, options=options)
+            texts = yield Checking(fit, sum(map(len, texts)))
             options = _shown(options, payloads, rules, dedupe_keys=dedupe_keys)
         if connection is None and dedupe_keys is None and len(texts) >= _WORTH_A_COPY:
             ids: list[JobId] = yield from _send(_Copy(key, texts, options))
@@ -174,12 +191,20 @@ class Enqueuer:
             {step.definition: None for step in ordered}, connection
         )
         options = replace(DEFAULT_OPTIONS, tenant_id=tenant_id)
-        payloads = [
-            self._fitted(
-                step.definition, step.payload, text, rules=rules[step.definition], options=options
-            ).value
-            for step, text in zip(ordered, texts, strict=True)
-        ]
+
+        def fit() -> list[Any]:
+            return [
+                self._fitted(
+                    step.definition,
+                    step.payload,
+                    text,
+                    rules=rules[step.definition],
+                    options=options,
+                ).value
+                for step, text in zip(ordered, texts, strict=True)
+            ]
+
+        payloads = yield Checking(fit, sum(map(len, texts)))
         shown = [_shown(step.options, [step.payload], rules[step.definition]) for step in ordered]
         facts = orjson.dumps(as_facts(ordered, payloads, shown)).decode()
         sent = Statement(flow_store.enqueue(tenant_id, name, facts), connection)

@@ -1,12 +1,14 @@
 """Payloads as they are stored: encoded, held to the rules of their definition, and encrypted."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
 from mainspring.domain.errors import InvalidPayload, PayloadTooLarge
-from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, ensure_payload, holds_nul
+from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, ensure_payload
 from mainspring.domain.schemas import Schema
 from mainspring.domain.secrets.paths import MARKED_NAME, USES_MARK, Path
 from mainspring.services.secrets import Owner, encrypt_payload, ensure_real
@@ -15,6 +17,12 @@ from mainspring.settings import Settings
 _CHUNK = 5000
 _BRACE = ord("{")
 _NUL = b"\\u0000"
+# An even number of backslashes before it stands for backslashes, and what follows for itself.
+_ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+# Larger ones are checked in a thread, so that other requests go on meanwhile.
+LARGE_BYTES = 64 * 1024
+
+T = TypeVar("T")
 # Dates and the like come back as text, so the handler would get another type than was sent.
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 
@@ -31,6 +39,22 @@ class PayloadRules(NamedTuple):
             self.schema.ensure(payload)
         if self.secret_paths:
             ensure_real(payload, self.secret_paths)
+
+
+class Checking(Generic[T]):
+    """A step of a plan that works on so many bytes of payloads: in a thread, if they are many and
+    the caller runs an event loop."""
+
+    def __init__(self, work: Callable[[], T], size: int) -> None:
+        self._work, self._size = work, size
+
+    def run(self, _: object) -> T:
+        return self._work()
+
+    async def arun(self, _: object) -> T:
+        if self._size <= LARGE_BYTES:
+            return self._work()
+        return await asyncio.to_thread(self._work)
 
 
 class Prepared(NamedTuple):
@@ -94,7 +118,7 @@ def encode_payload(
         raise InvalidPayload(_explain(payload, error)) from error
     if len(encoded) > limit:
         raise PayloadTooLarge(len(encoded), limit)
-    if _NUL in encoded and holds_nul(payload):
+    if _NUL in encoded and _ESCAPED_NUL.search(encoded):
         raise InvalidPayload("the payload contains a NUL byte, which PostgreSQL cannot store")
     if not is_stored and MARKED_NAME in encoded:
         raise InvalidPayload(f"the payload {USES_MARK}")

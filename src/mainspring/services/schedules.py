@@ -3,10 +3,11 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from mainspring.db.blocking_sessions import BlockingSession
 from mainspring.db.sessions import ServiceSession, Session
@@ -40,6 +41,8 @@ from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
 Filled = tuple[datetime, JobId | None]
+
+T = TypeVar("T")
 
 _MOST_FIRES = 1000
 _MOST_FILLED = 100_000
@@ -222,7 +225,8 @@ async def backfill(
     """Enqueue the slots of a range that had no job; a dry run only says which they are."""
     state = await get(scope, name)
     _ensure_fillable(state.spec, start, end, limit=limit)
-    due = timing.slots_between(_timing(state), start, end, limit=limit)
+    find = partial(timing.slots_between, _timing(state), start, end, limit=limit)
+    due = await _apart(scope, find)
     claimed = await slot_store.claimed(scope.session, scope.tenant_id, name, slots=due)
     unclaimed = [slot for slot in due if slot not in claimed]
     if dry_run or not unclaimed:
@@ -305,7 +309,14 @@ async def history(
 async def preview(
     scope: Scope, name: str, *, count: int, after: datetime | None = None
 ) -> list[Fire]:
-    return next_fires(await get(scope, name), count, after)
+    """The next slots, within a century."""
+    state = await get(scope, name)
+    return await _apart(scope, partial(next_fires, state, count, after))
+
+
+async def _apart(scope: Scope, work: Callable[[], T]) -> T:
+    """In a thread, since slots that are rare or many would hold up the requests of others."""
+    return work() if scope.is_blocking else await asyncio.to_thread(work)
 
 
 def next_fires(state: ScheduleState, count: int, after: datetime | None = None) -> list[Fire]:

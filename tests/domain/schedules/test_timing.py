@@ -366,3 +366,11 @@ def test_what_can_never_be_due_is_refused(field, timing):
         ensure_timing(timing)
 
     assert refused.value.field == field
+
+
+def test_a_preview_looks_a_century_ahead_and_no_farther():
+    fires = preview(Timing(cron="0 0 29 2 *"), NOON, 1000)
+
+    assert len(fires) == 24
+    assert fires[-1].at - NOON <= timedelta(days=36_525)
+    assert len(preview(Timing(cron="0 0 29 2 *"), datetime(9990, 1, 1, tzinfo=UTC), 1000)) <= 3

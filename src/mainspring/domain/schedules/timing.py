@@ -15,6 +15,8 @@ from mainspring.domain.schedules.cron import Cron, DstFold, DstGap
 from mainspring.domain.schedules.recurrence import Recurrence
 
 _TICK = timedelta(microseconds=1)
+_HORIZON = timedelta(days=36_525)
+_LATEST = datetime.max.replace(tzinfo=UTC)
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _INSTANTS = ("at", "starts_at", "ends_at", "anchor_at")
 
@@ -106,12 +108,11 @@ def slots_after(timing: Timing, after: datetime) -> Iterator[datetime]:
 
 
 def preview(timing: Timing, after: datetime, count: int) -> list[Fire]:
-    """The next slots with what a person should know of them."""
+    """The next slots with what a person should know of them; none that are a century away."""
     zone = cron.find_zone(timing.zone)
-    return [
-        Fire(slot, slot.astimezone(zone), _note(timing, slot))
-        for slot in islice(slots_after(timing, after), count)
-    ]
+    last = after + _HORIZON if after < _LATEST - _HORIZON else _LATEST
+    near = takewhile(lambda slot: slot <= last, slots_after(timing, after))
+    return [Fire(slot, slot.astimezone(zone), _note(timing, slot)) for slot in islice(near, count)]
 
 
 def slots_between(timing: Timing, start: datetime, end: datetime, *, limit: int) -> list[datetime]:

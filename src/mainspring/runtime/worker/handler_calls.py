@@ -26,6 +26,7 @@ from mainspring.runtime.worker.queue_argument import QueueArgument
 from mainspring.runtime.worker.results import encode_result
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.services import claiming
+from mainspring.services.payloads import LARGE_BYTES
 from mainspring.services.secrets import KeyRing
 
 PUT_BACK: Final = object()
@@ -90,7 +91,10 @@ class Calls:
     async def _execute(self, job: ClaimedJob, handler: Handler) -> Any:
         if handler.schema is not None:
             try:
-                handler.schema.ensure(job.payload())
+                if len(job.payload_text) > LARGE_BYTES:
+                    await asyncio.to_thread(handler.schema.ensure, job.payload())
+                else:
+                    handler.schema.ensure(job.payload())
             except InvalidPayload as error:
                 return Fail(str(error))
         match handler.mode:

@@ -1,0 +1,96 @@
+"""Requests that take much to answer: those of another tenant are answered meanwhile."""
+
+import asyncio
+import time
+from collections.abc import Awaitable
+
+import httpx
+import psycopg
+import pytest
+
+from tests.support.api import Api
+
+# A request of another tenant beside a heavy one, which took ten seconds each before.
+SOON = 1.0
+
+
+async def beside(api: Api, heavy: Awaitable[httpx.Response]) -> tuple[httpx.Response, float]:
+    """The answer to a heavy request, and the longest wait of another tenant meanwhile."""
+    asked = asyncio.ensure_future(heavy)
+    worst = 0.0
+    while True:
+        began = time.monotonic()
+        answer = await api.get("/queues", role="viewer", tenant="acme")
+        worst = max(worst, time.monotonic() - began)
+        assert answer.status_code == 200
+        if asked.done():
+            return await asked, worst
+
+
+@pytest.fixture
+def definition(connection: psycopg.Connection) -> str:
+    connection.execute(
+        "insert into mainspring.definitions (key, kind, arg_schema) values ('sum', 'python',"
+        """ '{"properties": {"numbers": {"items": {"type": "integer"}}}}')"""
+    )
+    return "sum"
+
+
+async def test_hundreds_of_thousands_of_wrong_items_keep_nobody_waiting(api: Api, definition: str):
+    payload = {"numbers": ["x"] * 250_000}
+    asked = {"definition": definition, "payload": payload}
+
+    answer, worst = await beside(api, api.post("/jobs", asked, role="member"))
+
+    assert answer.status_code == 422
+    assert "payload/numbers/0" in answer.json()["detail"]
+    assert "there may be more" in answer.json()["detail"]
+    assert worst < SOON
+
+
+async def test_a_trial_of_a_trigger_with_thousands_of_keys_keeps_nobody_waiting(
+    api: Api, definition: str, connection: psycopg.Connection
+):
+    # As plain SQL can write it.
+    connection.execute(
+        "insert into mainspring.triggers (name, event, definition, payload)"
+        " select 'bomb', 'a', 'sum', jsonb_object_agg('k' || number, '{{event}}')"
+        " from generate_series(1, 3000) as number"
+    )
+    asked = {"context": {"rows": [[number] for number in range(7000)]}}
+
+    answer, worst = await beside(api, api.post("/triggers/bomb/test", asked, role="viewer"))
+
+    assert answer.status_code == 422
+    assert worst < SOON
+
+
+async def test_a_trigger_with_thousands_of_keys_is_refused(api: Api, definition: str):
+    payload = {f"k{number}": "{{event}}" for number in range(3000)}
+    asked = {"name": "bomb", "event": "a", "definition": definition, "payload": payload}
+
+    answer = await api.post("/triggers", asked, role="admin")
+
+    assert answer.status_code == 422
+    assert "at most 200 expressions" in answer.json()["detail"]
+
+
+async def test_a_preview_of_leap_days_keeps_nobody_waiting(api: Api, definition: str):
+    asked = {"name": "leap", "definition": definition, "cron": "0 0 29 2 *"}
+    assert (await api.post("/schedules", asked, role="admin")).status_code == 201
+
+    answer, worst = await beside(api, api.get("/schedules/leap/preview?count=1000", role="viewer"))
+
+    assert answer.status_code == 200
+    assert len(answer.json()["items"]) in (24, 25)
+    assert worst < SOON / 2
+
+
+async def test_a_schema_over_its_budget_is_refused(api: Api):
+    schema = {"properties": {"a": {"enum": ["x" * 100] * 1000}}}
+    asked = {"key": "far", "kind": "sql", "function": "far", "arg_schema": schema}
+
+    answer = await api.post("/definitions", asked)
+
+    assert answer.status_code == 422
+    assert "at most 65,536 are allowed" in answer.json()["detail"]
