@@ -229,6 +229,7 @@ async def test_a_wrong_secret_is_told_as_such(database_url: str, known: Provider
 
 async def test_behind_a_proxy_people_come_back_to_its_address(database_url: str, known: Provider):
     flags = {"oidc_client_id": CLIENT, "public_url": "https://jobs.example.com/mainspring/"}
+    flags["allowed_hosts"] = "mainspring.test"
     async with serving(database_url, oidc_issuer=known.issuer, **flags) as served:
         answer = await depart(served)
         link = (await served.post("/people/ann/login")).json()["url"]
