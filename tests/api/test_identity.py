@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from mainspring.domain.access.roles import Role
+from mainspring.domain.access.tokens import digest, spell
 from mainspring.services import people, tokens
 from tests.support.api import Api
 from tests.support.rows import insert_definition
@@ -135,6 +136,51 @@ async def test_a_token_that_a_token_made_has_the_same_vote(api: Api, grave: str)
 
     states = [vote.json()["state"] for vote in votes]
     assert states == ["awaiting_approval", "awaiting_approval", "queued"]
+
+
+async def test_a_vote_that_a_program_records_for_someone_is_theirs(api: Api, grave: str):
+    cookies = await logged_in(api, "ann")
+
+    own = await by_session(api, cookies, "POST", f"/jobs/{grave}/approve")
+    recorded = await api.post(f"/jobs/{grave}/approve", {"by": "ann", "reason": "by phone"})
+    other = await api.post(f"/jobs/{grave}/approve", {"by": "bob", "reason": "by phone"})
+
+    states = [answer.json()["state"] for answer in (own, recorded, other)]
+    assert states == ["awaiting_approval", "awaiting_approval", "queued"]
+    (entry, *_) = await audited(api, noun="job", subject=grave)
+    assert (entry["actor"], entry["actor_id"]) == ("bob", "name:bob")
+    assert entry["reason"] == "by phone (recorded by ops)"
+
+
+async def test_a_session_that_the_release_before_has_made_is_of_the_person_in_its_tenant(
+    api: Api, connection: psycopg.Connection
+):
+    await people.create(api.database, "ann", "viewer", tenant_id="acme")
+    text = spell(bytes(38))
+    connection.execute(
+        "insert into mainspring.tokens"
+        " (kind, name, prefix, digest, role, tenant_id, expires_at, person, created_by)"
+        " values ('session', 'ann', 'msk_a', %s, 'admin', 'acme', now() + interval '1 hour',"
+        " 'ann', 'ann')",
+        (digest(text),),
+    )
+
+    me = (await by_token(api, text, "GET", "/me")).json()
+
+    assert (me["actor"], me["role"], me["tenant"]) == ("ann", "viewer", "acme")
+
+
+async def test_a_session_of_nobody_lets_nobody_in(api: Api, connection: psycopg.Connection):
+    text = spell(bytes(38))
+    connection.execute(
+        "insert into mainspring.tokens"
+        " (kind, name, prefix, digest, role, tenant_id, expires_at, person, created_by)"
+        " values ('session', 'eve', 'msk_a', %s, 'admin', 'acme', now() + interval '1 hour',"
+        " 'eve', 'eve')",
+        (digest(text),),
+    )
+
+    assert (await by_token(api, text, "GET", "/me")).status_code == 401
 
 
 async def test_who_is_deleted_takes_along_the_tokens_they_made(api: Api):
