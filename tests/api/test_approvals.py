@@ -10,10 +10,10 @@ from tests.support.rows import insert_definition
 
 
 async def person(api: Api, name: str, role: Role = Role.MEMBER, tenant: str = "default") -> str:
-    """A person with a token of their own; the name."""
+    """A person who is logged in; the name."""
     await people.create(api.database, name, role, tenant_id=tenant)
-    new = await tokens.create(api.database, f"{name}s", role, tenant_id=tenant, person=name)
-    api.tokens[name, role] = new.text
+    session = await tokens.log_in(api.database, await tokens.open_login(api.database, name))
+    api.tokens[name, role] = session.text
     return name
 
 

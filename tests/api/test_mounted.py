@@ -33,6 +33,21 @@ async def test_the_api_works_where_it_is_mounted(database_url: str, connection: 
     assert 'href="/mainspring/api/v1/openapi.json"' in front.text
 
 
+async def test_a_link_is_made_of_no_host_that_a_request_names(database_url: str):
+    async with Mainspring(database_url) as jobs:
+        await jobs.people.acreate("ann", "admin", tenant_id="default")
+        new = await jobs.tokens.acreate("ci", "admin", tenant_id="default")
+        transport = httpx.ASGITransport(app=jobs.api())
+        headers = {"Authorization": f"Bearer {new.text}"}
+        async with httpx.AsyncClient(transport=transport, headers=headers) as client:
+            path = "/api/v1/people/ann/login"
+            elsewhere = await client.post(f"http://own.test{path}")
+            here = await client.post(f"http://localhost:9{path}")
+
+    assert (elsewhere.status_code, elsewhere.json()["code"]) == (409, "public_url_missing")
+    assert here.json()["url"].startswith("http://localhost:9/login?code=")
+
+
 def test_four_processes_serve_it_and_stop_while_someone_watches(
     database_url: str, connection: psycopg.Connection, tmp_path: Path
 ):

@@ -1,5 +1,6 @@
 """Logging in through a provider: who it vouches for comes in, and nobody else."""
 
+import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -193,6 +194,24 @@ async def test_who_is_disabled_stays_out(site: Api):
     assert not await is_in(site)
 
 
+async def test_who_has_the_name_in_two_tenants_chooses_one(site: Api):
+    await people.create(site.database, ANN, "viewer", tenant_id="acme")
+
+    page = await log_in(site)
+    codes = re.findall(r'value="(msk_[^"]+)"', page.text)
+    entered = await site.client.post(
+        "/login", data={"code": codes[0]}, headers={"Sec-Fetch-Site": "same-origin"}
+    )
+
+    assert "Log in to tenant acme" in page.text
+    assert "Log in to tenant default" in page.text
+    assert "mainspring_session" not in page.headers.get("set-cookie", "")
+    assert entered.status_code == 303
+    assert (await site.client.get("/api/v1/me")).json()["tenant"] == "acme"
+    (login, *_) = (await site.get("/audit", params={"noun": "session"})).json()["items"]
+    assert (login["action"], login["after"]["link_by"]) == ("login", "provider")
+
+
 async def test_a_refusal_of_the_provider_is_shown(site: Api):
     location = await come_back(site)
     state = location.partition("state=")[2].partition("&")[0]
@@ -229,6 +248,7 @@ async def test_a_wrong_secret_is_told_as_such(database_url: str, known: Provider
 
 async def test_behind_a_proxy_people_come_back_to_its_address(database_url: str, known: Provider):
     flags = {"oidc_client_id": CLIENT, "public_url": "https://jobs.example.com/mainspring/"}
+    flags["allowed_hosts"] = "mainspring.test"
     async with serving(database_url, oidc_issuer=known.issuer, **flags) as served:
         answer = await depart(served)
         link = (await served.post("/people/ann/login")).json()["url"]

@@ -103,6 +103,8 @@ async def test_jobs_are_canceled_as_one_by_one_and_the_audit_names_who_asked(
     assert {str(ended), other}.isdisjoint(each["subject"] for each in entries)
     first = next(each for each in entries if each["subject"] == ids[0])
     assert (first["before"], first["after"]) == ({"state": "queued"}, {"state": "canceled"})
+    (identity,) = {each["actor_id"] for each in entries}
+    assert identity.startswith("token:")
 
 
 async def test_what_ended_without_success_is_retried_but_for_a_dedupe_key_that_is_taken(

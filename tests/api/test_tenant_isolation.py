@@ -4,6 +4,7 @@ import psycopg
 import pytest
 
 from mainspring.domain.access.roles import Role
+from mainspring.services import tokens
 from tests.support.api import Api
 
 OAMV = {Role.OPERATOR, Role.ADMIN, Role.MEMBER, Role.VIEWER}
@@ -85,6 +86,10 @@ MAY: dict[tuple[str, str], set[Role]] = {
     ("PATCH", "/people/{name}"): OA,
     ("DELETE", "/people/{name}"): OA,
     ("POST", "/people/{name}/login"): OA,
+    ("DELETE", "/people/{name}/sessions"): OA,
+    ("GET", "/sessions"): ALL,
+    ("DELETE", "/sessions/current"): ALL,
+    ("DELETE", "/sessions/{session_id}"): ALL,
     ("GET", "/tokens"): OA,
     ("POST", "/tokens"): OA,
     ("GET", "/tokens/{name}"): OA,
@@ -163,7 +168,15 @@ async def furnish(api: Api, tenant: str) -> dict[str, str]:
         "limits": "none",
         "tenants": tenant,
         "worker_id": "999999999",
+        "session_id": await session_of(api, f"{tenant}-person", tenant),
     }
+
+
+async def session_of(api: Api, name: str, tenant: str) -> str:
+    """The id of a session of the person."""
+    await tokens.log_in(api.database, await tokens.open_login(api.database, name, tenant))
+    asked = {"person": name, "tenant": tenant}
+    return str((await api.get("/sessions", params=asked)).json()["items"][0]["id"])
 
 
 @pytest.mark.parametrize("role", list(Role))
@@ -283,7 +296,7 @@ async def test_a_state_a_creator_and_a_summary_of_all_tenants(api: Api):
     everywhere = {"tenant": "*"}
 
     canceled = await api.get("/jobs", params={**everywhere, "status": "canceled"})
-    created = await api.get("/jobs", params={**everywhere, "created_by": "operator"})
+    created = await api.get("/jobs", params={**everywhere, "created_by": "ops"})
     summary = (await api.get("/jobs/summary", params=everywhere)).json()
 
     assert {job["id"] for job in canceled.json()["items"]} == set(jobs.values())
@@ -294,8 +307,8 @@ async def test_a_state_a_creator_and_a_summary_of_all_tenants(api: Api):
 async def test_what_is_one_thing_is_of_one_tenant(api: Api):
     ids = {"job_id": "7", "flow_id": "7", "event_id": "7"}
     for method, path in OF_TENANT:
-        if path.startswith(("/people", "/tokens")):
-            continue  # Their names are the same in all tenants.
+        if path.startswith(("/people", "/tokens", "/sessions")):
+            continue  # They are looked for in all tenants, unless one is named.
         answer = await api.ask(
             method, filled(path, ids), params={"tenant": "*"}, json=BODIES.get((method, path), {})
         )

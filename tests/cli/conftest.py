@@ -91,5 +91,5 @@ def _serve(start: Start, database_url: str) -> str:
 def _make_token(database_url: str, role: str) -> str:
     tenant_id = None if role == "operator" else "default"
     with bind(hello.app, database_url):
-        making = tokens.create(hello.app.database, role, role, tenant_id=tenant_id)
+        making = tokens.create(hello.app.database, f"the {role}", role, tenant_id=tenant_id)
         return hello.app.blocking(making).text

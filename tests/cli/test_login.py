@@ -4,9 +4,11 @@ import json
 import re
 import stat
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 
 from mainspring import Mainspring
@@ -133,6 +135,91 @@ def test_commands_beside_up_find_it_by_themselves(away, start, database_url, tmp
     assert facts["summary"]["counts"]["succeeded"] == 1
     assert code == 0
     assert away("profiles", "list").stdout == "No profiles; log in with `mainspring login`.\n"
+
+
+def test_who_logs_out_leaves_no_session_behind(away, server, command):
+    link = command("login-link", "--url", server).stdout.strip()
+    away("login", link)
+    mine = json.loads(away("sessions", "list", "--json").stdout)
+    other = command("login-link", "--url", server).stdout.strip()
+    away("login", other, "--name", "other")
+
+    left = away("logout")
+    listed = json.loads(command("sessions", "list", "--json").stdout)
+    ended = command("sessions", "end", mine[0]["id"])
+    refused = away("jobs", "list", "--profile", "127.0.0.1")
+
+    assert left.stdout == f"logged out of {server} (profile other)\n"
+    assert [each["id"] for each in listed] == [mine[0]["id"]]
+    assert (mine[0]["person"], mine[0]["is_current"]) == ("operator", True)
+    assert ended.stdout == f"Session {mine[0]['id']} is ended.\n"
+    assert "expired or revoked" in sentence(refused)
+
+
+def test_all_sessions_of_a_person_are_ended_at_once(away, server, command):
+    link = command("login-link", "--url", server).stdout.strip()
+    away("login", link)
+
+    ended = command("sessions", "end", "--person", "operator")
+    nobody = command("sessions", "list")
+    unclear = command("sessions", "end")
+
+    assert ended.stdout == "operator is logged out: 1 ended.\n"
+    assert nobody.stdout == "No sessions.\n"
+    assert "needs the id of a session, or --person" in sentence(unclear)
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("no-such-host.invalid", "https://no-such-host.invalid"),
+        ("http://no-such-host.invalid", "http://no-such-host.invalid"),
+        ("127.0.0.1:1", "http://127.0.0.1:1"),
+        ("localhost:1", "http://localhost:1"),
+    ],
+)
+def test_a_host_is_asked_encrypted_unless_it_is_this_machine(away, host, address):
+    done = away("login", host, stdin="t\n")
+
+    assert f"cannot reach {address}:" in sentence(done)
+
+
+def token_of(config: Path) -> str:
+    (profile,) = json.loads((config / "mainspring" / "profiles.json").read_text())["profiles"]
+    return str(profile["token"])
+
+
+def status(server: str, token: str) -> int:
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.get(f"{server}/api/v1/me", headers=headers).status_code
+
+
+def test_what_a_killed_up_leaves_is_of_no_use_after_the_next_start(
+    start, database_url, connection, tmp_path
+):
+    config = tmp_path / "config"
+    told = {"MAINSPRING_DATABASE_URL": database_url, "XDG_CONFIG_HOME": str(config)}
+    first = start("up", **told)
+    says(first, "Ctrl-C stops it.")
+    left = token_of(config)
+    listed = mainspring("tokens", "list", "--json", **told)
+    life = connection.execute(
+        "select expires_at - now() from mainspring.tokens where kind = 'console'"
+    ).fetchone()[0]
+    first.kill()
+
+    second = start("up", **told)
+    says(second, "Ctrl-C stops it.")
+    server, fresh = address_of(second), token_of(config)
+
+    assert (status(server, left), status(server, fresh)) == (401, 200)
+    (token,) = json.loads(listed.stdout)
+    assert re.fullmatch(rf"up:.+:{first.pid}", token["name"])
+    assert (token["role"], token["state"]) == ("operator", "active")
+    assert life <= timedelta(minutes=10)
+    assert second.stop() == 0
+    consoles = "select count(*) from mainspring.tokens where kind = 'console'"
+    assert connection.execute(consoles).fetchone() == (0,)
 
 
 def test_a_shell_can_complete(away):

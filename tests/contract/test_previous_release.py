@@ -181,3 +181,33 @@ def made_by(url: str) -> list[str]:
     """The schema, but for names of NOT NULL constraints, which tell how a column was added."""
     lines = dump.dump(url).splitlines()
     return [line for line in lines if not line.startswith("    definition_version integer")]
+
+
+FORMER = """
+insert into mainspring.people (name, role, tenant_id, created_by)
+values ('ann', 'admin', 'default', 'root');
+insert into mainspring.tokens (
+    kind, name, prefix, digest, role, tenant_id, expires_at, person, created_by)
+values ('session', 'ann', 'msk_a', sha256('a'), 'admin', 'default', 'infinity', 'ann', 'ann'),
+       ('token', 'ci', 'msk_b', sha256('b'), 'admin', 'default', null, null, 'root');
+insert into mainspring.definitions (key, approvals_needed) values ('grave', 9);
+select set_config('mainspring.actor', actor, false), mainspring.approve(job_id)
+  from (select mainspring.enqueue('grave') as job_id) as asked,
+       unnest(array['ann', 'ci', 'bob']) as actor;
+"""
+VOTERS = "select name, actor from mainspring.votes order by voted_at, name"
+BEARER = "select actor, actor_id, role from mainspring.bearer(sha256(%s))"
+
+
+def test_people_tokens_and_votes_of_the_previous_release_keep_who_they_are(url, previous):
+    migrate_with(previous, url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(FORMER.encode())
+        asyncio.run(migrate.migrate(url))
+
+        voters = connection.execute(VOTERS).fetchall()
+        ann = connection.execute(BEARER, ("a",)).fetchone()
+        token = connection.execute(BEARER, ("b",)).fetchone()
+
+    assert voters == [("ann", "person:1"), ("bob", "name:bob"), ("ci", "token:2")]
+    assert (ann, token) == (("ann", "person:1", "admin"), ("ci", "token:2", "admin"))

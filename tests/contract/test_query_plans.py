@@ -224,7 +224,7 @@ SOUGHT: dict[str, Any] = {
 }
 ENDED = ["succeeded", "failed", "dead_letter", "canceled"]
 BY_ANN = '{"created_by": "ann"}'
-MOVED: dict[str, Any] = {"tenant_id": "default", "reason": "why", "actor": "ann"}
+MOVED: dict[str, Any] = {"tenant_id": "default", "reason": "why", "actor": "ann", "identity": None}
 # By step of a bulk operation: statement, parameters, the pages it may touch. What a step looks for
 # is rare, and the steps begin in the middle of the tables.
 STEPS: dict[str, tuple[str, dict[str, Any], int]] = {

@@ -25,6 +25,8 @@ SAMPLES = {
     "key_id": "1f0c9a2e",
     "name": "nightly",
     "tenant_id": "acme",
+    "tenants": ("acme", "bell"),
+    "session_id": 7,
     "dedupe_key": "k",
     "idempotency_key": "k",
     "job_id": JobId(7),

@@ -56,7 +56,8 @@ class Api:
 @asynccontextmanager
 async def serving(database_url: str, **flags: Any) -> AsyncIterator[Api]:
     """An API with the tenants default and acme, and a token for every role in both."""
-    database = Database(settings.load(database_url=database_url, **flags))
+    known = {"public_url": BASE, **flags}
+    database = Database(settings.load(database_url=database_url, **known))
     app = create_app(database, version="test")
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     try:
@@ -77,6 +78,6 @@ async def _tokens(database: Database) -> dict[tuple[str, Role], str]:
                 continue
             new = await tokens.create(database, f"{role}-{tenant}", role, tenant_id=tenant)
             shown[tenant, role] = new.text
-    shown["*", Role.OPERATOR] = (await tokens.create(database, "operator", "operator")).text
+    shown["*", Role.OPERATOR] = (await tokens.create(database, "ops", "operator")).text
     await people.create(database, "ann", "admin", tenant_id="default")
     return shown

@@ -10,11 +10,13 @@ from starlette.routing import BaseRoute
 from mainspring.api import errors, routes
 from mainspring.api.asgi import install_errors, make_router
 from mainspring.api.auth import ServerState
+from mainspring.api.hosts import HostMiddleware
 from mainspring.api.middleware import RequestMiddleware
 from mainspring.db.database import Database
 
 PREFIX = "/api/v1"
 _REFUSALS = {
+    400: "The Host header names another server.",
     401: "The token is missing or invalid.",
     403: "The caller is not allowed to do this.",
     404: "Not found, or not in this tenant.",
@@ -28,9 +30,9 @@ _REFUSALS = {
 _PROBLEM = {errors.PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
-def create_app(database: Database, *, version: str, public_url: str | None = None) -> FastAPI:
-    """The application; whoever makes it opens and closes the database. Links begin with
-    `public_url`, or with the address that a request came to."""
+def create_app(database: Database, *, version: str) -> FastAPI:
+    """The application; whoever makes it opens and closes the database. Links begin with the
+    setting `public_url`, or with the address that a `Server` listens on."""
     settings = database.settings
     app = FastAPI(
         title="Mainspring",
@@ -42,10 +44,11 @@ def create_app(database: Database, *, version: str, public_url: str | None = Non
         redirect_slashes=False,
     )
     app.state.server = ServerState(database)
-    app.state.public_url = public_url
+    app.state.public_url = app.state.listens_on = None
     app.router.routes.extend(_routes())
     install_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.add_middleware(HostMiddleware, settings=settings)
     app.add_middleware(
         RequestMiddleware,
         most_bytes=settings.max_request_bytes,

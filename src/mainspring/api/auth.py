@@ -27,6 +27,7 @@ from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services import tokens
 from mainspring.settings import Settings
+from mainspring.settings.rules import is_loopback
 from mainspring.store import tokens as token_store
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ EVERYWHERE = "*"
 _FRESH_SECONDS = 5.0
 _MOST_REMEMBERED = 10_000
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OF_NO_TENANT = frozenset({"definition", "limit", "tenant"})
 
 
 class ServerState:
@@ -184,8 +186,10 @@ class RequestContext:
         """One transaction, in which nobody else edits the same thing through the API."""
         from mainspring.services import idempotency  # noqa: PLC0415 - for changes only
 
+        # What belongs to no tenant is the same thing whichever tenant the caller names.
+        tenant_id = None if noun in _OF_NO_TENANT else self.tenant_id
         async with self.session.begin() as transaction:
-            await idempotency.lock(transaction, noun, tenant_id=self.tenant_id, name=name)
+            await idempotency.lock(transaction, noun, tenant_id=tenant_id, name=name)
             yield transaction
 
     def ensure_unchanged(self, facts: object) -> None:
@@ -293,6 +297,15 @@ def writing(noun: str) -> Any:
 
 
 def address_of(request: Request, settings: Settings) -> str:
-    """Where people reach the server; without a setting, where this request has."""
+    """Where people reach the server: the setting, or where it listens. What a request says of
+    that in its Host header could be anyone's, so it counts only on this machine."""
     known = settings.public_url or request.app.state.public_url
-    return (known or str(request.base_url)).rstrip("/")
+    if known is None and is_loopback(request.url.hostname or ""):
+        known = str(request.base_url)
+    if known is None:
+        raise Refused(
+            HTTPStatus.CONFLICT,
+            "public_url_missing",
+            "links need the address of this server, which is not known here; set public_url",
+        )
+    return str(known).rstrip("/")

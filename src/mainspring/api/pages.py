@@ -3,7 +3,7 @@
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 
-from mainspring.api.auth import SESSION_COOKIE, address_of
+from mainspring.api.auth import SESSION_COOKIE
 from mainspring.domain.access import tokens as token_rules
 from mainspring.settings import Settings
 
@@ -37,7 +37,9 @@ def root_of(request: Request) -> str:
 
 
 def is_secure(request: Request, settings: Settings) -> bool:
-    return address_of(request, settings).startswith("https:")
+    """Whether a browser comes here encrypted, so that it is to send its cookies in no other way."""
+    known = settings.public_url or request.app.state.public_url or str(request.base_url)
+    return str(known).startswith("https:")
 
 
 def keep_session(answer: Response, request: Request, settings: Settings, *, text: str) -> None:

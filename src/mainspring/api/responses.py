@@ -81,6 +81,21 @@ def read_place(text: str | None) -> tuple[str | None, str | None]:
             raise InvalidOption("cursor", _STRANGE_CURSOR)
 
 
+def numbered_place(name: str, number: int) -> list[str]:
+    """Where a list by name goes on in which several have the same name, by the number of each."""
+    return [name, str(number)]
+
+
+def read_numbered_place(text: str | None, after: str | None) -> tuple[str | None, int | None]:
+    """The name and the number that a list goes on after; `after` is a name alone."""
+    name, number = read_place(text)
+    if number is None:
+        return after, None
+    if not number.isascii() or not number.isdigit() or not _could_be_ours(int(number[:20])):
+        raise InvalidOption("cursor", _STRANGE_CURSOR)
+    return name, int(number)
+
+
 def _could_be_ours(value: object) -> bool:
     if isinstance(value, int):
         return 0 < value < 2**63

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from fastapi import FastAPI
 
+from mainspring.api.hosts import reached_by
 from mainspring.domain.errors import SettingsError
 
 _TICK = 0.1
@@ -49,6 +50,8 @@ class Server:
         self._app = app
         self._socket = listen(host, port)
         self._host = host
+        app.state.listens_on = host
+        app.state.public_url = self._url(reached_by(host))
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -63,8 +66,11 @@ class Server:
 
     @property
     def url(self) -> str:
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._socket.getsockname()[1]}"
+        return self._url(self._host)
+
+    def _url(self, host: str) -> str:
+        name = f"[{host}]" if ":" in host else host
+        return f"http://{name}:{self._socket.getsockname()[1]}"
 
     async def run(self) -> None:
         try:

@@ -35,8 +35,9 @@ class Tokens(Namespace):
             self._app.database, name, role, tenant_id=tenant_id, scopes=scopes, life=expires_in
         )
 
-    async def aget(self, name: str) -> Token:
-        return await services.get(self._app.database, name)
+    async def aget(self, name: str, /, *, tenant_id: str | None = None) -> Token:
+        """Without a tenant, an operator's token, or that of the only tenant with this name."""
+        return await services.get(self._app.database, name, tenant_id)
 
     async def alist(
         self, *, after: str | None = None, limit: int = 100, with_ended: bool = False
@@ -46,9 +47,9 @@ class Tokens(Namespace):
             self._app.database, after=after, limit=limit, with_ended=with_ended
         )
 
-    async def arevoke(self, name: str) -> Token:
+    async def arevoke(self, name: str, /, *, tenant_id: str | None = None) -> Token:
         """Revoke a token, from the next request on."""
-        return await services.revoke(self._app.database, name)
+        return await services.revoke(self._app.database, name, tenant_id)
 
     create = blocking(acreate)
     get = blocking(aget)

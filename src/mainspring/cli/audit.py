@@ -32,7 +32,8 @@ def list_audit(
     client: Client,
     out: Out,
     actor: Annotated[
-        str | None, typer.Option(help="Only changes made by this user or token.")
+        str | None,
+        typer.Option(help="Only changes made by this user or token: a name, or an id: person:7."),
     ] = None,
     noun: Annotated[
         str | None, typer.Option(help="Only changes to this kind of thing, e.g. schedule or token.")
@@ -52,7 +53,7 @@ def _table(found: Sequence[AuditModel]) -> Table:
     for entry in found:
         made.add_row(
             ago(entry.at),
-            Text(entry.actor),
+            Text(f"{entry.actor} ({entry.actor_id})" if entry.actor_id else entry.actor),
             entry.action,
             Text(f"{entry.noun} {entry.subject}"),
             entry.tenant or "",

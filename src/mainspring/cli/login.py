@@ -1,14 +1,15 @@
 """`mainspring login`: Log in to a server.
 
-`mainspring logout`: Forget a server and its token.
+`mainspring logout`: End the session at a server, and forget the server.
 `mainspring profiles`: List and select the servers you have logged in to.
 """
 
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
+from http import HTTPStatus
 from typing import Annotated
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,6 +23,8 @@ from mainspring.client import Client
 from mainspring.client.requests import unreachable
 from mainspring.domain.errors import InvalidOption, SettingsError
 from mainspring.domain.errors.access import Unauthenticated
+from mainspring.domain.errors.client import ApiError, ServerUnreachable
+from mainspring.settings.rules import is_loopback
 
 app = typer.Typer()
 profiles = typer.Typer(
@@ -39,7 +42,10 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
     )
 )
 def login(
-    server: Annotated[str, typer.Argument(help="Server address or login link.")],
+    server: Annotated[
+        str,
+        typer.Argument(help="Server address or login link; https unless it says http or is local."),
+    ],
     name: Annotated[
         str | None, typer.Option(help="Name of the profile; the server's host name by default.")
     ] = None,
@@ -73,13 +79,33 @@ def logout(
         str | None, typer.Argument(help="Name of the profile; the current one by default.")
     ] = None,
 ) -> None:
-    """Forget a server and its token. The token stays valid until it is revoked."""
+    """End the session at a server, and forget the server.
+
+    A token that you logged in with is forgotten, but stays valid until it is
+    revoked.
+    """
     known = load_profiles()
     chosen = name or known.current
     if chosen is None:
         raise InvalidOption("logout", "needs a profile; you are not logged in to any server")
     removed = known.remove(chosen)
-    Out(Format.TABLE).say(None, f"forgot {removed.server} (profile {removed.name})")
+    Out(Format.TABLE).say(None, f"{_end_session(removed)} {removed.server} (profile {chosen})")
+
+
+def _end_session(profile: Profile) -> str:
+    """What became of it; warns if the server could not be asked."""
+    try:
+        with Client(profile.server, profile.token) as client:
+            client.sessions.log_out()
+    except ApiError as error:
+        # A token is no session, and a session that has ended lets nobody in.
+        if error.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.UNAUTHORIZED):
+            errors.print(f"warning: the session may still be valid: {error}")
+        return "forgot"
+    except ServerUnreachable as error:
+        errors.print(f"warning: the session may still be valid: {error}")
+        return "forgot"
+    return "logged out of"
 
 
 @profiles.command("list", epilog=example("mainspring profiles list"))
@@ -114,8 +140,11 @@ def use_profile(name: Annotated[str, typer.Argument(help="Name of the profile.")
 
 
 def _address(server: str) -> str:
-    """The server without what a login link has beyond it."""
-    parts = urlsplit(server if "://" in server else f"http://{server}")
+    """The server without what a login link has beyond it. Encrypted, unless it is this machine or
+    the scheme says otherwise."""
+    parts = urlsplit(server if "://" in server else f"https://{server}")
+    if "://" not in server and is_loopback(parts.hostname or ""):
+        parts = parts._replace(scheme="http")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidOption("server", f"must be like https://jobs.example.com, not {server!r}")
     path = parts.path.rstrip("/").removesuffix("/login")
@@ -161,25 +190,28 @@ def _session(address: str, code: str) -> str:
     return token
 
 
-@contextmanager
-def local_profile(server: str, token: str) -> Iterator[str | None]:
-    """What `mainspring up` leaves while it runs; the options by which commands use it, none at all
-    unless someone has logged in elsewhere, and None where it could not be left."""
+def keep_local(server: str, token: str) -> str | None:
+    """Leave the profile of a `mainspring up` that runs; the options by which commands use it, none
+    at all unless someone has logged in elsewhere, and None where it could not be left."""
     try:
         known = load_profiles()
         known.put(Profile(LOCAL, server, token, pid=os.getpid()), is_current=False)
     except SettingsError as error:
         errors.print(f"warning: {error}; pass --server to commands")
-        yield None
-        return
-    try:
-        chosen = known.chosen(None)
-        yield "" if chosen is not None and chosen.name == LOCAL else f" --profile {LOCAL}"
-    finally:
-        _take_away()
+        return None
+    chosen = known.chosen(None)
+    return "" if chosen is not None and chosen.name == LOCAL else f" --profile {LOCAL}"
 
 
-def _take_away() -> None:
+def abandoned_token() -> str | None:
+    """What an earlier `mainspring up` has left behind that could not take it away."""
+    with suppress(SettingsError):
+        left = load_profiles().known.get(LOCAL)
+        return None if left is None or left.is_live else left.token
+    return None
+
+
+def forget_local() -> None:
     """Remove what we left, unless another `mainspring up` has put its own there."""
     with suppress(SettingsError):  # Who dies with it has nobody to tell; it says it is not live.
         known = load_profiles()

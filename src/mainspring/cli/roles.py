@@ -11,9 +11,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,8 +21,8 @@ from mainspring import __version__, telemetry
 from mainspring.app import Mainspring
 from mainspring.cli import output
 from mainspring.cli.app_loader import load_app
+from mainspring.cli.consoles import Console
 from mainspring.cli.examples import example
-from mainspring.cli.login import local_profile
 from mainspring.cli.options import ConfigFile, DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate
 from mainspring.db.connect import display_url
@@ -34,14 +32,11 @@ from mainspring.domain.types import DEFAULT_QUEUE
 from mainspring.runtime import roles, supervisor
 from mainspring.runtime.worker.worker import Worker
 from mainspring.services import housekeeping
-from mainspring.services.tokens import log_out, open_console
 from mainspring.settings.model import NAMES
 from mainspring.settings.rules import unknown_variables
 from mainspring.telemetry import LogFormat
 
 app = typer.Typer()
-
-_PROFILE_LIFE = timedelta(days=365)
 
 if TYPE_CHECKING:
     from mainspring.api.server import Server
@@ -141,10 +136,15 @@ def up(
         asyncio.run(migrate.migrate(app.database.url))
         _print_started(app, app_reference)
         asyncio.run(_print_server(app, server))
-        with _profile(app, server) as where:
-            _print_examples(app, _where(app) if where is None else where)
+        console = Console(app, server.url)
+        app.blocking(console.open())
+        try:
+            _print_examples(app, _where(app) if console.where is None else console.where)
             output.console.print("Ctrl-C stops it.")
-            _run(app, _chosen_queues(app, None), with_scheduler=True, server=server)
+            others = (server, console)
+            _run(app, _chosen_queues(app, None), with_scheduler=True, others=others)
+        finally:
+            app.blocking(console.close())
     finally:
         app.close()
 
@@ -168,7 +168,7 @@ def serve(
     try:
         server = _make_server(app, is_exposed=expose)
         asyncio.run(_print_server(app, server))
-        _run(app, (), with_scheduler=False, server=server)
+        _run(app, (), with_scheduler=False, others=(server,))
     finally:
         app.close()
 
@@ -210,33 +210,26 @@ async def _print_server(app: Mainspring, server: "Server") -> None:
         line(f"            {base}/login?code={code}", highlight=False, soft_wrap=True)
 
 
-@contextmanager
-def _profile(app: Mainspring, server: "Server") -> Iterator[str | None]:
-    """Let commands find the server by themselves while it runs; with the options they need."""
-    token = app.blocking(open_console(app.database, life=_PROFILE_LIFE))
-    try:
-        with local_profile(server.url, token) as where:
-            yield where
-    finally:
-        app.blocking(log_out(app.database, token))
-
-
 def _run(
     app: Mainspring,
     queues: tuple[str, ...],
     *,
     with_scheduler: bool,
-    server: "Server | None" = None,
+    others: Sequence[roles.Role] = (),
 ) -> None:
-    """A worker for the queues, unless there are none, and a scheduler and a server if asked for."""
+    """A worker for the queues, unless there are none, a scheduler if asked for, and others."""
     with asyncio.Runner(loop_factory=_new_loop) as runner:
-        worker = runner.run(_serve(app, queues, with_scheduler=with_scheduler, server=server))
+        worker = runner.run(_serve(app, queues, with_scheduler=with_scheduler, others=others))
     if worker is not None:
         roles.leave(worker)
 
 
 async def _serve(
-    app: Mainspring, queues: tuple[str, ...], *, with_scheduler: bool, server: "Server | None"
+    app: Mainspring,
+    queues: tuple[str, ...],
+    *,
+    with_scheduler: bool,
+    others: Sequence[roles.Role],
 ) -> Worker | None:
     await app.schedules.aprepare()
     with_schedules = with_scheduler and app.settings.default_schedules
@@ -247,7 +240,7 @@ async def _serve(
     gc.collect()
     gc.freeze()
     scheduler = app.schedules.scheduler() if with_scheduler else None
-    await roles.run(worker, scheduler, server)
+    await roles.run(worker, scheduler, *others)
     await app.database.close_loop()
     return worker
 

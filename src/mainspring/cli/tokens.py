@@ -136,9 +136,9 @@ def change_person(
 @people.command("delete", epilog=example("mainspring people delete ann --yes"))
 @connected
 def delete_person(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
-    """Delete a person with their tokens and sessions."""
+    """Delete a person with their sessions and the tokens they created."""
     client.people.get(name)
-    confirm(f"Delete {name} with their tokens and sessions?", is_sure=is_sure)
+    confirm(f"Delete {name} with their sessions and the tokens they created?", is_sure=is_sure)
     client.people.delete(name)
     out.say({"name": name, "deleted": True}, f"{name} is deleted.")
 

@@ -52,7 +52,7 @@ def workers_table(found: Sequence[WorkerModel]) -> Table:
             f"{worker.running} of {worker.concurrency}",
             ago(worker.renewed_at),
             Text(worker.version),
-            Text(f"{worker.host} (pid {worker.pid})"),
+            Text("" if worker.host is None else f"{worker.host} (pid {worker.pid})"),
             style="" if worker.is_alive else "red",
         )
     return made

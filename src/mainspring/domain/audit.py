@@ -8,12 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One change; `before` and `after` hold what differs. No tenant is an operator's matter."""
+    """One change; `before` and `after` hold what differs. No tenant is an operator's matter.
+    `actor` is what the one who acted is called, `actor_id` kind and id."""
 
     id: int
     at: datetime
     tenant_id: str | None
     actor: str
+    actor_id: str | None
     action: str
     noun: str
     subject: str

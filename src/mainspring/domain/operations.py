@@ -71,13 +71,15 @@ BULK = Definition(
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is to be done, to which jobs, and in whose name."""
+    """What is to be done, to which jobs, and in whose name; `identity` is by which the database
+    knows them."""
 
     action: BulkAction
     asked: JobFilter
     tenant_id: TenantId
     reason: str | None = None
     actor: str = ""
+    identity: str | None = None
     total: int | None = None
     started_at: datetime | None = None
 
@@ -130,7 +132,11 @@ def _listed(states: tuple[JobState, ...]) -> str:
 
 
 def read_operation(
-    payload: Mapping[str, Any], *, tenant_id: TenantId, started_at: datetime
+    payload: Mapping[str, Any],
+    *,
+    tenant_id: TenantId,
+    started_at: datetime,
+    identity: str | None = None,
 ) -> Operation:
     """What a payload says that `start_bulk` has written."""
     facts = dict(payload["filter"])
@@ -149,6 +155,7 @@ def read_operation(
         tenant_id,
         reason=payload.get("reason"),
         actor=payload["actor"],
+        identity=identity,
         total=payload.get("total"),
         started_at=started_at,
     )

@@ -9,9 +9,10 @@ from mainspring.store import idempotency as store
 from mainspring.store.idempotency import Reply
 
 
-async def lock(session: Session, noun: str, *, tenant_id: TenantId, name: str) -> None:
-    """Keep others from editing the same thing until the transaction ends."""
-    await store.lock(session, f"{noun}/{tenant_id}/{name}")
+async def lock(session: Session, noun: str, *, tenant_id: TenantId | None, name: str) -> None:
+    """Keep others from editing the same thing until the transaction ends; without a tenant, what
+    all tenants share."""
+    await store.lock(session, f"{noun}/{tenant_id or '*'}/{name}")
 
 
 async def earlier_reply(

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from mainspring.db import migrate
@@ -10,14 +10,10 @@ from mainspring.db.database import Database
 from mainspring.db.sessions import Session
 from mainspring.db.sql_errors import translated
 from mainspring.domain.access import tokens as rules
-from mainspring.domain.access.roles import (
-    Caller,
-    ensure_may_grant,
-    ensure_role,
-    ensure_scopes,
-    ensure_tenant_of,
-)
-from mainspring.domain.access.tokens import Token
+from mainspring.domain.access.grants import ensure_may_create_token, ensure_may_log_in_as
+from mainspring.domain.access.names import the_one
+from mainspring.domain.access.roles import Caller, ensure_role, ensure_scopes, ensure_tenant_of
+from mainspring.domain.access.tokens import Person, Token
 from mainspring.domain.errors.access import (
     DuplicateToken,
     PersonNotFound,
@@ -25,7 +21,9 @@ from mainspring.domain.errors.access import (
     Unauthenticated,
 )
 from mainspring.domain.suggestions import closest
+from mainspring.services import people
 from mainspring.store import tokens as store
+from mainspring.store.tokens import Maker
 
 
 class NewToken(NamedTuple):
@@ -53,34 +51,57 @@ async def create(
     person: str | None = None,
     by: Caller | None = None,
 ) -> NewToken:
-    """`by` is who asks, if anyone but the owner of the database does."""
+    """`by` is who asks, if anyone but the owner of the database does; then it may no more than that
+    caller, and is that caller's. `person` is whose it is otherwise, if anyone's."""
     rules.ensure_name(name)
-    known = ensure_role(role)
+    known, chosen = ensure_role(role), ensure_scopes(scopes)
     ensure_tenant_of(known, tenant_id)
     rules.ensure_life(life)
     if by is not None:
-        ensure_may_grant(by, known)
+        ensure_may_create_token(by, known, scopes=chosen, life=life)
     text = _spell()
-    is_created = await store.create(
+    token_id = await store.create(
         session,
         name,
         rules.prefix(text),
         digest=rules.digest(text),
         role=known,
         tenant_id=tenant_id,
-        scopes=ensure_scopes(scopes),
+        scopes=chosen,
         life=life,
-        person=person,
+        maker=_maker(by) if person is None else await _owner(session, person, tenant_id),
     )
-    if not is_created:
+    if token_id is None:
         raise DuplicateToken(name)
-    return NewToken(text, await get(session, name, tenant_id))
+    return NewToken(text, await _get(session, token_id, name))
+
+
+def _maker(by: Caller | None) -> Maker:
+    """Whoever has the database's own credentials makes tokens that are nobody's."""
+    if by is None or by.kind == "console":
+        return Maker()
+    voter = by.voter if by.person_id is None else None
+    return Maker(by.person_id, by.person, voter, by.ends_by)
+
+
+async def _owner(session: Session, person: str, tenant_id: str | None) -> Maker:
+    owner = await people.get(session, person, tenant_id)
+    return Maker(owner.person_id, owner.name)
 
 
 async def get(session: Session, name: str, tenant_id: str | None = None) -> Token:
-    token = await store.get(session, name, tenant_id)
+    """Without a tenant, an operator's token of the name, or that of the only tenant with one."""
+    token = the_one(await store.find_all(session, name, tenant_id))
     if token is None:
-        raise await _not_found(session, name, tenant_id)
+        known = await store.names(session, tenant_id)
+        raise TokenNotFound(str(name), closest(str(name), known))
+    return token
+
+
+async def _get(session: Session, token_id: int, name: str) -> Token:
+    token = await store.get(session, token_id)
+    if token is None:
+        raise TokenNotFound(name)
     return token
 
 
@@ -89,18 +110,21 @@ async def list_tokens(
     tenant_id: str | None = None,
     *,
     after: str | None = None,
+    after_id: int | None = None,
     limit: int = 100,
     with_ended: bool = False,
 ) -> list[Token]:
+    """By name, after a name, or after one token of a name."""
     return await store.list_tokens(
-        session, tenant_id, after=after, limit=limit, with_ended=with_ended
+        session, tenant_id, after=after, after_id=after_id, limit=limit, with_ended=with_ended
     )
 
 
 async def revoke(session: Session, name: str, tenant_id: str | None = None) -> Token:
     """From the next request on nobody is let in by it; one that was revoked stays so."""
-    await store.revoke(session, name, tenant_id)
-    return await get(session, name, tenant_id)
+    token = await get(session, name, tenant_id)
+    await store.revoke(session, token.token_id)
+    return await _get(session, token.token_id, name)
 
 
 async def authenticate(session: Session, text: str) -> Caller:
@@ -111,15 +135,48 @@ async def authenticate(session: Session, text: str) -> Caller:
     return caller
 
 
-async def open_login(session: Session, person: str) -> str:
-    """A text that gets the person a session, once and soon."""
-    text = _spell()
-    is_known = await store.create_login(
-        session, person, rules.prefix(text), digest=rules.digest(text), life=rules.LOGIN_LIFE
-    )
-    if not is_known:
-        raise PersonNotFound(person)
+async def open_login(
+    session: Session,
+    name: str,
+    tenant_id: str | None = None,
+    *,
+    by: Caller | None = None,
+) -> str:
+    """A text that gets the person a session, once and soon. `by` is who asks, if anyone but the
+    owner of the database does."""
+    person = await people.get(session, name, tenant_id)
+    if by is not None:
+        ensure_may_log_in_as(by, person.role)
+    text = await _open_login(session, person, ends_by=None if by is None else by.ends_by)
+    if text is None:
+        raise PersonNotFound(name)
     return text
+
+
+async def open_provider_logins(session: Session, name: str) -> list[tuple[Person, str]]:
+    """The same for everyone of a name that a provider vouches for: one in each tenant."""
+    opened = [
+        (person, await _open_login(session, person, is_link=False))
+        for person in await people.find_all(session, name)
+    ]
+    return [(person, text) for person, text in opened if text is not None]
+
+
+async def _open_login(
+    session: Session, person: Person, *, ends_by: datetime | None = None, is_link: bool = True
+) -> str | None:
+    """None if the person is disabled."""
+    text = _spell()
+    is_known = await store.open_login(
+        session,
+        person,
+        rules.prefix(text),
+        digest=rules.digest(text),
+        life=rules.LOGIN_LIFE,
+        ends_by=ends_by,
+        is_link=is_link,
+    )
+    return text if is_known else None
 
 
 async def log_in(session: Session, login: str) -> BrowserSession:
@@ -141,11 +198,20 @@ async def log_in(session: Session, login: str) -> BrowserSession:
     return BrowserSession(text, person)
 
 
-async def open_console(session: Session, life: timedelta = rules.CONSOLE_LIFE) -> str:
-    """A text that lets a command in that has the database's own credentials; `log_out` ends it."""
+async def open_console(
+    session: Session, name: str | None = None, life: timedelta = rules.CONSOLE_LIFE
+) -> str:
+    """A text that lets a command in that has the database's own credentials; `log_out` ends it.
+    One with a name is listed among the tokens."""
     text = _spell()
-    await store.open_console(session, rules.prefix(text), rules.digest(text), life=life)
+    digest = rules.digest(text)
+    await store.open_console(session, name, rules.prefix(text), digest=digest, life=life)
     return text
+
+
+async def renew_console(session: Session, text: str, life: timedelta) -> str:
+    """`renewed`; `revoked` if someone has taken it back; `pruned` if it had expired."""
+    return await store.renew_console(session, rules.digest(text), life=life)
 
 
 async def keep_key(session: Session, digest: bytes) -> None:
@@ -159,7 +225,8 @@ async def use_key(session: Session, digest: bytes) -> bool:
 
 
 async def log_out(session: Session, text: str) -> None:
-    await store.end_session(session, rules.digest(text))
+    """End a session or a console."""
+    await store.log_out(session, rules.digest(text))
 
 
 async def ping(database: Database) -> None:
@@ -176,8 +243,3 @@ async def open_to_app(session: Session) -> None:
 
 def _spell() -> str:
     return rules.spell(secrets.token_bytes(rules.BYTES))
-
-
-async def _not_found(session: Session, name: str, tenant_id: str | None) -> TokenNotFound:
-    known = await store.names(session, tenant_id)
-    return TokenNotFound(str(name), closest(str(name), known))

@@ -8,5 +8,5 @@ from mainspring.store import workers as store
 
 
 async def list_workers(session: Session) -> list[Mapping[str, Any]]:
-    """All workers, the newest first."""
+    """The workers that the caller may see, the newest first."""
     return await store.list_workers(session)

@@ -19,6 +19,7 @@ from mainspring.settings import rules
 
 # Lists that are one text; a file may have an array instead.
 SEPARATORS = {
+    "allowed_hosts": ",",
     "command_directories": ":",
     "command_environment": ",",
     "encryption_keys": ",",
@@ -147,6 +148,11 @@ class Settings(BaseModel):
         default=None,
         description="public URL of the server, if it is behind a proxy",
     )
+    allowed_hosts: str = Field(
+        default="",
+        description="other host names that requests may use, such as *.example.com, separated by "
+        "commas",
+    )
     oidc_issuer: str | None = Field(
         default=None, description="URL of the OpenID Connect provider that people log in with"
     )
@@ -221,6 +227,10 @@ class Settings(BaseModel):
     @property
     def command_variables(self) -> tuple[str, ...]:
         return rules.split(self.command_environment, ",")
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        return rules.split(self.allowed_hosts.lower(), ",")
 
     @property
     def prunable_columns(self) -> tuple[str, ...]:

@@ -471,8 +471,9 @@ begin
     perform mainspring.ensure_visible(tenant);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
     -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
-    insert into mainspring.votes (job_id, actor, is_approval, reason)
-    values (asked.job_id, mainspring.actor(), true, coalesce(approve.reason, ''))
+    insert into mainspring.votes (job_id, actor, name, is_approval, reason)
+    select asked.job_id, voter.id, voter.name, true, coalesce(approve.reason, '')
+      from mainspring.voter(tenant) as voter
     on conflict do nothing;
     is_new := found;
     if (select count(*) from mainspring.votes as vote
@@ -593,9 +594,10 @@ begin
     if was = is_now or not stored @> coalesce(options -> 'only', '{}') then
         return null;
     end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
+    insert into mainspring.audit (
+        tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
     values (
-        coalesce(stored ->> 'tenant_id', ''), mainspring.actor(),
+        coalesce(stored ->> 'tenant_id', ''), mainspring.actor(), (mainspring.identity())[2],
         case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete'
                    else mainspring.audited_action(was, is_now, options -> 'switch') end,
         options ->> 'noun', stored ->> (options ->> 'subject'),
@@ -692,6 +694,39 @@ CREATE TABLE mainspring.definition_versions (
 CREATE FUNCTION mainspring.backoff_of(version mainspring.definition_versions) RETURNS text
     LANGUAGE sql STABLE
     RETURN (SELECT (jsonb_object_agg(field.key, field.value))::text AS jsonb_object_agg FROM jsonb_each((to_jsonb(backoff_of.version) || jsonb_build_object('backoff_base', EXTRACT(epoch FROM (backoff_of.version).backoff_base), 'backoff_cap', EXTRACT(epoch FROM (backoff_of.version).backoff_cap), 'backoff_jitter', EXTRACT(epoch FROM (backoff_of.version).backoff_jitter)))) field(key, value) WHERE (field.key ~~ 'backoff_%'::text));
+
+CREATE FUNCTION mainspring.bearer(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone) RETURNS SETOF record
+    LANGUAGE sql STABLE
+    AS $$
+select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, held.actor,
+       case when held.role in ('operator', 'admin', 'member') then
+           array['role:' || held.role]
+           || case when token.kind = 'token' and not exists (
+                       select from mainspring.people as other
+                        where other.name = token.name
+                          and other.tenant_id is not distinct from token.tenant_id)
+                   then mainspring.own_name(token.name, token.tenant_id) end
+           || case when person.person_id is not null
+                   then mainspring.own_name(person.name, person.tenant_id) end
+       end,
+       case token.kind when 'session' then 'person:' || token.person_id
+                       when 'console' then 'sql:' || token.created_by
+                       else 'token:' || token.token_id end,
+       case when person.person_id is not null then 'person:' || person.person_id
+            when token.kind = 'console' then 'sql:' || token.created_by
+            else coalesce(token.voter, 'token:' || token.token_id) end,
+       person.person_id, person.name,
+       case token.kind when 'token' then token.expires_at else token.ends_by end
+  from mainspring.tokens as token
+  left join mainspring.people as person on person.person_id = token.person_id
+ cross join lateral (
+    select case token.kind when 'session' then person.role else token.role end as role,
+           case token.kind when 'session' then person.name when 'console' then token.created_by
+                           else token.name end as actor) as held
+ where token.digest = bearer.digest and token.kind <> 'login' and held.role is not null
+   and token.revoked_at is null and person.disabled_at is null
+   and (token.expires_at is null or token.expires_at > now())
+$$;
 
 CREATE FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) RETURNS record
     LANGUAGE plpgsql STABLE
@@ -1973,6 +2008,31 @@ $$;
 
 COMMENT ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, correlation_id text) IS 'Emits an event in the caller''s transaction and returns its id.';
 
+CREATE FUNCTION mainspring.end_sessions(person bigint, session bigint, tenant text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    ended mainspring.tokens;
+    total bigint := 0;
+begin
+    perform mainspring.ensure_visible(tenant);
+    for ended in
+        delete from mainspring.tokens as t
+         where t.person_id = end_sessions.person and t.kind = 'session'
+           and t.token_id = coalesce(end_sessions.session, t.token_id)
+           and t.tenant_id is not distinct from tenant and mainspring.is_visible(t.tenant_id)
+        returning *
+    loop
+        perform mainspring.note_action(coalesce(ended.tenant_id, ''), 'end', 'session', ended.name,
+                                       null, null, null);
+        total := total + 1;
+    end loop;
+    return total;
+end
+$$;
+
 CREATE FUNCTION mainspring.enqueue(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, after bigint[] DEFAULT NULL::bigint[], on_parent_failure text DEFAULT 'cancel'::text) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2323,14 +2383,16 @@ CREATE FUNCTION mainspring.enter(digest bytea) RETURNS boolean
 declare
     shown record;
 begin
-    select * into shown from mainspring.bearers as bearer where bearer.digest = enter.digest;
+    select * into shown from mainspring.bearer(enter.digest);
     if shown.token_id is null then
         perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
     end if;
     perform set_config('mainspring.actor', shown.actor, true),
             set_config('mainspring.creator', shown.actor, true),
-            set_config('mainspring.approver', shown.approver::text, true);
-    if shown.role <> 'operator' then
+            set_config('mainspring.identity',
+                       array[shown.actor, shown.actor_id, shown.voter]::text, true),
+            set_config('mainspring.approver', coalesce(shown.approver::text, ''), true);
+    if shown.role is distinct from 'operator' then
         perform set_config('mainspring.tenant', shown.tenant_id, true),
                 set_config('mainspring.member',
                            case when shown.role = 'member' then shown.actor else '' end, true),
@@ -2409,6 +2471,17 @@ begin
        and (p.pronargs = 0 or (p.pronargs = 1
                                and p.proargtypes[0] = any ('{jsonb,json}'::pg_catalog.regtype[])))
      order by p.pronargs desc limit 1;
+end
+$$;
+
+CREATE FUNCTION mainspring.find_person() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    select person.person_id into new.person_id from mainspring.people as person
+     where person.name = new.person and person.tenant_id is not distinct from new.tenant_id;
+    return new;
 end
 $$;
 
@@ -2694,6 +2767,27 @@ begin
            coalesce(array_agg(job.state order by job.job_id), '{}')
       into job_ids, states
       from (select * from live union all select * from past) as job;
+end
+$$;
+
+CREATE FUNCTION mainspring.identity() RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    who text := mainspring.actor();
+    shown text[];
+begin
+    if not mainspring.is_program() then
+        return array[who, 'sql:' || who, 'sql:' || who];
+    end if;
+    shown := nullif(current_setting('mainspring.identity', true), '')::text[];
+    if shown[1] = who then
+        return shown;
+    end if;
+    return case when coalesce(current_setting('mainspring.actor', true), '') = ''
+                then array[who, 'sql:' || who, 'sql:' || who]
+                when who = 'scheduler' then array[who, 'system', 'system']
+                else array[who, 'name:' || who, 'name:' || who] end;
 end
 $$;
 
@@ -3011,6 +3105,25 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.log_out(digest bytea) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    ended mainspring.tokens;
+    someone mainspring.people;
+begin
+    delete from mainspring.tokens as t
+     where t.digest = log_out.digest and t.kind in ('session', 'console')
+    returning * into ended;
+    select * into someone from mainspring.people as person
+     where person.person_id = ended.person_id and ended.kind = 'session';
+    if someone.person_id is not null then
+        perform mainspring.note_session(someone, 'logout', null);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.longest_delay() RETURNS interval
     LANGUAGE sql IMMUTABLE
     RETURN '36500 days'::interval;
@@ -3168,9 +3281,11 @@ CREATE FUNCTION mainspring.note_action(tenant text, action text, noun text, subj
     LANGUAGE plpgsql
     AS $$
 begin
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
-    values (note_action.tenant, mainspring.actor(), note_action.action, note_action.noun,
-            note_action.subject, note_action.reason, note_action.before, note_action.after);
+    insert into mainspring.audit (
+        tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
+    values (note_action.tenant, mainspring.actor(), (mainspring.identity())[2], note_action.action,
+            note_action.noun, note_action.subject, note_action.reason, note_action.before,
+            note_action.after);
 end
 $$;
 
@@ -3207,6 +3322,28 @@ begin
          where s.schedule_id = schedule.schedule_id;
     end if;
 end
+$$;
+
+CREATE TABLE mainspring.people (
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    disabled_at timestamp with time zone,
+    last_seen_at timestamp with time zone,
+    tenant_id text COLLATE pg_catalog."C",
+    role text NOT NULL,
+    created_by text NOT NULL,
+    person_id bigint NOT NULL,
+    CONSTRAINT people_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT people_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
+    CONSTRAINT people_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text])))
+);
+
+CREATE FUNCTION mainspring.note_session(person mainspring.people, action text, after jsonb) RETURNS void
+    LANGUAGE sql
+    AS $$
+insert into mainspring.audit (tenant_id, actor, actor_id, action, noun, subject, after)
+values (coalesce(person.tenant_id, ''), person.name, 'person:' || person.person_id,
+        note_session.action, 'session', person.name, note_session.after)
 $$;
 
 CREATE FUNCTION mainspring.note_vote(asked mainspring.approvals, action text, reason text, became mainspring.job_state) RETURNS void
@@ -3339,6 +3476,37 @@ CREATE FUNCTION mainspring.notify_schedule() RETURNS void
     LANGUAGE sql
     AS $$ select mainspring.send_message('schedule:') $$;
 
+CREATE FUNCTION mainspring.open_login(person bigint, prefix text, digest bytea, life interval, ends_by timestamp with time zone, is_link boolean, tenant text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    someone mainspring.people;
+    who text[] := case when is_link then mainspring.identity()
+                       else array['provider', 'system'] end;
+begin
+    perform mainspring.ensure_visible(tenant);
+    select * into someone from mainspring.people as p
+     where p.person_id = open_login.person and p.disabled_at is null
+       and p.tenant_id is not distinct from tenant and mainspring.is_visible(p.tenant_id);
+    if someone.person_id is null then
+        return false;
+    end if;
+    insert into mainspring.tokens (
+        kind, name, prefix, digest, role, tenant_id, expires_at, person, person_id, created_by,
+        created_by_id, ends_by)
+    values ('login', someone.name, open_login.prefix, open_login.digest, someone.role,
+            someone.tenant_id, least(now() + life, open_login.ends_by), someone.name,
+            someone.person_id, who[1], who[2], open_login.ends_by);
+    if is_link then
+        perform mainspring.note_action(coalesce(someone.tenant_id, ''), 'create', 'login_link',
+                                       someone.name, null, null, null);
+    end if;
+    return true;
+end
+$$;
+
 CREATE FUNCTION mainspring.open_to_app() RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -3374,15 +3542,47 @@ begin
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'ask_as_reader', 'call_function', 'change_jobs', 'ensure_app_role', 'enter',
-               'grant_of_app_role', 'may_set_role', 'open_to_app', 'receipt_token',
-               'remove_limit', 'set_limit'])
+               'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
+               'enter', 'grant_of_app_role', 'log_out', 'may_set_role', 'open_to_app',
+               'receipt_token', 'remove_limit', 'set_limit', 'use_login'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute missing.statement;
     end loop;
 end
 $$;
+
+CREATE TABLE mainspring.tokens (
+    token_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    kind text DEFAULT 'token'::text NOT NULL,
+    tenant_id text COLLATE pg_catalog."C",
+    role text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    person text COLLATE pg_catalog."C",
+    prefix text NOT NULL,
+    digest bytea NOT NULL,
+    scopes text[],
+    created_by text NOT NULL,
+    person_id bigint,
+    created_by_id text,
+    voter text,
+    ends_by timestamp with time zone,
+    CONSTRAINT tokens_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text, 'console'::text]))),
+    CONSTRAINT tokens_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT tokens_of_people CHECK (((kind = ANY (ARRAY['token'::text, 'console'::text])) OR (person IS NOT NULL))),
+    CONSTRAINT tokens_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
+    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text, 'worker'::text]))),
+    CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0))
+);
+
+CREATE FUNCTION mainspring.own_name(name text, tenant text) RETURNS text[]
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN ((tenant IS NOT NULL) AND ((EXISTS (SELECT FROM mainspring.people person WHERE ((person.tenant_id IS NULL) AND (person.name = own_name.name)))) OR (EXISTS (SELECT FROM mainspring.tokens token WHERE ((token.tenant_id IS NULL) AND (token.name = own_name.name) AND (token.revoked_at IS NULL) AND (token.kind = 'token'::text)))))) THEN '{}'::text[] ELSE ARRAY[name] END;
 
 CREATE FUNCTION mainspring.owner_name() RETURNS text
     LANGUAGE sql STABLE
@@ -3953,8 +4153,9 @@ begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('reason', coalesce(reject.reason, ''));
     asked := mainspring.lock_approval(reject.job_id, tenant, 'rejected');
-    insert into mainspring.votes as vote (job_id, actor, is_approval, reason)
-    values (asked.job_id, mainspring.actor(), false, reject.reason)
+    insert into mainspring.votes as vote (job_id, actor, name, is_approval, reason)
+    select asked.job_id, voter.id, voter.name, false, reject.reason
+      from mainspring.voter(tenant) as voter
     on conflict (job_id, actor) do update
        set is_approval = false, reason = excluded.reason, voted_at = now();
     update mainspring.approvals as a set decision = 'rejected', decided_at = now()
@@ -4746,7 +4947,8 @@ begin
             'action', action, 'filter', meant, 'reason', reason, 'tenant', tenant,
             'creator', member, 'actor', mainspring.actor(), 'total', total)),
         tenant);
-    operation.origin := jsonb_build_object('operation', action);
+    operation.origin := jsonb_build_object(
+        'operation', action, 'identity', mainspring.identity()::text);
     started := mainspring.add_job(mainspring.new_job(operation, defined), defined);
     perform mainspring.note_action(tenant, 'bulk_' || action, 'job', started::text, reason, null,
         jsonb_build_object('filter', meant));
@@ -5132,6 +5334,36 @@ exception when unique_violation then
 end
 $$;
 
+CREATE FUNCTION mainspring.use_login(login bytea, prefix text, digest bytea, life interval) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    used mainspring.tokens;
+    someone mainspring.people;
+begin
+    delete from mainspring.tokens as t
+     where t.digest = use_login.login and t.kind = 'login' and t.expires_at > now()
+       and t.revoked_at is null
+    returning * into used;
+    update mainspring.people as person set last_seen_at = now()
+     where person.person_id = used.person_id and person.disabled_at is null
+    returning * into someone;
+    if someone.person_id is null then
+        return null;
+    end if;
+    insert into mainspring.tokens (
+        kind, name, prefix, digest, role, tenant_id, expires_at, person, person_id, created_by,
+        created_by_id, ends_by)
+    values ('session', someone.name, use_login.prefix, use_login.digest, someone.role,
+            someone.tenant_id, least(now() + life, used.ends_by), someone.name, someone.person_id,
+            used.created_by, used.created_by_id, used.ends_by);
+    perform mainspring.note_session(someone, 'login', jsonb_build_object(
+        'link_by', used.created_by, 'link_by_id', used.created_by_id));
+    return someone.name;
+end
+$$;
+
 CREATE FUNCTION mainspring.uses_mark() RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN 'uses the name "$mainspring", which is reserved for encrypted values; rename the field'::text;
@@ -5161,6 +5393,24 @@ begin
         perform mainspring.refuse_job(visible_state.job_id);
     end if;
     return found_state;
+end
+$$;
+
+CREATE FUNCTION mainspring.voter(tenant text, OUT id text, OUT name text) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+#variable_conflict use_column
+declare
+    who text[] := mainspring.identity();
+begin
+    select 'person:' || person.person_id, person.name into id, name
+      from mainspring.people as person
+     where person.person_id = case when who[3] like 'person:%' then substr(who[3], 8)::bigint end
+        or person.name = case when who[3] like 'name:%' then substr(who[3], 6) end
+           and coalesce(person.tenant_id, tenant) = tenant
+     order by person.tenant_id limit 1;
+    id := coalesce(id, who[3]);
+    name := coalesce(name, who[1]);
 end
 $$;
 
@@ -5653,6 +5903,7 @@ CREATE TABLE mainspring.votes (
     is_approval boolean NOT NULL,
     reason text DEFAULT ''::text NOT NULL,
     voted_at timestamp with time zone DEFAULT now() NOT NULL,
+    name text,
     CONSTRAINT votes_actor_check CHECK ((actor <> ''::text))
 );
 
@@ -5671,7 +5922,7 @@ CREATE VIEW mainspring.approval_status AS
     ( SELECT count(*) AS count
            FROM mainspring.votes vote
           WHERE ((vote.job_id = approval.job_id) AND vote.is_approval)) AS approvals,
-    ( SELECT COALESCE(jsonb_agg(jsonb_build_object('actor', vote.actor, 'is_approval', vote.is_approval, 'reason', vote.reason, 'voted_at', vote.voted_at) ORDER BY vote.voted_at), '[]'::jsonb) AS "coalesce"
+    ( SELECT COALESCE(jsonb_agg(jsonb_build_object('actor', COALESCE(vote.name, vote.actor), 'is_approval', vote.is_approval, 'reason', vote.reason, 'voted_at', vote.voted_at) ORDER BY vote.voted_at), '[]'::jsonb) AS "coalesce"
            FROM mainspring.votes vote
           WHERE (vote.job_id = approval.job_id)) AS votes
    FROM (mainspring.approvals approval
@@ -5828,7 +6079,8 @@ CREATE TABLE mainspring.audit (
     subject text NOT NULL,
     reason text,
     before jsonb,
-    after jsonb
+    after jsonb,
+    actor_id text
 );
 
 ALTER TABLE mainspring.audit ALTER COLUMN audit_id ADD GENERATED ALWAYS AS IDENTITY (
@@ -5850,66 +6102,22 @@ CREATE VIEW mainspring.audit_status AS
     subject,
     reason,
     before,
-    after
+    after,
+    actor_id
    FROM mainspring.audit
   WHERE mainspring.is_visible(tenant_id);
-
-CREATE TABLE mainspring.people (
-    name text NOT NULL COLLATE pg_catalog."C",
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    disabled_at timestamp with time zone,
-    last_seen_at timestamp with time zone,
-    tenant_id text COLLATE pg_catalog."C",
-    role text NOT NULL,
-    created_by text NOT NULL,
-    CONSTRAINT people_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT people_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
-    CONSTRAINT people_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text])))
-);
-
-CREATE TABLE mainspring.tokens (
-    token_id bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone,
-    last_used_at timestamp with time zone,
-    revoked_at timestamp with time zone,
-    kind text DEFAULT 'token'::text NOT NULL,
-    tenant_id text COLLATE pg_catalog."C",
-    role text NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    person text COLLATE pg_catalog."C",
-    prefix text NOT NULL,
-    digest bytea NOT NULL,
-    scopes text[],
-    created_by text NOT NULL,
-    CONSTRAINT tokens_digest_check CHECK ((octet_length(digest) = 32)),
-    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text, 'console'::text]))),
-    CONSTRAINT tokens_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT tokens_of_people CHECK (((kind = ANY (ARRAY['token'::text, 'console'::text])) OR (person IS NOT NULL))),
-    CONSTRAINT tokens_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
-    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text, 'worker'::text]))),
-    CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0))
-);
 
 CREATE VIEW mainspring.bearers AS
  SELECT token.token_id,
     token.digest,
     token.kind,
-    COALESCE(person.role, token.role) AS role,
+    held.role,
     token.tenant_id,
     token.scopes,
-    COALESCE(token.person, token.name) AS actor,
-    (ARRAY[('role:'::text || COALESCE(person.role, token.role))] ||
-        CASE
-            WHEN (token.person IS NOT NULL) THEN ARRAY[token.person]
-            WHEN (NOT (EXISTS ( SELECT
-               FROM mainspring.people other
-              WHERE (other.name = token.name)))) THEN ARRAY[token.name]
-            ELSE NULL::text[]
-        END) AS approver
+    (held.actor COLLATE "C") AS actor,
+    (held.approver COLLATE "C") AS approver
    FROM (mainspring.tokens token
-     LEFT JOIN mainspring.people person ON ((person.name = token.person)))
-  WHERE ((token.kind <> 'login'::text) AND (token.revoked_at IS NULL) AND (person.disabled_at IS NULL) AND ((token.expires_at IS NULL) OR (token.expires_at > now())));
+     CROSS JOIN LATERAL mainspring.bearer(token.digest) held(token_id, kind, role, tenant_id, scopes, actor, approver, actor_id, voter, person_id, person, ends_by));
 
 CREATE TABLE mainspring.buckets (
     limit_name text NOT NULL COLLATE pg_catalog."C",
@@ -6179,6 +6387,18 @@ CREATE TABLE mainspring.jobs_history_default (
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
 
+CREATE VIEW mainspring.known_people AS
+ SELECT person_id,
+    name,
+    role,
+    tenant_id,
+    (disabled_at IS NOT NULL) AS is_disabled,
+    created_at,
+    created_by,
+    last_seen_at
+   FROM mainspring.people
+  WHERE mainspring.is_visible(tenant_id);
+
 CREATE TABLE mainspring.lane_floors (
     queue text NOT NULL COLLATE pg_catalog."C",
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -6236,6 +6456,15 @@ CREATE TABLE mainspring.migrations (
     checksum text NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL,
     works_with integer NOT NULL
+);
+
+ALTER TABLE mainspring.people ALTER COLUMN person_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME mainspring.people_person_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE VIEW mainspring.person_status AS
@@ -6390,6 +6619,19 @@ ALTER TABLE mainspring.schedules ALTER COLUMN schedule_id ADD GENERATED ALWAYS A
     CACHE 1
 );
 
+CREATE VIEW mainspring.session_status AS
+ SELECT session.token_id AS session_id,
+    session.person_id,
+    person.name AS person,
+    session.tenant_id,
+    session.created_at,
+    session.created_by,
+    session.expires_at,
+    session.last_used_at
+   FROM (mainspring.tokens session
+     JOIN mainspring.people person ON ((person.person_id = session.person_id)))
+  WHERE ((session.kind = 'session'::text) AND (session.expires_at > now()) AND mainspring.is_visible(session.tenant_id));
+
 CREATE TABLE mainspring.set_aside (
     duty text NOT NULL,
     key bigint NOT NULL,
@@ -6473,7 +6715,7 @@ CREATE VIEW mainspring.token_status AS
  SELECT token.token_id,
     token.name,
     token.prefix,
-    COALESCE(person.role, token.role) AS role,
+    token.role,
     token.tenant_id,
     token.scopes,
     token.person,
@@ -6488,8 +6730,8 @@ CREATE VIEW mainspring.token_status AS
     token.last_used_at,
     token.revoked_at
    FROM (mainspring.tokens token
-     LEFT JOIN mainspring.people person ON ((person.name = token.person)))
-  WHERE ((token.kind = 'token'::text) AND mainspring.is_visible(token.tenant_id));
+     LEFT JOIN mainspring.people person ON ((person.person_id = token.person_id)))
+  WHERE (((token.kind = 'token'::text) OR ((token.kind = 'console'::text) AND (token.name <> token.created_by))) AND mainspring.is_visible(token.tenant_id));
 
 ALTER TABLE mainspring.tokens ALTER COLUMN token_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME mainspring.tokens_token_id_seq
@@ -6548,19 +6790,42 @@ ALTER TABLE mainspring.triggers ALTER COLUMN trigger_id ADD GENERATED ALWAYS AS 
 );
 
 CREATE VIEW mainspring.worker_status AS
- SELECT worker_id,
-    name,
-    host,
-    pid,
-    queues,
-    concurrency,
-    version,
-    started_at,
-    renewed_at,
-    expires_at,
-    is_stopping,
-    (expires_at > now()) AS is_alive
-   FROM mainspring.workers;
+ SELECT worker.worker_id,
+        CASE
+            WHEN seen.is_whole THEN worker.name
+            ELSE ('worker '::text || worker.worker_id)
+        END AS name,
+        CASE
+            WHEN seen.is_whole THEN worker.host
+            ELSE NULL::text
+        END AS host,
+        CASE
+            WHEN seen.is_whole THEN worker.pid
+            ELSE NULL::integer
+        END AS pid,
+    seen.queues,
+    worker.concurrency,
+    worker.version,
+    worker.started_at,
+    worker.renewed_at,
+    worker.expires_at,
+    worker.is_stopping,
+    (worker.expires_at > now()) AS is_alive
+   FROM ((mainspring.workers worker
+     CROSS JOIN LATERAL ( SELECT NULLIF("substring"(worker.process_identity, '^api:(.*):[^:]*$'::text), '*'::text) AS tenant_id) owner)
+     CROSS JOIN LATERAL ( SELECT whole.is_whole,
+                CASE
+                    WHEN whole.is_whole THEN worker.queues
+                    ELSE ARRAY( SELECT served.queue
+                       FROM unnest(worker.queues) served(queue)
+                      WHERE ((EXISTS ( SELECT
+                               FROM mainspring.definitions defined
+                              WHERE (defined.queue = served.queue))) OR (EXISTS ( SELECT
+                               FROM mainspring.schedules schedule
+                              WHERE ((schedule.queue = served.queue) AND mainspring.is_visible(schedule.tenant_id))))))
+                END AS queues
+           FROM ( SELECT ((current_setting('role'::text) <> 'mainspring_app'::text) OR COALESCE(mainspring.is_visible(owner.tenant_id), false)) AS is_whole) whole) seen)
+  WHERE (seen.is_whole OR ((owner.tenant_id IS NULL) AND (cardinality(seen.queues) > 0)));
 
 ALTER TABLE ONLY mainspring.attempts ATTACH PARTITION mainspring.attempts_default DEFAULT;
 
@@ -6645,7 +6910,7 @@ ALTER TABLE ONLY mainspring.outputs
     ADD CONSTRAINT outputs_pkey PRIMARY KEY (job_id, fence);
 
 ALTER TABLE ONLY mainspring.people
-    ADD CONSTRAINT people_pkey PRIMARY KEY (name);
+    ADD CONSTRAINT people_pkey PRIMARY KEY (person_id);
 
 ALTER TABLE ONLY mainspring.prune_marks
     ADD CONSTRAINT prune_marks_pkey PRIMARY KEY (keep);
@@ -6806,7 +7071,9 @@ CREATE INDEX login_keys_expiry ON mainspring.login_keys USING btree (expires_at)
 
 CREATE INDEX outputs_age ON mainspring.outputs USING btree (updated_at);
 
-CREATE INDEX people_tenant ON mainspring.people USING btree (tenant_id, name);
+CREATE UNIQUE INDEX people_name ON mainspring.people USING btree (tenant_id, name) NULLS NOT DISTINCT;
+
+CREATE INDEX people_names ON mainspring.people USING btree (name, person_id);
 
 CREATE INDEX replies_expiry ON mainspring.replies USING btree (expires_at);
 
@@ -6820,9 +7087,13 @@ CREATE INDEX slots_uncounted ON mainspring.slots USING btree (schedule_id) WHERE
 
 CREATE INDEX tokens_expiry ON mainspring.tokens USING btree (expires_at) WHERE (kind <> 'token'::text);
 
-CREATE UNIQUE INDEX tokens_name ON mainspring.tokens USING btree (name) WHERE ((revoked_at IS NULL) AND (kind = 'token'::text));
+CREATE UNIQUE INDEX tokens_name ON mainspring.tokens USING btree (tenant_id, name) NULLS NOT DISTINCT WHERE ((revoked_at IS NULL) AND (kind = 'token'::text));
 
-CREATE INDEX tokens_person ON mainspring.tokens USING btree (person) WHERE (person IS NOT NULL);
+CREATE INDEX tokens_names ON mainspring.tokens USING btree (name, token_id) WHERE (kind = ANY (ARRAY['token'::text, 'console'::text]));
+
+CREATE INDEX tokens_person ON mainspring.tokens USING btree (person_id) WHERE (person_id IS NOT NULL);
+
+CREATE INDEX tokens_sessions ON mainspring.tokens USING btree (token_id) WHERE (kind = 'session'::text);
 
 CREATE INDEX triggers_event ON mainspring.triggers USING btree (tenant_id, event) WHERE is_enabled;
 
@@ -6867,7 +7138,7 @@ CREATE TRIGGER limits_touch BEFORE UPDATE ON mainspring.limits FOR EACH ROW EXEC
 
 CREATE TRIGGER people_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.people FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "person", "subject": "name", "nulls": true,
-        "without": ["created_at", "last_seen_at", "created_by"]}');
+        "without": ["created_at", "last_seen_at", "created_by", "person_id"]}');
 
 CREATE TRIGGER schedules_add_clock AFTER INSERT ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.add_clock();
 
@@ -6895,8 +7166,11 @@ CREATE TRIGGER tenants_touch BEFORE UPDATE ON mainspring.tenants FOR EACH ROW EX
 
 CREATE TRIGGER tokens_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tokens FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "token", "subject": "name", "nulls": true, "only": {"kind": "token"},
-        "without": ["created_at", "last_used_at", "digest", "created_by"],
+        "without": ["created_at", "last_used_at", "digest", "created_by", "created_by_id",
+                    "person_id", "voter", "ends_by"],
         "switch": {"column": "revoked_at", "on": "revoke"}}');
+
+CREATE TRIGGER tokens_person BEFORE INSERT ON mainspring.tokens FOR EACH ROW WHEN (((new.person IS NOT NULL) AND (new.person_id IS NULL))) EXECUTE FUNCTION mainspring.find_person();
 
 CREATE TRIGGER triggers_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.triggers FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "trigger", "subject": "name", "nulls": false,
@@ -6918,7 +7192,7 @@ ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
 
 ALTER TABLE ONLY mainspring.tokens
-    ADD CONSTRAINT tokens_person_fkey FOREIGN KEY (person) REFERENCES mainspring.people(name) ON DELETE CASCADE;
+    ADD CONSTRAINT tokens_person_id_fkey FOREIGN KEY (person_id) REFERENCES mainspring.people(person_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY mainspring.tokens
     ADD CONSTRAINT tokens_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
@@ -7034,6 +7308,8 @@ REVOKE ALL ON FUNCTION mainspring.awaited_parents(behind bigint, most integer) F
 REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp with time zone[], payloads jsonb[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.backoff_of(version mainspring.definition_versions) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.bearer(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) FROM PUBLIC;
 
@@ -7161,6 +7437,8 @@ REVOKE ALL ON FUNCTION mainspring.earlier_contents(tenant text, definition text,
 
 REVOKE ALL ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, correlation_id text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.end_sessions(person bigint, session bigint, tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enqueue_asked(asked mainspring.jobs, delay interval, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) FROM PUBLIC;
@@ -7193,6 +7471,8 @@ REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer, chosen bigint[]
 
 REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT argument text, OUT guardian text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.find_person() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, is_behind_others boolean, due_at timestamp with time zone, limit_name text) FROM PUBLIC;
@@ -7222,6 +7502,8 @@ REVOKE ALL ON FUNCTION mainspring.history_begins_at() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb, failed integer, losses integer, error text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.identity() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.install_schedule(spec jsonb) FROM PUBLIC;
 
@@ -7271,6 +7553,8 @@ REVOKE ALL ON FUNCTION mainspring.lock_settling() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.lock_windows(keys text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.log_out(digest bytea) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
@@ -7296,6 +7580,8 @@ REVOKE ALL ON FUNCTION mainspring.note_action(tenant text, action text, noun tex
 REVOKE ALL ON FUNCTION mainspring.note_duplicate(asked mainspring.jobs, holder bigint, idempotency_key text, on_duplicate text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_failure(schedule mainspring.schedules, failures integer, problem text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.note_session(person mainspring.people, action text, after jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_vote(asked mainspring.approvals, action text, reason text, became mainspring.job_state) FROM PUBLIC;
 
@@ -7325,7 +7611,11 @@ REVOKE ALL ON FUNCTION mainspring.notify_released(job mainspring.jobs) FROM PUBL
 
 REVOKE ALL ON FUNCTION mainspring.notify_schedule() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.open_login(person bigint, prefix text, digest bytea, life interval, ends_by timestamp with time zone, is_link boolean, tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.open_to_app() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.own_name(name text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.owner_name() FROM PUBLIC;
 
@@ -7483,6 +7773,8 @@ REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_stat
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.use_login(login bytea, prefix text, digest bytea, life interval) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.uses_mark() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.validate_constraint(table_name text, constraint_name text) FROM PUBLIC;
@@ -7490,6 +7782,8 @@ REVOKE ALL ON FUNCTION mainspring.validate_constraint(table_name text, constrain
 REVOKE ALL ON FUNCTION mainspring.version_of(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.visible_state(job_id bigint, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.voter(tenant text, OUT id text, OUT name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wait_of(limit_name text) FROM PUBLIC;
 

@@ -56,8 +56,10 @@ async def get_operation(session: Session, job_id: JobId) -> Operation | None:
     row = await cursor.fetchone()
     if row is None:
         return None
-    payload, started_at, tenant_id = row
-    return read_operation(payload, tenant_id=TenantId(tenant_id), started_at=started_at)
+    payload, started_at, tenant_id, identity = row
+    return read_operation(
+        payload, tenant_id=TenantId(tenant_id), started_at=started_at, identity=identity
+    )
 
 
 async def seek_jobs(
@@ -83,6 +85,7 @@ async def change_jobs(
         "tenant_id": operation.tenant_id,
         "reason": operation.reason,
         "actor": operation.actor,
+        "identity": operation.identity,
         "is_patient": is_patient,
     }
     cursor = await session.execute(_STATEMENTS["change_jobs"].sql, params)

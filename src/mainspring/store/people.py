@@ -13,22 +13,34 @@ _STATEMENTS = load("people")
 _INSTANTS = ("created_at", "last_seen_at")
 
 
-async def create(session: Session, name: str, role: Role, *, tenant_id: str | None) -> bool:
-    """False if the name is taken."""
+async def create(session: Session, name: str, role: Role, *, tenant_id: str | None) -> int | None:
+    """The person's id; None if the name is taken."""
     params = {"name": name, "role": role.value, "tenant_id": tenant_id}
-    return await fetch_one(session, _STATEMENTS["create_person"].sql, params) is not None
+    row = await fetch_one(session, _STATEMENTS["create_person"].sql, params)
+    return None if row is None else int(row[0])
 
 
-async def get(session: Session, name: str, tenant_id: str | None) -> Person | None:
-    params = {"name": name, "tenant_id": tenant_id}
-    row = await fetch_one(session, _STATEMENTS["get_person"].sql, params)
+async def get(session: Session, person_id: int) -> Person | None:
+    row = await fetch_one(session, _STATEMENTS["get_person"].sql, {"person_id": person_id})
     return None if row is None else _person(row[0])
 
 
+async def find_all(session: Session, name: str, tenant_id: str | None) -> list[Person]:
+    """Of the name in the tenant, or in all; an operator first."""
+    params = {"name": name, "tenant_id": tenant_id}
+    rows = await fetch_all(session, _STATEMENTS["find_people"].sql, params)
+    return [_person(text) for (text,) in rows]
+
+
 async def list_people(
-    session: Session, tenant_id: str | None, *, after: str | None, limit: int
+    session: Session,
+    tenant_id: str | None,
+    *,
+    after: str | None,
+    after_id: int | None,
+    limit: int,
 ) -> list[Person]:
-    params = {"tenant_id": tenant_id, "after": after, "limit": limit}
+    params = {"tenant_id": tenant_id, "after": after, "after_id": after_id, "limit": limit}
     rows = await fetch_all(session, _STATEMENTS["list_people"].sql, params)
     return [_person(text) for (text,) in rows]
 
@@ -39,27 +51,18 @@ async def names(session: Session, tenant_id: str | None) -> list[str]:
 
 
 async def change(
-    session: Session,
-    name: str,
-    tenant_id: str | None,
-    *,
-    role: Role | None,
-    is_disabled: bool | None,
-) -> bool:
-    """False if there is no such person."""
+    session: Session, person_id: int, *, role: Role | None, is_disabled: bool | None
+) -> None:
     params = {
-        "name": name,
-        "tenant_id": tenant_id,
+        "person_id": person_id,
         "role": None if role is None else role.value,
         "disabled": is_disabled,
     }
-    return await fetch_one(session, _STATEMENTS["change_person"].sql, params) is not None
+    await session.execute(_STATEMENTS["change_person"].sql, params)
 
 
-async def delete(session: Session, name: str, tenant_id: str | None) -> bool:
-    """False if there is no such person."""
-    params = {"name": name, "tenant_id": tenant_id}
-    return await fetch_one(session, _STATEMENTS["delete_person"].sql, params) is not None
+async def delete(session: Session, person_id: int) -> None:
+    await session.execute(_STATEMENTS["delete_person"].sql, {"person_id": person_id})
 
 
 async def has_any(session: Session) -> bool:

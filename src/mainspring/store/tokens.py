@@ -1,8 +1,8 @@
-"""Statements on tokens, logins and sessions."""
+"""Statements on tokens and logins."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -10,10 +10,22 @@ from mainspring.db.calls import Call
 from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.access.roles import Caller, Role
-from mainspring.domain.access.tokens import Token, TokenState
+from mainspring.domain.access.tokens import Person, Token, TokenState
 from mainspring.domain.types import TenantId
 
 _STATEMENTS = load("tokens")
+
+
+class Maker(NamedTuple):
+    """Who makes a token: whose it is therefore, as whom it votes, and when it ends at the latest.
+    All None for whoever has the database's own credentials."""
+
+    person_id: int | None = None
+    person: str | None = None
+    voter: str | None = None
+    ends_by: datetime | None = None
+
+
 _INSTANTS = ("created_at", "expires_at", "last_used_at", "revoked_at")
 
 
@@ -27,9 +39,9 @@ async def create(
     tenant_id: str | None,
     scopes: Sequence[str] | None,
     life: timedelta | None,
-    person: str | None,
-) -> bool:
-    """False if the name is taken."""
+    maker: Maker,
+) -> int | None:
+    """Its id; None if the name is taken."""
     params = {
         "name": name,
         "prefix": prefix,
@@ -38,21 +50,40 @@ async def create(
         "tenant_id": tenant_id,
         "scopes": None if scopes is None else list(scopes),
         "life": life,
-        "person": person,
+        **maker._asdict(),
     }
-    return await fetch_one(session, _STATEMENTS["create_token"].sql, params) is not None
+    row = await fetch_one(session, _STATEMENTS["create_token"].sql, params)
+    return None if row is None else int(row[0])
 
 
-async def get(session: Session, name: str, tenant_id: str | None) -> Token | None:
-    params = {"name": name, "tenant_id": tenant_id}
-    row = await fetch_one(session, _STATEMENTS["get_token"].sql, params)
+async def get(session: Session, token_id: int) -> Token | None:
+    row = await fetch_one(session, _STATEMENTS["get_token"].sql, {"token_id": token_id})
     return None if row is None else _token(row[0])
 
 
+async def find_all(session: Session, name: str, tenant_id: str | None) -> list[Token]:
+    """The newest of the name in the tenant, or in each; an operator's first."""
+    params = {"name": name, "tenant_id": tenant_id}
+    rows = await fetch_all(session, _STATEMENTS["find_tokens"].sql, params)
+    return [_token(text) for (text,) in rows]
+
+
 async def list_tokens(
-    session: Session, tenant_id: str | None, *, after: str | None, limit: int, with_ended: bool
+    session: Session,
+    tenant_id: str | None,
+    *,
+    after: str | None,
+    after_id: int | None,
+    limit: int,
+    with_ended: bool,
 ) -> list[Token]:
-    params = {"tenant_id": tenant_id, "after": after, "limit": limit, "all": with_ended}
+    params = {
+        "tenant_id": tenant_id,
+        "after": after,
+        "after_id": after_id,
+        "limit": limit,
+        "all": with_ended,
+    }
     rows = await fetch_all(session, _STATEMENTS["list_tokens"].sql, params)
     return [_token(text) for (text,) in rows]
 
@@ -62,10 +93,8 @@ async def names(session: Session, tenant_id: str | None) -> list[str]:
     return [name for (name,) in rows]
 
 
-async def revoke(session: Session, name: str, tenant_id: str | None) -> bool:
-    """False if there was nothing to revoke."""
-    params = {"name": name, "tenant_id": tenant_id}
-    return await fetch_one(session, _STATEMENTS["revoke_token"].sql, params) is not None
+async def revoke(session: Session, token_id: int) -> None:
+    await session.execute(_STATEMENTS["revoke_token"].sql, {"token_id": token_id})
 
 
 async def find(session: Session, digest: bytes) -> Caller | None:
@@ -83,12 +112,28 @@ async def open_to_app(session: Session) -> None:
     await session.execute(_STATEMENTS["open_to_app"].sql, {})
 
 
-async def create_login(
-    session: Session, name: str, prefix: str, *, digest: bytes, life: timedelta
+async def open_login(
+    session: Session,
+    person: Person,
+    prefix: str,
+    *,
+    digest: bytes,
+    life: timedelta,
+    ends_by: datetime | None,
+    is_link: bool,
 ) -> bool:
-    """False if there is no such person."""
-    params = {"name": name, "prefix": prefix, "digest": digest, "life": life}
-    return await fetch_one(session, _STATEMENTS["create_login"].sql, params) is not None
+    """False if the person is disabled or gone."""
+    params = {
+        "person_id": person.person_id,
+        "tenant_id": person.tenant_id,
+        "prefix": prefix,
+        "digest": digest,
+        "life": life,
+        "ends_by": ends_by,
+        "is_link": is_link,
+    }
+    ((is_known,),) = await fetch_all(session, _STATEMENTS["open_login"].sql, params)
+    return bool(is_known)
 
 
 async def use_login(
@@ -96,13 +141,22 @@ async def use_login(
 ) -> str | None:
     """Whose session it is; None if the login lets nobody in."""
     params = {"login": login, "prefix": prefix, "digest": digest, "life": life}
-    row = await fetch_one(session, _STATEMENTS["use_login"].sql, params)
-    return None if row is None else row[0]
+    ((person,),) = await fetch_all(session, _STATEMENTS["use_login"].sql, params)
+    return None if person is None else str(person)
 
 
-async def open_console(session: Session, prefix: str, digest: bytes, *, life: timedelta) -> None:
-    params = {"prefix": prefix, "digest": digest, "life": life}
+async def open_console(
+    session: Session, name: str | None, prefix: str, *, digest: bytes, life: timedelta
+) -> None:
+    params = {"name": name, "prefix": prefix, "digest": digest, "life": life}
     await session.execute(_STATEMENTS["open_console"].sql, params)
+
+
+async def renew_console(session: Session, digest: bytes, *, life: timedelta) -> str:
+    """`renewed`, `revoked` or `pruned`."""
+    params = {"digest": digest, "life": life}
+    ((outcome,),) = await fetch_all(session, _STATEMENTS["renew_console"].sql, params)
+    return str(outcome)
 
 
 async def keep_key(session: Session, digest: bytes, *, life: timedelta) -> None:
@@ -117,8 +171,9 @@ async def use_key(session: Session, digest: bytes) -> bool:
     return await fetch_one(session, _STATEMENTS["use_login_key"].sql, params) is not None
 
 
-async def end_session(session: Session, digest: bytes) -> None:
-    await session.execute(_STATEMENTS["end_session"].sql, {"digest": digest})
+async def log_out(session: Session, digest: bytes) -> None:
+    """End a session or a console."""
+    await session.execute(_STATEMENTS["log_out"].sql, {"digest": digest})
 
 
 async def prune(session: Session) -> None:
@@ -128,9 +183,9 @@ async def prune(session: Session) -> None:
 
 
 def _caller(row: tuple[Any, ...]) -> Caller:
-    actor, role, tenant_id, scopes, _ = row
+    actor, role, tenant_id, scopes, *rest = row
     tenant = None if tenant_id is None else TenantId(tenant_id)
-    return Caller(actor, Role(role), tenant, None if scopes is None else tuple(scopes))
+    return Caller(actor, Role(role), tenant, None if scopes is None else tuple(scopes), *rest)
 
 
 def _token(text: str) -> Token:

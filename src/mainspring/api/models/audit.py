@@ -7,12 +7,14 @@ from mainspring.domain.audit import AuditEntry
 
 
 class AuditModel(Answer):
-    """One change; `before` and `after` contain the fields that differ."""
+    """One change; `before` and `after` contain the fields that differ. `actor_id` is who acted, as
+    a kind and an id, such as person:7 or token:12; `actor` is what they are called."""
 
     id: IdOut
     at: datetime
     tenant: str | None
     actor: str
+    actor_id: str | None
     action: str
     noun: str
     subject: str

@@ -3,14 +3,15 @@
 from datetime import datetime
 from typing import Literal
 
-from mainspring.api.models.base import Answer, Body, Name
+from mainspring.api.models.base import Answer, Body, IdOut, Name
 from mainspring.domain.access.roles import Role
 from mainspring.domain.access.tokens import Person
 
 
 class PersonModel(Answer):
-    """A person who can log in."""
+    """A person who can log in; the audit log knows them as `person:` and the id."""
 
+    id: IdOut
     name: str
     role: Role
     tenant: str | None
@@ -22,7 +23,7 @@ class PersonModel(Answer):
     @classmethod
     def of(cls, person: Person) -> "PersonModel":
         own = {name: getattr(person, name) for name in cls.model_fields if hasattr(person, name)}
-        return cls.model_construct(**own, tenant=person.tenant_id)
+        return cls.model_construct(**own, id=person.person_id, tenant=person.tenant_id)
 
 
 PersonRole = Literal["operator", "admin", "member", "viewer"]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mainspring.api.models.base import Answer, Body, DurationIn, Name, Text
+from mainspring.api.models.base import Answer, Body, DurationIn, IdOut, Name, Text
 from mainspring.domain.access.roles import Role
 from mainspring.domain.access.tokens import Token, TokenState
 
@@ -13,8 +13,10 @@ TokenRole = Literal["operator", "admin", "member", "viewer", "worker"]
 
 
 class TokenModel(Answer):
-    """An API token; only the beginning of its text is shown."""
+    """An API token; only the beginning of its text is shown. `person` created it, directly or with
+    another token. The audit log knows it as `token:` and the id."""
 
+    id: IdOut
     name: str
     prefix: str
     role: Role
@@ -32,12 +34,13 @@ class TokenModel(Answer):
     def of(cls, token: Token) -> "TokenModel":
         own = {name: getattr(token, name) for name in cls.model_fields if hasattr(token, name)}
         own |= {"tenant": token.tenant_id, "scopes": token.scopes and list(token.scopes)}
+        own["id"] = token.token_id
         return cls.model_construct(**own)
 
 
 class NewToken(Body):
     """A token to create. `expires_in` is in seconds; without it the token is valid until it is
-    revoked."""
+    revoked. A caller with scopes or an expiry has to pass its own or less."""
 
     name: Name
     role: TokenRole

@@ -8,12 +8,14 @@ from mainspring.api.models.base import Answer, IdOut
 
 
 class WorkerModel(Answer):
-    """A worker process, whether it is alive, and how many of the jobs visible to you it runs."""
+    """A worker process, whether it is alive, and how many of the jobs visible to you it runs. Of
+    workers that all tenants share, only operators see the name, the host, the pid and every
+    queue."""
 
     id: IdOut
     name: str
-    host: str
-    pid: int
+    host: str | None
+    pid: int | None
     queues: list[str]
     concurrency: int
     version: str
@@ -31,6 +33,6 @@ class WorkerModel(Answer):
 
 
 class Workers(Answer):
-    """All workers, newest first."""
+    """Workers, newest first."""
 
     items: list[WorkerModel]

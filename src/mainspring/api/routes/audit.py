@@ -17,7 +17,9 @@ Reader = Annotated[RequestContext, Depends(reading("audit"))]
 @router.get("/audit", tags=["audit"], response_model=Page[AuditModel])
 async def list_audit(
     context: Reader,
-    actor: Annotated[Text | None, Query(description="Who made the change.")] = None,
+    actor: Annotated[
+        Text | None, Query(description="Who made the change: a name, or an id such as person:7.")
+    ] = None,
     noun: Annotated[Text | None, Query(description="Kind of object, e.g. schedule or job.")] = None,
     subject: Annotated[Text | None, Query(description="Name or id of the object.")] = None,
     limit: Limit = 50,

@@ -14,7 +14,6 @@ from mainspring.api.oidc import Key, LoginFailed, Provider
 from mainspring.api.pages import is_secure, keep_session, root_of, show
 from mainspring.domain.access import tokens as token_rules
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.errors.access import PersonNotFound
 from mainspring.services import tokens
 
 page_router = APIRouter(include_in_schema=False)
@@ -91,12 +90,17 @@ async def _enter(request: Request, person: str) -> Response:
     server: ServerState = request.app.state.server
     try:
         token_rules.ensure_name(person)
-        session = await tokens.log_in(
-            server.database, await tokens.open_login(server.database, person)
-        )
-    except (PersonNotFound, InvalidOption):
+    except InvalidOption:
+        return _unknown(request, person)
+    opened = await tokens.open_provider_logins(server.database, person)
+    if not opened:
         return _unknown(request, person)
     root = escape(root_of(request))
+    if len(opened) > 1:
+        forms = "".join(_choice(root, someone.tenant_id, code) for someone, code in opened)
+        return _without_key(request, show("Choose a tenant", forms))
+    ((_, code),) = opened
+    session = await tokens.log_in(server.database, code)
     # Not a redirect: the way here began at the provider's page, and a browser shows a strict cookie
     # only to what was begun at our own.
     answer = show(
@@ -106,6 +110,16 @@ async def _enter(request: Request, person: str) -> Response:
     )
     keep_session(answer, request, server.settings, text=session.text)
     return _without_key(request, answer)
+
+
+def _choice(root: str, tenant_id: str | None, code: str) -> str:
+    """A button that logs in as the person of the name in one of several tenants."""
+    where = f"tenant {tenant_id}" if tenant_id else "all tenants, as an operator"
+    return (
+        f'<form method="post" action="{root}/login">'
+        f'<input type="hidden" name="code" value="{escape(code)}">'
+        f"<p><button>Log in to {escape(where)}</button></p></form>"
+    )
 
 
 def _unknown(request: Request, person: str) -> Response:

@@ -5,12 +5,19 @@ from typing import Annotated
 from mainspring.api.auth import RequestContext, address_of, reading, writing
 from mainspring.api.models.base import Page
 from mainspring.api.models.people import LoginModel, NewPerson, PersonChanges, PersonModel
-from mainspring.api.responses import nothing, page, read_cursor, reply
+from mainspring.api.models.sessions import EndedSessions
+from mainspring.api.responses import (
+    nothing,
+    numbered_place,
+    page,
+    read_numbered_place,
+    reply,
+)
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.api.routing import Body, Depends, Request, Response, Router
 from mainspring.db.tenant_sessions import TransactionSession
-from mainspring.domain.access.roles import Role, ensure_may_grant
-from mainspring.services import people, tokens
+from mainspring.domain.access.roles import Role
+from mainspring.services import people, sessions, tokens
 
 router = Router()
 Reader = Annotated[RequestContext, Depends(reading("people"))]
@@ -22,10 +29,12 @@ async def list_people(
     context: Reader, after: After = None, limit: Limit = 100, cursor: Cursor = None
 ) -> Response:
     """List people by name."""
+    name, number = read_numbered_place(cursor, after)
     found = await people.list_people(
-        context.session, context.own_tenant, after=read_cursor(cursor, str) or after, limit=limit
+        context.session, context.own_tenant, after=name, after_id=number, limit=limit
     )
-    following = found[-1].name if len(found) == limit else None
+    last = found[-1] if len(found) == limit else None
+    following = None if last is None else numbered_place(last.name, last.person_id)
     return page(found, PersonModel.of, following=following, model=Page[PersonModel])
 
 
@@ -58,18 +67,21 @@ async def change_person(
     context: Writer, name: Named, changes: Annotated[PersonChanges, Body()]
 ) -> Response:
     """Change a person's role or access, from the next request on."""
-    if changes.role is not None:
-        ensure_may_grant(context.caller, Role(changes.role))
-    async with context.editing("person", name) as session:
+    async with context.session.begin() as session:
         changed = await people.change(
-            session, name, context.own_tenant, role=changes.role, is_disabled=changes.is_disabled
+            session,
+            name,
+            context.own_tenant,
+            role=changes.role,
+            is_disabled=changes.is_disabled,
+            by=context.caller,
         )
     return reply(PersonModel.of(changed))
 
 
 @router.delete("/people/{name}", tags=["people"], status_code=204, response_class=Response)
 async def delete_person(context: Writer, name: Named) -> Response:
-    """Delete a person with their tokens and sessions."""
+    """Delete a person with their sessions and the tokens they created."""
     await people.delete(context.session, name, context.own_tenant)
     return nothing()
 
@@ -77,8 +89,15 @@ async def delete_person(context: Writer, name: Named) -> Response:
 @router.post("/people/{name}/login", tags=["people"], response_model=LoginModel, status_code=201)
 async def open_login(context: Writer, name: Named, request: Request) -> Response:
     """Create a login link for a person; it works once, within 15 minutes."""
-    person = await people.get(context.session, name, context.own_tenant)
-    ensure_may_grant(context.caller, person.role)
-    text = await tokens.open_login(context.session, name)
     base = address_of(request, context.settings)
+    async with context.session.begin() as session:
+        text = await tokens.open_login(session, name, context.own_tenant, by=context.caller)
     return reply(LoginModel.model_construct(url=f"{base}/login?code={text}"), 201)
+
+
+@router.delete("/people/{name}/sessions", tags=["people"], response_model=EndedSessions)
+async def end_sessions(context: Writer, name: Named) -> Response:
+    """Log a person out everywhere."""
+    async with context.session.begin() as session:
+        count = await sessions.end_all(session, name, context.own_tenant)
+    return reply(EndedSessions.model_construct(ended=count))

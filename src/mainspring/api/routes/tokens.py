@@ -5,7 +5,7 @@ from typing import Annotated
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import Page
 from mainspring.api.models.tokens import CreatedTokenModel, NewToken, TokenModel
-from mainspring.api.responses import page, read_cursor, reply
+from mainspring.api.responses import numbered_place, page, read_numbered_place, reply
 from mainspring.api.routes.parameters import After, Cursor, Limit, Named
 from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.domain.access.roles import Role
@@ -25,20 +25,24 @@ async def list_tokens(
     cursor: Cursor = None,
 ) -> Response:
     """List tokens by name."""
+    name, number = read_numbered_place(cursor, after)
     found = await tokens.list_tokens(
         context.session,
         context.own_tenant,
-        after=read_cursor(cursor, str) or after,
+        after=name,
+        after_id=number,
         limit=limit,
         with_ended=ended,
     )
-    following = found[-1].name if len(found) == limit else None
+    last = found[-1] if len(found) == limit else None
+    following = None if last is None else numbered_place(last.name, last.token_id)
     return page(found, TokenModel.of, following=following, model=Page[TokenModel])
 
 
 @router.post("/tokens", tags=["tokens"], response_model=CreatedTokenModel, status_code=201)
 async def create_token(context: Writer, token: Annotated[NewToken, Body()]) -> Response:
-    """Create a token; its text is shown only in this response."""
+    """Create a token; its text is shown only in this response. It can do no more than the caller,
+    and for no longer."""
     async with context.session.begin() as session:
         made = await tokens.create(
             session,

@@ -14,6 +14,6 @@ Reader = Annotated[RequestContext, Depends(reading("workers"))]
 
 @router.get("/workers", tags=["workers"], response_model=Workers)
 async def list_workers(context: Reader) -> Response:
-    """List all workers, newest first."""
+    """List the workers that run jobs of the tenant, newest first; for an operator, all workers."""
     found = await worker_services.list_workers(context.session)
     return reply(Workers.model_construct(items=[WorkerModel.of(row) for row in found]))

@@ -5,6 +5,7 @@ from typing import Any
 
 from mainspring.api.models.base import Page
 from mainspring.api.models.people import LoginModel, PersonModel
+from mainspring.api.models.sessions import EndedSessions
 from mainspring.client._async.resource import Resource
 from mainspring.client.requests import Request, create, named
 
@@ -33,3 +34,8 @@ class People(Resource):
     async def open_login(self, name: str) -> LoginModel:
         """A login link for the person; it works once and for a short time."""
         return await self._client.call(Request("POST", f"/people/{named(name)}/login"), LoginModel)
+
+    async def end_sessions(self, name: str) -> int:
+        """Log the person out everywhere; returns how many sessions there were."""
+        request = Request("DELETE", f"/people/{named(name)}/sessions")
+        return (await self._client.call(request, EndedSessions)).ended

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mainspring.client._async.limits import Limits
     from mainspring.client._async.people import People
     from mainspring.client._async.schedules import Schedules
+    from mainspring.client._async.sessions import Sessions
     from mainspring.client._async.tenants import Tenants
     from mainspring.client._async.tokens import Tokens
     from mainspring.client._async.triggers import Triggers
@@ -27,6 +28,7 @@ class Resources:
     limits: "Limits"
     people: "People"
     schedules: "Schedules"
+    sessions: "Sessions"
     tenants: "Tenants"
     tokens: "Tokens"
     triggers: "Triggers"

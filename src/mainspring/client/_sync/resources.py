@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mainspring.client._sync.limits import Limits
     from mainspring.client._sync.people import People
     from mainspring.client._sync.schedules import Schedules
+    from mainspring.client._sync.sessions import Sessions
     from mainspring.client._sync.tenants import Tenants
     from mainspring.client._sync.tokens import Tokens
     from mainspring.client._sync.triggers import Triggers
@@ -27,6 +28,7 @@ class Resources:
     limits: "Limits"
     people: "People"
     schedules: "Schedules"
+    sessions: "Sessions"
     tenants: "Tenants"
     tokens: "Tokens"
     triggers: "Triggers"

@@ -9,6 +9,7 @@ worker    claims the jobs of one tenant, and reports what came of them
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -60,12 +61,29 @@ NOUNS: Final = tuple(_RIGHTS)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: the name that is written down, and what it may do. No tenant is all of them."""
+    """Who asks, and what it may do. No tenant is all of them.
+
+    `actor` is what it is called, `identity` its kind and id, `voter` as whom it votes. `person_id`
+    is whose it is, `token_id` which token or session it showed. What it makes ends by `ends_by`, in
+    `ends_in`.
+    """
 
     actor: str
     role: Role
     tenant_id: TenantId | None
     scopes: tuple[str, ...] | None = None
+    kind: str = "token"
+    token_id: int = 0
+    identity: str = ""
+    voter: str = ""
+    person_id: int | None = None
+    person: str | None = None
+    ends_by: datetime | None = None
+    ends_in: timedelta | None = None
+
+    @property
+    def is_session(self) -> bool:
+        return self.kind == "session"
 
 
 def may(role: Role, noun: str, verb: str) -> bool:
@@ -81,12 +99,6 @@ def ensure_allowed(caller: Caller, noun: str, verb: str) -> None:
         raise Forbidden(f"the role {caller.role} may not {verb} {noun}{hint}")
     if not allows(caller.scopes, noun, verb):
         raise Forbidden(f"the token lacks the scope {noun}:{verb}")
-
-
-def ensure_may_grant(caller: Caller, role: Role) -> None:
-    """Nobody makes a token or a person that may do more than itself."""
-    if role is Role.OPERATOR and caller.role is not Role.OPERATOR:
-        raise Forbidden("only an operator can create another operator")
 
 
 def ensure_role(role: object) -> Role:

@@ -19,9 +19,38 @@ LONGEST_LIFE: Final = timedelta(days=3660)
 LOGIN_LIFE: Final = timedelta(minutes=15)
 SESSION_LIFE: Final = timedelta(days=7)
 CONSOLE_LIFE: Final = timedelta(days=1)
+# Of the console that `mainspring up` leaves for commands; renewed while it runs.
+LOCAL_LIFE: Final = timedelta(minutes=10)
 BYTES: Final = 6 + 32
 # No colon: "trigger:" and a name says that no person or program did something.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,99}")
+# Who else is named in the audit, and what a reader would take for someone with more rights.
+RESERVED: Final = frozenset(
+    (
+        *(role.value for role in Role),
+        *(
+            "administrator",
+            "console",
+            "dispatcher",
+            "mainspring",
+            "name",
+            "nobody",
+            "owner",
+            "person",
+        ),
+        *(
+            "provider",
+            "root",
+            "scheduler",
+            "server",
+            "sql",
+            "superuser",
+            "system",
+            "token",
+            "trigger",
+        ),
+    )
+)
 _TEXT = re.compile(r"msk_[A-Za-z0-9_-]{8}_[A-Za-z0-9_-]{43}")
 _PREFIX_LENGTH = len("msk_") + 8
 
@@ -37,7 +66,7 @@ class TokenState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Token:
     """A token as it is stored. `prefix` is how its text begins; `scopes` is None where it may do
-    all that its role may; `person` is whose it is, if it belongs to one."""
+    all that its role may; `person` is who made it, directly or with another token."""
 
     token_id: int
     name: str
@@ -58,6 +87,7 @@ class Token:
 class Person:
     """Someone who logs in."""
 
+    person_id: int
     name: str
     role: Role
     tenant_id: TenantId | None
@@ -65,6 +95,21 @@ class Person:
     created_at: datetime
     created_by: str
     last_seen_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoginSession:
+    """Someone who is logged in. `created_by` made the login link; the person themselves need not
+    have."""
+
+    session_id: int
+    person_id: int
+    person: str
+    tenant_id: TenantId | None
+    created_at: datetime
+    created_by: str
+    expires_at: datetime
+    last_used_at: datetime | None
 
 
 def spell(random: bytes) -> str:
@@ -100,6 +145,12 @@ def ensure_name(name: object) -> None:
             "name",
             "must start with a letter, a digit or _ and contain only letters, digits, spaces and "
             f"_ . @ + - (at most 100 characters), not {name!r}",
+        )
+    if re.sub("[^a-z0-9]", "", name.lower()) in RESERVED:
+        raise InvalidOption(
+            "name",
+            f"must not be {name!r}, which is reserved for roles and for Mainspring itself; choose "
+            "another",
         )
 
 

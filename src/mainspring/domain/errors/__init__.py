@@ -24,6 +24,7 @@ MainspringError
 │   ├── DuplicateTenant        the name is taken
 │   ├── DuplicateToken         the name is taken; this and the next three in errors.access
 │   ├── DuplicatePerson        the name is taken
+│   ├── AmbiguousName          several tenants have the name
 │   ├── ReplayConflict         the key of a create belongs to another request
 │   ├── WorkerGone             a worker over the API without its lease
 │   ├── NotAnApprover          someone else has to decide on the job
@@ -38,7 +39,8 @@ MainspringError
 │   ├── TriggerNotFound
 │   ├── TenantNotFound
 │   ├── TokenNotFound
-│   └── PersonNotFound
+│   ├── PersonNotFound
+│   └── SessionNotFound
 ├── Unauthenticated            nobody we know is asking; in errors.access
 ├── Forbidden                  the caller is known, and may not do this
 ├── UnreadableSecret           an encrypted value, and no key that fits; in errors.secrets

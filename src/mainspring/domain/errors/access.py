@@ -1,5 +1,7 @@
 """Access errors: who the caller is and what it may do."""
 
+from collections.abc import Sequence
+
 from mainspring.domain.errors import ConflictError, MainspringError, NotFoundError
 from mainspring.domain.errors.database import DatabaseError
 
@@ -76,6 +78,28 @@ class PersonNotFound(NotFoundError):
         hint = f"; did you mean {suggestion!r}?" if suggestion else ""
         super().__init__(f"there is no person {name!r}{hint}")
         self.name, self.suggestion = name, suggestion
+
+
+class SessionNotFound(NotFoundError):
+    """There is no such session, or it has ended, or it is someone else's."""
+
+    code = "session_not_found"
+
+    def __init__(self, session_id: int | None = None) -> None:
+        shown = "the caller has no session" if session_id is None else f"no session {session_id}"
+        super().__init__(shown if session_id is None else f"there is {shown}")
+        self.session_id = session_id
+
+
+class AmbiguousName(ConflictError):
+    """Several tenants have someone or something of this name, and none was named."""
+
+    code = "ambiguous_name"
+
+    def __init__(self, name: str, tenants: Sequence[str]) -> None:
+        listed = ", ".join(tenants[:-1]) + f" and {tenants[-1]}"
+        super().__init__(f"{name!r} is a name in the tenants {listed}; say which tenant you mean")
+        self.name, self.tenants = name, tuple(tenants)
 
 
 class AppRoleMissing(DatabaseError):

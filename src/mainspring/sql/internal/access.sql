@@ -3,6 +3,47 @@
 -- Row-level security calls is_visible on every table with a tenant. Views and functions that run
 -- with the owner's rights, to which it does not apply, call it themselves.
 
+-- Who the bearer of a valid token is; no row for any other. A session has the role of its person,
+-- a token its own. `approver` is as which approvers it counts: by role, by its own name, unless
+-- that is a person's, and as the person whose it is. `voter` is as whom it votes. It is no view,
+-- since an upgrade replaces those after the functions that need them.
+create or replace function mainspring.bearer(
+    digest bytea, out token_id bigint, out kind text, out role text, out tenant_id text,
+    out scopes text[], out actor text, out approver text[], out actor_id text, out voter text,
+    out person_id bigint, out person text, out ends_by timestamptz)
+returns setof record
+language sql stable
+as $$
+select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, held.actor,
+       case when held.role in ('operator', 'admin', 'member') then
+           array['role:' || held.role]
+           || case when token.kind = 'token' and not exists (
+                       select from mainspring.people as other
+                        where other.name = token.name
+                          and other.tenant_id is not distinct from token.tenant_id)
+                   then mainspring.own_name(token.name, token.tenant_id) end
+           || case when person.person_id is not null
+                   then mainspring.own_name(person.name, person.tenant_id) end
+       end,
+       case token.kind when 'session' then 'person:' || token.person_id
+                       when 'console' then 'sql:' || token.created_by
+                       else 'token:' || token.token_id end,
+       case when person.person_id is not null then 'person:' || person.person_id
+            when token.kind = 'console' then 'sql:' || token.created_by
+            else coalesce(token.voter, 'token:' || token.token_id) end,
+       person.person_id, person.name,
+       case token.kind when 'token' then token.expires_at else token.ends_by end
+  from mainspring.tokens as token
+  left join mainspring.people as person on person.person_id = token.person_id
+ cross join lateral (
+    select case token.kind when 'session' then person.role else token.role end as role,
+           case token.kind when 'session' then person.name when 'console' then token.created_by
+                           else token.name end as actor) as held
+ where token.digest = bearer.digest and token.kind <> 'login' and held.role is not null
+   and token.revoked_at is null and person.disabled_at is null
+   and (token.expires_at is null or token.expires_at > now())
+$$;
+
 -- Authenticates the bearer of a token for the rest of the transaction. An operator has no tenant
 -- and is not isolated. Returns true, so that a statement can make the rest of itself wait for it.
 create or replace function mainspring.enter(digest bytea)
@@ -12,14 +53,16 @@ as $$
 declare
     shown record;
 begin
-    select * into shown from mainspring.bearers as bearer where bearer.digest = enter.digest;
+    select * into shown from mainspring.bearer(enter.digest);
     if shown.token_id is null then
         perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
     end if;
     perform set_config('mainspring.actor', shown.actor, true),
             set_config('mainspring.creator', shown.actor, true),
-            set_config('mainspring.approver', shown.approver::text, true);
-    if shown.role <> 'operator' then
+            set_config('mainspring.identity',
+                       array[shown.actor, shown.actor_id, shown.voter]::text, true),
+            set_config('mainspring.approver', coalesce(shown.approver::text, ''), true);
+    if shown.role is distinct from 'operator' then
         perform set_config('mainspring.tenant', shown.tenant_id, true),
                 set_config('mainspring.member',
                            case when shown.role = 'member' then shown.actor else '' end, true),
@@ -136,9 +179,9 @@ begin
           from pg_catalog.pg_proc as called
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
-               'ask_as_reader', 'call_function', 'change_jobs', 'ensure_app_role', 'enter',
-               'grant_of_app_role', 'may_set_role', 'open_to_app', 'receipt_token',
-               'remove_limit', 'set_limit'])
+               'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
+               'enter', 'grant_of_app_role', 'log_out', 'may_set_role', 'open_to_app',
+               'receipt_token', 'remove_limit', 'set_limit', 'use_login'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute missing.statement;

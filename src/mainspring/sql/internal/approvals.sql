@@ -61,6 +61,39 @@ begin
 end
 $$;
 
+-- As whom the caller votes, by kind and id, and by name: a person has one vote, by session, by
+-- every token that they made, and through a program that acts in their name.
+create or replace function mainspring.voter(tenant text, out id text, out name text)
+language plpgsql stable
+as $$
+#variable_conflict use_column
+declare
+    who text[] := mainspring.identity();
+begin
+    select 'person:' || person.person_id, person.name into id, name
+      from mainspring.people as person
+     where person.person_id = case when who[3] like 'person:%' then substr(who[3], 8)::bigint end
+        or person.name = case when who[3] like 'name:%' then substr(who[3], 6) end
+           and coalesce(person.tenant_id, tenant) = tenant
+     order by person.tenant_id limit 1;
+    id := coalesce(id, who[3]);
+    name := coalesce(name, who[1]);
+end
+$$;
+
+-- Of a name, itself, if it says who is meant by it. In a tenant it does not where an operator has
+-- the same name: a definition that asks for the operator must not get whoever a tenant calls so.
+create or replace function mainspring.own_name(name text, tenant text)
+returns text[]
+language sql stable
+return case when tenant is not null
+             and (exists (select from mainspring.people as person
+                           where person.tenant_id is null and person.name = own_name.name)
+                  or exists (select from mainspring.tokens as token
+                              where token.tenant_id is null and token.name = own_name.name
+                                and token.revoked_at is null and token.kind = 'token'))
+            then '{}' else array[name] end;
+
 -- The open approval of a job, locked; refuses one that is decided, or that is not for the caller. A
 -- member finds jobs of others only where it is asked to decide.
 create or replace function mainspring.lock_approval(job_id bigint, tenant text, target text)

@@ -14,6 +14,32 @@ begin
 end
 $$;
 
+-- The same by name, by kind and id, and as whom it votes. Kinds: person and token for callers of
+-- the API, sql for a database login, system for Mainspring itself, and name for someone in whose
+-- name a program acts without our knowing who that is. The setting counts only for the name it was
+-- made with: whoever acts for someone else after it is no longer the caller.
+create or replace function mainspring.identity()
+returns text[]
+language plpgsql stable
+as $$
+declare
+    who text := mainspring.actor();
+    shown text[];
+begin
+    if not mainspring.is_program() then
+        return array[who, 'sql:' || who, 'sql:' || who];
+    end if;
+    shown := nullif(current_setting('mainspring.identity', true), '')::text[];
+    if shown[1] = who then
+        return shown;
+    end if;
+    return case when coalesce(current_setting('mainspring.actor', true), '') = ''
+                then array[who, 'sql:' || who, 'sql:' || who]
+                when who = 'scheduler' then array[who, 'system', 'system']
+                else array[who, 'name:' || who, 'name:' || who] end;
+end
+$$;
+
 -- Records what was done on request to something whose changes no trigger records, such as a job.
 create or replace function mainspring.note_action(
     tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb)
@@ -21,9 +47,11 @@ returns void
 language plpgsql
 as $$
 begin
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
-    values (note_action.tenant, mainspring.actor(), note_action.action, note_action.noun,
-            note_action.subject, note_action.reason, note_action.before, note_action.after);
+    insert into mainspring.audit (
+        tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
+    values (note_action.tenant, mainspring.actor(), (mainspring.identity())[2], note_action.action,
+            note_action.noun, note_action.subject, note_action.reason, note_action.before,
+            note_action.after);
 end
 $$;
 

@@ -71,7 +71,8 @@ begin
             'action', action, 'filter', meant, 'reason', reason, 'tenant', tenant,
             'creator', member, 'actor', mainspring.actor(), 'total', total)),
         tenant);
-    operation.origin := jsonb_build_object('operation', action);
+    operation.origin := jsonb_build_object(
+        'operation', action, 'identity', mainspring.identity()::text);
     started := mainspring.add_job(mainspring.new_job(operation, defined), defined);
     perform mainspring.note_action(tenant, 'bulk_' || action, 'job', started::text, reason, null,
         jsonb_build_object('filter', meant));

@@ -18,8 +18,9 @@ begin
     perform mainspring.ensure_visible(tenant);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
     -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
-    insert into mainspring.votes (job_id, actor, is_approval, reason)
-    values (asked.job_id, mainspring.actor(), true, coalesce(approve.reason, ''))
+    insert into mainspring.votes (job_id, actor, name, is_approval, reason)
+    select asked.job_id, voter.id, voter.name, true, coalesce(approve.reason, '')
+      from mainspring.voter(tenant) as voter
     on conflict do nothing;
     is_new := found;
     if (select count(*) from mainspring.votes as vote
@@ -54,8 +55,9 @@ begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('reason', coalesce(reject.reason, ''));
     asked := mainspring.lock_approval(reject.job_id, tenant, 'rejected');
-    insert into mainspring.votes as vote (job_id, actor, is_approval, reason)
-    values (asked.job_id, mainspring.actor(), false, reject.reason)
+    insert into mainspring.votes as vote (job_id, actor, name, is_approval, reason)
+    select asked.job_id, voter.id, voter.name, false, reject.reason
+      from mainspring.voter(tenant) as voter
     on conflict (job_id, actor) do update
        set is_approval = false, reason = excluded.reason, voted_at = now();
     update mainspring.approvals as a set decision = 'rejected', decided_at = now()

@@ -7,7 +7,7 @@ select mainspring.start_bulk(
 -- name: get_operation
 -- scope: system
 -- What a running operation is to do; no row for a job that start_bulk did not make.
-select payload, created_at, tenant_id from mainspring.jobs
+select payload, created_at, tenant_id, origin ->> 'identity' from mainspring.jobs
  where job_id = %(job_id)s::bigint and origin ->> 'operation' is not null;
 
 -- name: seek_jobs
@@ -31,4 +31,5 @@ select cardinality(job_ids), seen, edge from mainspring.seek_jobs(
 -- Cancels, retries or deletes jobs that still can be, in the name of whoever asked for it.
 select mainspring.change_jobs(
     %(action)s, %(job_ids)s::bigint[], %(states)s::text[]::mainspring.job_state[], %(tenant_id)s,
-    %(reason)s, %(actor)s, %(is_patient)s::boolean);
+    %(reason)s, %(actor)s, %(is_patient)s::boolean)
+  from (select set_config('mainspring.identity', coalesce(%(identity)s::text, ''), true)) as acting;

@@ -2,24 +2,34 @@
 -- scope: system
 -- Adds a token for programs; no row if the name is taken.
 insert into mainspring.tokens (
-    name, prefix, digest, role, tenant_id, scopes, expires_at, person, created_by)
+    name, prefix, digest, role, tenant_id, scopes, expires_at, person, person_id, voter, created_by,
+    created_by_id)
 values (%(name)s, %(prefix)s, %(digest)s, %(role)s, %(tenant_id)s, %(scopes)s::text[],
-        now() + %(life)s::interval, %(person)s, mainspring.actor())
-on conflict (name) where revoked_at is null and kind = 'token' do nothing
+        least(now() + %(life)s::interval, %(ends_by)s::timestamptz), %(person)s,
+        %(person_id)s::bigint, %(voter)s::text, mainspring.actor(), (mainspring.identity())[2])
+on conflict (tenant_id, name) where revoked_at is null and kind = 'token' do nothing
 returning token_id;
 
 -- name: get_token
 -- scope: system
--- The token of a name in a tenant, or in any; the newest if the name was given anew.
-select to_jsonb(t)::text from mainspring.token_status as t
+-- One token by its id.
+select to_jsonb(t)::text from mainspring.token_status as t where t.token_id = %(token_id)s::bigint;
+
+-- name: find_tokens
+-- scope: system
+-- The tokens of a name in a tenant, or in all; in each the newest if the name was given anew.
+select distinct on (t.tenant_id) to_jsonb(t)::text from mainspring.token_status as t
  where t.name = %(name)s and (%(tenant_id)s::text is null or t.tenant_id = %(tenant_id)s::text)
- order by t.token_id desc limit 1;
+ order by t.tenant_id nulls first, t.token_id desc limit 100;
 
 -- name: list_tokens
 -- scope: system
--- Tokens by name, after a name if given; those that are no longer valid only if asked for.
+-- Tokens by name, after a name, or after one token of a name, if given; those that are no longer
+-- valid only if asked for.
 select to_jsonb(t)::text from mainspring.token_status as t
- where t.name > coalesce(%(after)s::text, '') and (%(all)s or t.state = 'active')
+ where (t.name, t.token_id) > (coalesce(%(after)s::text, ''),
+                               coalesce(%(after_id)s::bigint, 9223372036854775807))
+   and (%(all)s or t.state = 'active')
    and (%(tenant_id)s::text is null or t.tenant_id = %(tenant_id)s::text)
  order by t.name, t.token_id limit %(limit)s;
 
@@ -32,10 +42,9 @@ select distinct name from mainspring.token_status
 
 -- name: revoke_token
 -- scope: system
--- Takes a token back; no row if there is none that could be.
+-- Takes a token back; one that was taken back before stays so.
 update mainspring.tokens set revoked_at = now()
- where name = %(name)s and revoked_at is null and kind = 'token'
-   and (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
+ where token_id = %(token_id)s::bigint and revoked_at is null and kind in ('token', 'console')
 returning token_id;
 
 -- name: find_token
@@ -46,7 +55,9 @@ with used as (
      where t.digest = %(digest)s
        and (t.last_used_at is null or t.last_used_at < now() - interval '1 minute')
 )
-select actor, role, tenant_id, scopes, kind from mainspring.bearers where digest = %(digest)s;
+select actor, role, tenant_id, scopes, kind, token_id, actor_id, voter, person_id, person, ends_by,
+       ends_by - now()
+  from mainspring.bearer(%(digest)s);
 
 -- name: enter
 -- scope: system
@@ -62,36 +73,16 @@ with locked as materialized (
 )
 select mainspring.open_to_app() from locked;
 
--- name: create_login
+-- name: open_login
 -- scope: system
--- Adds a login of a person that is used once; no row if there is no such person.
-insert into mainspring.tokens (
-    kind, name, prefix, digest, role, tenant_id, expires_at, person, created_by)
-select 'login', person.name, %(prefix)s, %(digest)s, person.role, person.tenant_id,
-       now() + %(life)s::interval, person.name, mainspring.actor()
-  from mainspring.people as person
- where person.name = %(name)s and person.disabled_at is null
-returning token_id;
+-- Adds a login of a person that is used once; false if there is no such person.
+select mainspring.open_login(%(person_id)s::bigint, %(prefix)s, %(digest)s, %(life)s::interval,
+                             %(ends_by)s::timestamptz, %(is_link)s::boolean, %(tenant_id)s::text);
 
 -- name: use_login
 -- scope: system
--- Trades a login for a session; no row if it is unknown, used or too old.
-with used as (
-    delete from mainspring.tokens as login
-     where login.digest = %(login)s and login.kind = 'login' and login.expires_at > now()
-       and login.revoked_at is null
-    returning login.person
-), seen as (
-    update mainspring.people as person set last_seen_at = now() from used
-     where person.name = used.person and person.disabled_at is null
-    returning person.*
-)
-insert into mainspring.tokens (
-    kind, name, prefix, digest, role, tenant_id, expires_at, person, created_by)
-select 'session', seen.name, %(prefix)s, %(digest)s, seen.role, seen.tenant_id,
-       now() + %(life)s::interval, seen.name, seen.name
-  from seen
-returning person;
+-- Trades a login for a session; null if it is unknown, used or too old.
+select mainspring.use_login(%(login)s, %(prefix)s, %(digest)s, %(life)s::interval);
 
 -- name: keep_login_key
 -- scope: system
@@ -110,20 +101,32 @@ returning expires_at;
 -- Removes logins that nobody has ended.
 delete from mainspring.login_keys where expires_at <= now();
 
--- name: end_session
+-- name: log_out
 -- scope: system
 -- Ends a session or a console at once.
-delete from mainspring.tokens
- where digest = %(digest)s and kind in ('session', 'console') returning token_id;
+select mainspring.log_out(%(digest)s);
 
 -- name: open_console
 -- scope: system
--- Adds a token for whoever has the database's own credentials: an operator with the name of the
--- database user.
+-- Adds a token for whoever has the database's own credentials: an operator who acts as the database
+-- user. One with a name of its own is listed.
 insert into mainspring.tokens (kind, name, prefix, digest, role, expires_at, created_by)
-values ('console', mainspring.actor(), %(prefix)s, %(digest)s, 'operator',
+values ('console', coalesce(%(name)s::text, mainspring.actor()), %(prefix)s, %(digest)s, 'operator',
         now() + %(life)s::interval, mainspring.actor())
 returning token_id;
+
+-- name: renew_console
+-- scope: system
+-- Gives a console another life, also one that has expired; says what became of one that is revoked
+-- or was pruned.
+with renewed as (
+    update mainspring.tokens set expires_at = now() + %(life)s::interval
+     where digest = %(digest)s and kind = 'console' and revoked_at is null
+    returning token_id
+)
+select case when exists (select from renewed) then 'renewed'
+            when exists (select from mainspring.tokens where digest = %(digest)s) then 'revoked'
+            else 'pruned' end;
 
 -- name: prune_tokens
 -- scope: system

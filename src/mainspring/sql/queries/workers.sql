@@ -74,7 +74,7 @@ delete from mainspring.workers as worker
 
 -- name: list_workers
 -- scope: system
--- All workers, the newest first, with how many jobs each runs.
+-- The workers that the caller may see, the newest first, with how many of its jobs each runs.
 select worker.*,
        (select count(*) from mainspring.jobs as job
          where job.worker_id = worker.worker_id and job.state = 'running') as running

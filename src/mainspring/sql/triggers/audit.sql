@@ -26,9 +26,10 @@ begin
     if was = is_now or not stored @> coalesce(options -> 'only', '{}') then
         return null;
     end if;
-    insert into mainspring.audit (tenant_id, actor, action, noun, subject, reason, before, after)
+    insert into mainspring.audit (
+        tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
     values (
-        coalesce(stored ->> 'tenant_id', ''), mainspring.actor(),
+        coalesce(stored ->> 'tenant_id', ''), mainspring.actor(), (mainspring.identity())[2],
         case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete'
                    else mainspring.audited_action(was, is_now, options -> 'switch') end,
         options ->> 'noun', stored ->> (options ->> 'subject'),
@@ -41,13 +42,14 @@ $$;
 create or replace trigger tokens_audit after insert or update or delete on mainspring.tokens
     for each row execute function mainspring.audit_change('{
         "noun": "token", "subject": "name", "nulls": true, "only": {"kind": "token"},
-        "without": ["created_at", "last_used_at", "digest", "created_by"],
+        "without": ["created_at", "last_used_at", "digest", "created_by", "created_by_id",
+                    "person_id", "voter", "ends_by"],
         "switch": {"column": "revoked_at", "on": "revoke"}}');
 
 create or replace trigger people_audit after insert or update or delete on mainspring.people
     for each row execute function mainspring.audit_change('{
         "noun": "person", "subject": "name", "nulls": true,
-        "without": ["created_at", "last_seen_at", "created_by"]}');
+        "without": ["created_at", "last_seen_at", "created_by", "person_id"]}');
 
 create or replace trigger tenants_audit after insert or update or delete on mainspring.tenants
     for each row execute function mainspring.audit_change('{

@@ -5,8 +5,8 @@ select approval.job_id, approval.tenant_id, job.definition, job.payload, job.sta
        (select count(*) from mainspring.votes as vote
          where vote.job_id = approval.job_id and vote.is_approval) as approvals,
        (select coalesce(jsonb_agg(jsonb_build_object(
-                   'actor', vote.actor, 'is_approval', vote.is_approval, 'reason', vote.reason,
-                   'voted_at', vote.voted_at) order by vote.voted_at), '[]')
+                   'actor', coalesce(vote.name, vote.actor), 'is_approval', vote.is_approval,
+                   'reason', vote.reason, 'voted_at', vote.voted_at) order by vote.voted_at), '[]')
           from mainspring.votes as vote where vote.job_id = approval.job_id) as votes
   from mainspring.approvals as approval
   join mainspring.all_jobs as job using (job_id)

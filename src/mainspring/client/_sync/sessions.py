@@ -1,0 +1,24 @@
+"""`client.sessions`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mainspring.api.models.base import Page
+from mainspring.api.models.sessions import SessionModel
+from mainspring.client._sync.resource import Resource
+from mainspring.client.requests import Request
+
+
+class Sessions(Resource):
+    """`client.sessions`."""
+
+    def list(self, **filters: Any) -> Iterator[SessionModel]:
+        """Sessions, newest first: your own, or those of the people you may manage."""
+        return self._client.pages(Request("GET", "/sessions", filters), Page[SessionModel])
+
+    def end(self, session_id: int) -> None:
+        self._client.send(Request("DELETE", f"/sessions/{session_id}"))
+
+    def log_out(self) -> None:
+        """End the session that the client uses; raises ApiError if it uses a token."""
+        self._client.send(Request("DELETE", "/sessions/current"))
