@@ -1,6 +1,7 @@
 """/sessions: who is logged in where, and ending it; and hosts that are believed."""
 
 import asyncio
+import socket
 
 import httpx
 import psycopg
@@ -115,6 +116,17 @@ async def test_a_host_that_is_not_ours_is_refused_and_in_no_link(database_url: s
     assert (forged.status_code, forged.json()["code"]) == (400, "unknown_host")
     assert forged.json()["detail"].endswith("set public_url or allowed_hosts on the server")
     assert link.json()["url"].startswith(f"{url}/login?code=")
+
+
+async def test_on_every_address_any_address_is_taken_and_only_the_machines_name(api: Api):
+    api.app.state.listens_on = "0.0.0.0"
+    hosts = ["10.9.8.7:8080", "[fe80::1]", socket.gethostname(), "evil.example", "10.9.8.7.test"]
+
+    statuses = [
+        (await api.client.get("/login", headers={"Host": host})).status_code for host in hosts
+    ]
+
+    assert statuses == [200, 200, 200, 400, 400]
 
 
 async def test_the_hosts_of_the_settings_are_taken(database_url: str):
