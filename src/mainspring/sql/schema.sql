@@ -4015,16 +4015,14 @@ CREATE FUNCTION mainspring.ready_message(queue text, due_at timestamp with time 
     LANGUAGE sql STABLE
     RETURN CASE WHEN (due_at <= now()) THEN ('ready:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'due:'::text ELSE NULL::text END;
 
-CREATE TABLE mainspring.receipt_key (
-    is_only_row boolean DEFAULT true NOT NULL,
-    key bytea NOT NULL,
-    CONSTRAINT receipt_key_is_only_row_check CHECK (is_only_row),
-    CONSTRAINT receipt_key_key_check CHECK ((length(key) = 32))
+CREATE TABLE mainspring.installation_keys (
+    name text NOT NULL,
+    key bytea NOT NULL
 );
 
 CREATE FUNCTION mainspring.receipt_token(job_id bigint, fence bigint) RETURNS bytea
     LANGUAGE sql STABLE
-    RETURN (SELECT sha256((secret.key || sha256((secret.key || convert_to(((receipt_token.job_id || ':'::text) || receipt_token.fence), 'UTF8'::name))))) AS sha256 FROM mainspring.receipt_key secret);
+    RETURN (SELECT sha256((secret.key || sha256((secret.key || convert_to(((receipt_token.job_id || ':'::text) || receipt_token.fence), 'UTF8'::name))))) AS sha256 FROM mainspring.installation_keys secret WHERE (secret.name = 'receipts'::text));
 
 CREATE FUNCTION mainspring.redacted(payload jsonb, paths jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE
@@ -6331,11 +6329,6 @@ CREATE TABLE mainspring.grants_to_restore (
     CONSTRAINT grants_to_restore_kind_check CHECK ((kind = ANY (ARRAY['function'::text, 'view'::text])))
 );
 
-CREATE TABLE mainspring.installation_keys (
-    name text NOT NULL,
-    key bytea NOT NULL
-);
-
 CREATE TABLE mainspring.installed (
     name text NOT NULL,
     installed_at timestamp with time zone DEFAULT now() NOT NULL
@@ -6914,9 +6907,6 @@ ALTER TABLE ONLY mainspring.people
 
 ALTER TABLE ONLY mainspring.prune_marks
     ADD CONSTRAINT prune_marks_pkey PRIMARY KEY (keep);
-
-ALTER TABLE ONLY mainspring.receipt_key
-    ADD CONSTRAINT receipt_key_pkey PRIMARY KEY (is_only_row);
 
 ALTER TABLE ONLY mainspring.receipts
     ADD CONSTRAINT receipts_pkey PRIMARY KEY (job_id);

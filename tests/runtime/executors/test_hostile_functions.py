@@ -285,7 +285,7 @@ def test_nobody_writes_a_receipt_without_the_token(connection, database_url, lim
         for token in (b"", b"\0" * 32, None):
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="the token is not"):
                 theirs.execute(call, (token,))
-        for secret in ("receipt_key", "receipts"):
+        for secret in ("installation_keys", "receipts"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 theirs.execute(sql.SQL("table mainspring.{}").format(sql.Identifier(secret)))
 

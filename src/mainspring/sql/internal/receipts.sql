@@ -7,7 +7,7 @@ returns bytea
 language sql stable
 return (select sha256(secret.key || sha256(
                    secret.key || convert_to(job_id || ':' || fence, 'UTF8')))
-          from mainspring.receipt_key as secret);
+          from mainspring.installation_keys as secret where secret.name = 'receipts');
 
 -- Confirms that an attempt is still the newest of its job, and keeps it so until the transaction
 -- ends; with a result it also writes the receipt. Called on a connection of another role, in its

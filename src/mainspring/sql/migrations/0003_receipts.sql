@@ -5,15 +5,6 @@
 --
 -- works with: 0001
 
--- The secret by which a worker proves that a receipt is its own; only the owner can read it.
-create table mainspring.receipt_key (
-    is_only_row boolean primary key default true check (is_only_row),
-    key bytea not null check (length(key) = 32)
-);
-
-insert into mainspring.receipt_key (key)
-values (uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
-
 -- What a SQL function answered in the attempt that committed it; gone soon after its job.
 create table mainspring.receipts (
     job_id bigint primary key,
