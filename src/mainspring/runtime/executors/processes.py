@@ -247,7 +247,7 @@ def _answer(call: ChildCall, pipe: Pipe) -> tuple[Any, ...]:
             job.transaction.roll_back(error)
         from mainspring.runtime.worker.failures import describe  # noqa: PLC0415 - imports this
 
-        return ("failed", describe(error, job.shown))
+        return ("failed", describe(error, job.redactor))
     return ("done", result, False)
 
 

@@ -7,12 +7,13 @@ they do not mark the part of a line.
 
 import linecache
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 
 from mainspring.domain.jobs.outcomes import AttemptFailed
+from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor, redact_patterns
 from mainspring.runtime.executors.processes import ChildFailed
 
 MAX_MESSAGE_LENGTH = 16_000
@@ -22,17 +23,15 @@ FIRST_FRAMES, LAST_FRAMES = 5, 15
 _LONGEST_LINE = 200
 _OUR_CODE = str(Path(__file__).parents[1])
 
-Show = Callable[[str], str]
 
-
-def describe(error: BaseException, show: Show = str) -> str:
-    """The traceback from the handler on, the exception itself first. `show` makes each part what
-    people may see: a text that is cut may end in the middle of a secret."""
+def describe(error: BaseException, redactor: Redactor = NO_SECRETS) -> str:
+    """The traceback from the handler on, the exception itself first, as people may see it. Each
+    part is redacted by itself: a text that is cut may end in the middle of a secret."""
     if isinstance(error, ChildFailed | AttemptFailed):
-        return show(str(error))
-    message = _cut(_message(error), show)
-    frames = "".join(_frames(error.__traceback__))
-    return f"{message}\n\n{show(frames)}" if frames else message
+        return redactor.tail(str(error))
+    message = _cut(_message(error), redactor)
+    frames = _redacted("".join(_frames(error.__traceback__)))
+    return f"{message}\n\n{redactor.text(frames)}" if frames else message
 
 
 def _message(error: BaseException) -> str:
@@ -49,11 +48,11 @@ def _message(error: BaseException) -> str:
     return f"{name}: {text}".strip() if text else name
 
 
-def _cut(message: str, show: Show) -> str:
+def _cut(message: str, redactor: Redactor) -> str:
     if len(message) <= MAX_MESSAGE_LENGTH:
-        return show(message)
+        return redactor.tail(message)
     omitted = len(message) - MAX_MESSAGE_LENGTH
-    return f"{show(message[:MAX_MESSAGE_LENGTH])}\n... {omitted} characters omitted ..."
+    return f"{redactor.tail(message[:MAX_MESSAGE_LENGTH])}\n... {omitted} characters omitted ..."
 
 
 def _frames(trace: TracebackType | None) -> Iterator[str]:
@@ -72,6 +71,12 @@ def _frames(trace: TracebackType | None) -> Iterator[str]:
             yield f"  ... {omitted} frames omitted ...\n"
         if not FIRST_FRAMES <= number < FIRST_FRAMES + omitted:
             yield _frame(*frame)
+
+
+@lru_cache(maxsize=256)
+def _redacted(frames: str) -> str:
+    """Lines of code; most failures of a definition come from the same ones."""
+    return redact_patterns(frames)
 
 
 @lru_cache(maxsize=1024)

@@ -277,7 +277,7 @@ class Runners:
         elif isinstance(error, UnstorableResult | UnreadableSecret):
             outcome = End(JobState.FAILED, AttemptStatus.FAILED, str(error), failed=1)
         else:
-            outcome = of_failure(describe(error, job.shown), trials, random=random.random)
+            outcome = of_failure(describe(error, job.redactor), trials, random=random.random)
         if outcome is not None:
             self._report(job, outcome)
 
