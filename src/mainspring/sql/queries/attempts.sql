@@ -24,8 +24,8 @@ select lane.priority, lane.tenant_id, lane.queue, lane.job_id,
 -- scope: system
 -- Claims up to :limit jobs, lane by lane in the order given, of each its share from behind its
 -- mark, up to an id. Rows are addressed by ctid so that the plan cannot turn into a join over the
--- whole table. A worker whose lease ran out gets none: its jobs have been taken back, so these would
--- be left.
+-- whole table. A worker whose lease ran out gets none: its jobs have been taken back, so these
+-- would be left.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
        fence = (select nextval('mainspring.fences')), started_at = now(),
