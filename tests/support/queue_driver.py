@@ -143,7 +143,7 @@ class QueueDriver:
 
     def statement(self, noun: str, name: str, **params: Any) -> list[tuple[Any, ...]]:
         """A statement of the catalogue with parameters that its function does not offer."""
-        return self.execute(load(noun)[name].sql, params)
+        return self.execute(load(noun)[name].sql, {"chosen": None, **params})
 
     def call(self, call: Call) -> list[tuple[Any, ...]]:
         return self.run(calls.arun(self.connection, call))

@@ -3,6 +3,15 @@
 --
 -- works with: 0001
 
+-- All locks at once, and none is waited for as long as a deadlock takes to be noticed: a program
+-- that waits for one of these tables while it holds another must not be the one that is told so.
+set local lock_timeout = '300ms';
+lock table mainspring.jobs, mainspring.tenants, mainspring.definitions, mainspring.limits,
+    mainspring.enqueue_keys, mainspring.schedules, mainspring.triggers
+    in access exclusive mode;
+lock table mainspring.jobs_history, mainspring.dependencies in share mode;
+set local lock_timeout = '2s';
+
 -- ---------------------------------------------------------------------------------------------
 -- Rows that a statement over many cannot process
 -- ---------------------------------------------------------------------------------------------

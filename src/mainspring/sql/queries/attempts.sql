@@ -24,12 +24,12 @@ select lane.priority, lane.tenant_id, lane.queue, lane.job_id,
 -- scope: system
 -- Claims up to :limit jobs, lane by lane in the order given, of each its share from behind its
 -- mark, up to an id. Rows are addressed by ctid so that the plan cannot turn into a join over the
--- whole table. A worker whose lease ran out gets none: its jobs have been taken back, so these would
--- be left. By the clock, because the transaction of a speculative claim may have begun before a
--- pause.
+-- whole table. A worker whose lease ran out gets none: its jobs have been taken back, so these
+-- would be left. By the clock, because the transaction of a speculative claim may have begun before
+-- a pause, and before what the job waited for ended.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
-       fence = (select nextval('mainspring.fences')), started_at = now(),
+       fence = (select nextval('mainspring.fences')), started_at = statement_timestamp(),
        attempt = job.attempt + 1, probed_at = null
  where (select expires_at > clock_timestamp() from mainspring.workers
          where worker_id = %(worker_id)s::bigint)
