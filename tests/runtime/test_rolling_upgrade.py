@@ -32,6 +32,13 @@ select job_id,
        (select count(*) from public.effects as effect where effect.job_id = job.job_id)
   from mainspring.jobs_history as job
 """
+MOST_AT_ONCE = """
+select max(running) from (
+    select sum(step) over (order by at, step) as running
+      from mainspring.attempts as attempt,
+           lateral (values (started_at, 1), (finished_at, -1)) as began (at, step)) as counted
+"""
+WORKERS = "select count(distinct worker_id) from mainspring.attempts"
 SLOTS = """
 select scheduled_for, outcome::text, job_id,
        extract(epoch from scheduled_for - lag(scheduled_for) over (order by scheduled_for))
@@ -135,3 +142,24 @@ def test_programs_are_rolled_one_by_one_and_nothing_is_lost_doubled_or_refused(
     assert len(fired) == len(slots) == len(set(fired)) > 5
     assert {distance for *_, distance in slots[1:]} == {1}
     assert sorted(job_id for job_id, *_ in runs) == sorted([*callers.job_ids, *fired])
+
+
+def test_workers_of_both_releases_keep_to_a_limit_together(previous, current, url):
+    current.run("migrate")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("create table public.effects (job_id bigint)")
+        programs = [start_worker(previous), start_worker(current)]
+        connection.execute("update mainspring.definitions set concurrency = 2 where key = 'note'")
+        connection.execute(
+            "select mainspring.enqueue_many('note',"
+            " array(select '{\"number\": 1}'::jsonb from generate_series(1, 120)))"
+        )
+        wait_until(lambda: connection.execute(LIVE).fetchone() == (0,), 60, "all jobs end")
+        for program in programs:
+            program.stop()
+
+        runs = connection.execute(RUNS).fetchall()
+        assert len(runs) == 120
+        assert [run for run in runs if run[1:] != (1, 1)] == []
+        assert connection.execute(MOST_AT_ONCE).fetchone() == (2,)
+        assert connection.execute(WORKERS).fetchone() == (2,)

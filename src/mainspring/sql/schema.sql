@@ -1347,7 +1347,8 @@ begin
         return query
         update mainspring.jobs as job
            set state = 'running', waits_for = null, worker_id = claim_limited.worker_id,
-               fence = new_fence, started_at = now(), attempt = job.attempt + 1, probed_at = null
+               fence = new_fence, started_at = statement_timestamp(),
+               attempt = job.attempt + 1, probed_at = null
          where job.ctid = any (picked.places)
         returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
                   job.failures, job.losses, job.max_attempts, job.queue, job.priority,

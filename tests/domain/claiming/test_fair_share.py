@@ -341,3 +341,50 @@ def test_what_was_given_back_unstarted_costs_a_lane_nothing():
     backlog[B] = taken[B] + backlog[B]
 
     assert counts(claim(shares, backlog, 5)) == {B: 5}
+
+
+# Jobs that wait for limits
+
+
+def test_without_a_backlog_jobs_of_limits_are_held_to_no_share():
+    assert FairShare().limited_shares(["acme"], 10, {}) == (1000, None)
+
+
+def test_jobs_of_limits_get_the_share_that_their_tenant_would_have():
+    shares = shares_of({A: 1, B: 1})
+
+    assert shares.limited_shares(["core"], 30, {}) == (100, {"core": 10})
+
+
+def test_a_tenant_with_work_of_both_kinds_gives_half_of_its_share_of_each():
+    shares = shares_of({A: 1, B: 1})
+
+    given = [(shares.limited_shares(["acme"], 2, {}).shares or {})["acme"] for _ in range(4)]
+
+    assert sorted(given) == [0, 0, 1, 1]
+
+
+def test_only_the_most_urgent_lanes_hold_jobs_of_limits_back():
+    shares = shares_of({URGENT: 1, B: 1, C: 1})
+
+    assert shares.limited_shares(["bell"], 10, {}) == (0, {"bell": 5})
+
+
+def test_what_jobs_of_limits_took_counts_in_the_next_share():
+    shares = shares_of({A: 1})
+    shares.claimed_limited({B: 6}, {"bell": 2}, {})
+    shares.backlogged.add(A)
+
+    # Six jobs of weight two are worth three of weight one.
+    claimed = claim(shares, backlog_of({A: 100}), 3, {B: 6})
+    assert counts(claimed) == {A: 3}
+    assert shares.virtual_times[B] == shares.virtual_times[A] == 3.0
+
+
+def test_jobs_of_limits_that_go_back_cost_nothing():
+    shares = shares_of({A: 1})
+    shares.claimed_limited({B: 6}, {}, {})
+    shares.returned_limited({B: 6})
+
+    assert shares.virtual_times[B] == 0.0
+    assert B not in shares.backlogged
