@@ -29,6 +29,7 @@ from mainspring.domain.claiming.prefetch import PrefetchRate
 from mainspring.domain.types import WorkerId
 from mainspring.runtime.maintenance.limit_grants import Grants
 from mainspring.runtime.worker.buffer import Buffer, Claimed, by_lane, lane_of
+from mainspring.runtime.worker.buffer_pauses import BufferPauses
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.lease import Lease
@@ -48,9 +49,6 @@ _SATURATED_AFTER = 0.2
 _STALE_AFTER = 1.0
 # How many jobs are claimed at once from lanes that were announced.
 _NEWCOMERS = 200
-# Keeping back what could start costs time; this often it may, and for so long.
-_PAUSE_EVERY = 0.1
-_LONGEST_PAUSE = 0.25
 
 
 class Claimer:
@@ -92,7 +90,7 @@ class Claimer:
         self._has_floors = False
         self._announced: set[Lane] = set()
         self._visiting: Sequence[Visit] = ()
-        self._paused_at = float("-inf")
+        self._pauses = BufferPauses(buffer, runners)
         self._late: list[ClaimedJob] = []  # Claimed too late to begin: at a stop, after the lease.
 
     def wake(self) -> None:
@@ -110,7 +108,7 @@ class Claimer:
         self._order.announced(ready, buffered)
         self._announced.add(ready.lane)
         if ready.lane not in buffered and self._would_start_others(ready.lane):
-            self._pause_buffer()
+            self._pauses.begin()
         self._wake.set()
         self._has_capacity.set()
 
@@ -250,7 +248,7 @@ class Claimer:
                 await self._claim_known(wanted, lanes)
         finally:
             if not self._announced:  # Else there are newcomers once more.
-                self._resume_buffer()
+                self._pauses.end()
 
     async def _claim_limited(self, wanted: int) -> int:
         """Claim jobs that wait for limits, if any may be able to go; how many."""
@@ -336,24 +334,6 @@ class Claimer:
         """Whether jobs wait here, or may be on their way, that have no precedence over the lane."""
         others = {*self._buffer.counts(), *(visited for visited, _ in self._visiting)} - {lane}
         return any(other.priority >= lane.priority for other in others)
-
-    def _pause_buffer(self) -> None:
-        now = time.monotonic()
-        if self._buffer.is_paused or now < self._paused_at + _PAUSE_EVERY:
-            return
-        self._paused_at = now
-        self._buffer.pause()
-        # The database may be away; jobs that are here need not wait for it.
-        asyncio.get_running_loop().call_later(_LONGEST_PAUSE, self._resume_after, now)
-
-    def _resume_buffer(self) -> None:
-        if self._buffer.is_paused:
-            self._buffer.resume()
-            self._runners.start()
-
-    def _resume_after(self, paused_at: float) -> None:
-        if self._paused_at == paused_at:
-            self._resume_buffer()
 
     async def _stay_busy(self) -> None:
         now = time.monotonic()
