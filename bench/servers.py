@@ -106,7 +106,8 @@ def opened(url: str | None, data_dir: Path | None) -> Iterator[Server]:
     from mainspring.db import embedded
 
     with embedded.running(data_dir or _default_data_dir()) as running:
-        yield from _used(running.url)
+        # The cases write checkpoints, which the owner of a database may not.
+        yield from _used(running.superuser_url)
 
 
 def _used(url: str) -> Iterator[Server]:

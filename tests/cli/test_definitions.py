@@ -124,6 +124,19 @@ def test_a_program_is_looked_for_where_the_server_is(server_command, programs, d
     assert spec["argv"] == ["sync", "--id={id}", ["--limit={limit}"]]
 
 
+def test_a_role_that_nobody_can_log_in_as_has_to_be_trusted(server_command):
+    role = ["--role", "pg_monitor"]
+    refused = server_command("definitions", *BARE, *role)
+    made = server_command("definitions", *BARE, *role, "--trusted", "--json")
+    changed = server_command("definitions", "update", "x", "--no-trusted")
+
+    for each in (refused, changed):
+        assert "x: cannot log in as pg_monitor: role " in sentence(each)
+        assert "run `alter role pg_monitor login` and add pg_monitor=URL to" in sentence(each)
+    spec = {"function": "civic.bare", "role": "pg_monitor", "trusted": True}
+    assert json.loads(made.stdout)["spec"] == spec
+
+
 def test_only_an_operator_says_what_may_run(server_command):
     made = server_command("definitions", *BARE)
     refused = server_command("definitions", "deactivate", "x", role="member")

@@ -43,6 +43,8 @@ SAMPLES = {
     "actor": "eve",
     "approvers": ("ann", "bob"),
     "flow_id": 7,
+    "role": "civic_jobs",
+    "reason": "it is not permitted to log in",
 }
 
 

@@ -13,7 +13,9 @@ from psycopg.types.json import Jsonb
 from mainspring import Job, JobState, Mainspring
 from mainspring.domain.errors import InvalidDefinition
 from mainspring.settings import load
+from tests.support import rows
 from tests.support.databases import role
+from tests.support.waiting import await_until
 from tests.support.workers import ended, working
 
 SCHEMA = """
@@ -329,3 +331,46 @@ async def test_a_function_cannot_act_as_somebody_else(app, connection, limited):
     assert votes == [(limited,)]
     creators = connection.execute("select distinct created_by from mainspring.jobs").fetchall()
     assert creators == [(None,)]
+
+
+# Connections
+
+
+async def test_the_defaults_of_a_role_do_not_keep_its_receipts_from_being_written(
+    app, connection, limited
+):
+    for setting in (
+        "default_transaction_read_only = on",
+        "default_transaction_isolation = serializable",
+    ):
+        connection.execute(
+            sql.SQL(f"alter role {{}} set {setting}").format(sql.Identifier(limited))
+        )
+    job = await run(app, limited, "civic.fine")
+
+    assert job.state is JobState.SUCCEEDED, job.last_error
+
+
+async def test_a_worker_opens_few_connections_for_functions(app, connection, limited):
+    connection.execute(
+        "create function civic.naps() returns jsonb language sql as"
+        """ $$ select pg_sleep(0.2); select '{"success": true}'::jsonb $$"""
+    )
+    await app.definitions.acreate("nap", "sql", function="civic.naps", role=limited)
+    await app.aenqueue_many("nap", [{}] * 30)
+    seen: list[int] = []
+
+    def are_done() -> bool:
+        seen.append(sessions(connection, limited))
+        return rows.count(connection, "jobs") == 0
+
+    async with working(app, concurrency=100):
+        await await_until(are_done)
+
+    assert 1 < max(seen) <= 20
+
+
+def sessions(connection: psycopg.Connection, name: str) -> int:
+    query = "select count(*) from pg_stat_activity where usename = %s"
+    ((count,),) = connection.execute(query, (name,)).fetchall()
+    return int(count)

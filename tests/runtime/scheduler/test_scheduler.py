@@ -273,5 +273,5 @@ async def test_through_a_pooler_a_condition_is_one_statement_as_well(
         slot = await await_until(lambda: schedules.decided(connection))
 
     assert slot["outcome"] == "failed"
-    assert "multiple commands" in slot["reason"]
+    assert "must be a single query" in slot["reason"]
     assert rows.count(connection, "tenants") == 1

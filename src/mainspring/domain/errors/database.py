@@ -27,7 +27,7 @@ class RoleLoginFailed(DatabaseError):
             f"cannot log in as {role}: {reason}; run `alter role {role} login` and add "
             f"{role}=URL to the setting role_urls"
         )
-        self.role = role
+        self.role, self.reason = role, reason
 
 
 class DatabaseTooOld(DatabaseError):

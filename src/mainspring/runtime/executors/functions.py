@@ -22,7 +22,7 @@ from typing import Any
 
 import orjson
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, IsolationLevel
 
 from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.definitions import Definition
@@ -41,6 +41,8 @@ _SERVER_GRACE = timedelta(seconds=5)
 # For a commit that is under way when the job is canceled.
 _COMMIT_GRACE = 5.0
 _PRUNE_EVERY = 60.0
+# A server has few connections, and a worker may run many jobs at a time.
+_MOST_CONNECTIONS = 20
 
 
 class FunctionExecutor:
@@ -48,6 +50,7 @@ class FunctionExecutor:
 
     def __init__(self, source: AsyncSource, logins: RoleLogins) -> None:
         self._source, self._logins = source, logins
+        self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
         self._prunes_at = 0.0
 
     async def run(self, job: ClaimedJob, definition: Definition) -> dict[str, Any]:
@@ -99,8 +102,11 @@ class FunctionExecutor:
         closed."""
         spec, logins = definition.spec, self._logins
         login = logins.as_owner() if spec.get("trusted") else logins.as_role(spec["role"])
-        async with login as connection:
+        async with self._places, login as connection:
             await connection.set_autocommit(False)
+            # Whatever is the default of the role: its receipt has to be written.
+            await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+            await connection.set_read_only(False)
             yield connection
 
     async def _call(
