@@ -3,7 +3,7 @@
 Every claimer uses it: the worker, the drain that tests use, and the API for workers over HTTP.
 
     sweep ─▶ lanes ─▶ share of each ─▶ claim ─▶ token of its rate ─▶ probation ─▶ begins
-             └─────── ClaimOrder ──────────┘    └ take_token         └ record_start
+             └─────── ClaimOrder ──────────┘    └ take_token         └ record_start if alone
 
 The rules are pure and stand in `domain/claiming/`: `lanes.py` says where a claim looks,
 `fair_share.py` how much it takes from each lane, `probation.py` how a job is run that lost its
@@ -180,6 +180,6 @@ async def take_token(connection: AsyncConnection[Any], report: Report) -> bool:
 
 
 async def record_start(connection: AsyncConnection[Any], report: Report) -> None:
-    """Record that a job on probation is about to begin; raises LeaseLost."""
-    if not await attempts.probe(connection, report):
+    """Record that a suspect is about to run alone in its worker; raises LeaseLost."""
+    if not await attempts.mark_alone(connection, report):
         raise LeaseLost(report.job_id)

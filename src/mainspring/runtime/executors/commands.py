@@ -20,6 +20,7 @@ from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import InvalidPayload
 from mainspring.domain.jobs.outcomes import AttemptFailed, Fail
 from mainspring.runtime.executors import orphans
+from mainspring.runtime.executors.exits import signal_name
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.lease import is_gone, process_identity
 from mainspring.runtime.worker.output import AttemptOutput
@@ -247,14 +248,7 @@ def _answer(command: Command, code: int) -> Any:
     if code in command.success_codes:
         return {"exit_code": code}
     if code < 0:
-        raise AttemptFailed(f"the command was terminated by {_name(-code)}")
+        raise AttemptFailed(f"the command was terminated by {signal_name(-code)}")
     if code in command.fail_codes:
         return Fail(f"the command exited with code {code}")
     raise AttemptFailed(f"the command exited with code {code}")
-
-
-def _name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
