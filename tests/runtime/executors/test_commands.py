@@ -194,6 +194,34 @@ async def test_a_payload_that_cannot_become_arguments_fails_for_good(app, progra
     assert job.last_error.startswith(said)
 
 
+async def test_the_tenant_of_a_command_is_that_of_the_job_whatever_the_payload_says(app, program):
+    program("show", "print(sys.argv[1:])")
+    await app.tenants.acreate("acme")
+    await app.definitions.acreate("work", "command", argv=["show", "--tenant", "{job.tenant}"])
+    payload = {"job": {"tenant": "bell"}, "job.tenant": "bell", "tenant": "bell"}
+
+    async with working(app, command_directories=app.settings.command_directories):
+        job = await ended(await app.aenqueue("work", payload, tenant_id="acme"))
+
+    (tried,) = await app.jobs.aattempts(job.id, tenant_id="acme")
+    assert tried.stdout_tail == "['--tenant', 'acme']\n"
+
+
+async def test_a_stored_template_that_would_let_the_payload_choose_an_option_runs_nothing(
+    app, program, connection
+):
+    program("show", "print(sys.argv[1:])")
+    await app.definitions.acreate("work", "command", argv=["show"])
+    spec = """jsonb_set(spec, '{argv}', '["show", "--{o}"]')"""
+    connection.execute(f"update mainspring.definitions set spec = {spec} where key = 'work'")
+
+    async with working(app, command_directories=app.settings.command_directories):
+        job = await ended(await app.aenqueue("work", {"o": "checkpoint-action=exec=id"}))
+
+    assert job.state is JobState.FAILED
+    assert "the payload would choose the option" in (job.last_error or "")
+
+
 # Ending
 
 STUBBORN = """

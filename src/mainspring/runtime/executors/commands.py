@@ -17,7 +17,7 @@ from typing import Any
 
 from mainspring.domain.commands import Command, read_command
 from mainspring.domain.definitions import Definition
-from mainspring.domain.errors import InvalidPayload
+from mainspring.domain.errors import InvalidDefinition, InvalidPayload
 from mainspring.domain.jobs.outcomes import AttemptFailed, Fail
 from mainspring.runtime.executors import orphans
 from mainspring.runtime.executors.exits import signal_name
@@ -57,10 +57,10 @@ class CommandExecutor:
         )
 
     async def run(self, job: ClaimedJob, definition: Definition) -> Any:
-        command = self._command(definition)
         try:
-            arguments = command.template.arguments(job.payload())
-        except InvalidPayload as error:
+            command = self._command(definition)
+            arguments = command.template.arguments(job.payload(), job)
+        except (InvalidDefinition, InvalidPayload) as error:
             return Fail(str(error))
         output = job.output = AttemptOutput(job.redactor)
         process = self._spawn(job, command, arguments)
