@@ -19,7 +19,7 @@ from mainspring.domain.commands import Command, read_command
 from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
 from mainspring.domain.jobs.outcomes import AttemptFailed, Fail
-from mainspring.runtime.executors import orphans
+from mainspring.runtime.executors import orphans, protection
 from mainspring.runtime.executors.exits import signal_name
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.lease import is_gone, process_identity
@@ -51,6 +51,9 @@ class CommandExecutor:
         self._identity = process_identity()
         # Numbers of jobs are those of a database, and a host may serve several.
         self._token = uuid.uuid4().hex
+        protection.hide_environment()
+        protection.start_helper()
+        self._helpers = orphans.children()
         orphans.adopt_orphans()
         orphans.end_left_over(
             {worker for worker in orphans.workers_of_commands() if is_gone(worker)}
@@ -161,7 +164,7 @@ class CommandExecutor:
     def _end_rest(self, job: ClaimedJob, process: "subprocess.Popen[bytes]") -> None:
         """Kill what has left the session; it may still be making more. To look at all processes
         takes longer than a small command, so only where there is someone we did not start."""
-        if job.stop is not None or orphans.children() - self._pids:
+        if job.stop is not None or orphans.children() - self._pids - self._helpers:
             deadline = time.monotonic() + _LAST_WORDS_SECONDS
             attempt_id = self._attempt_id(job)
             while orphans.end_strays(attempt_id) and time.monotonic() < deadline:

@@ -34,9 +34,10 @@ def hide_environment() -> None:
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
-def start_helpers() -> None:
-    """Start what Python starts for child processes, without the environment of this one: it lives
-    as long as this process, and is dumpable. Call this before there are other threads."""
+def start_helper() -> None:
+    """Start the process that Python keeps beside one with children, without the environment of this
+    one: it is dumpable for as long as it lives. Call this before other threads need the
+    environment."""
     if sys.platform == "linux":
         with _harmless_environment():
             resource_tracker.ensure_running()
