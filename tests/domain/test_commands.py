@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -176,7 +177,7 @@ def test_a_field_may_be_a_value_behind_any_other_literal(text):
 
 # Fields and the schema
 
-PROPERTIES = {"properties": {"album": {}, "folder": {}, "limit": {}}}
+PROPERTIES: dict[str, Any] = {"properties": {"album": {}, "folder": {}, "limit": {}}}
 
 
 @pytest.mark.parametrize(

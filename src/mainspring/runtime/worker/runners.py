@@ -319,15 +319,22 @@ class Runners:
             case Succeed():
                 self._reporter.succeed(job, time.monotonic() - job.began_at, None)
             case End():
-                name = "job_dead" if outcome.state is JobState.DEAD_LETTER else "job_ended"
-                job.log_event(name, state=outcome.state, error=outcome.error)
+                job.log_event(_end_event(outcome), state=outcome.state, error=outcome.error)
                 self._reporter.end(job, outcome)
             case Requeue():
                 if outcome.failed:
                     job.log_event("attempt_failed", error=outcome.error, retry_in=outcome.delay)
+                elif outcome.lost:
+                    job.log_event("suspect_died", error=outcome.error, retry_in=outcome.delay)
                 self._reporter.requeue(job, outcome)
             case _:
                 assert_never(outcome)
+
+
+def _end_event(outcome: End) -> str:
+    if outcome.lost:
+        return "job_parked"
+    return "job_dead" if outcome.state is JobState.DEAD_LETTER else "job_ended"
 
 
 def _cancel_task(job: ClaimedJob) -> None:
