@@ -4,14 +4,14 @@ import traceback
 from pathlib import Path
 
 from mainspring.domain.jobs.outcomes import AttemptFailed
-from mainspring.runtime.executors.processes import ChildFailed
+from mainspring.runtime.executors.processes import ChildDied, ChildFailed
 
 _OUR_CODE = str(Path(__file__).parents[1])
 
 
 def describe(error: BaseException) -> str:
     """The traceback from the handler on, the exception itself first."""
-    if isinstance(error, ChildFailed | AttemptFailed):
+    if isinstance(error, ChildDied | ChildFailed | AttemptFailed):
         return str(error)
     summary = "".join(traceback.format_exception_only(error)).strip()
     frames = list(traceback.extract_tb(error.__traceback__))
