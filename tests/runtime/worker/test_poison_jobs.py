@@ -159,6 +159,20 @@ def test_a_suspect_has_its_context(
     assert reading.states(connection) == {"succeeded": 2}, "and its follow-up"
 
 
+def test_a_suspect_that_is_canceled_can_clean_up(
+    shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
+):
+    job_id = apps.hang_at_first.enqueue().id
+    suspect(connection)
+    start_worker(cancel_grace_seconds=20)
+    wait_until(partial(has_begun, connection, 1), 30)
+
+    shared_app.jobs.cancel(job_id)
+
+    wait_until(lambda: reading.state(connection, job_id) == "canceled", 10)
+    assert reading.notes(connection, "canceled"), "its handler was asked, and not killed"
+
+
 async def test_a_suspect_whose_handler_cannot_be_imported_runs_alone_in_its_worker(
     app: Mainspring, connection: psycopg.Connection
 ):
