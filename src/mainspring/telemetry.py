@@ -50,6 +50,8 @@ _LEVELS: dict[str, int] = {
     "schedule_failed": logging.WARNING,
     "setting_unknown": logging.WARNING,
     "supervisor_gone": logging.WARNING,
+    "suspect_died": logging.WARNING,
+    "suspect_unreachable": logging.WARNING,
     "trigger_failed": logging.WARNING,
     "worker_stalled": logging.WARNING,
 }

@@ -7,10 +7,11 @@ worker of another queue, which grants limits and takes back the jobs of workers 
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -24,8 +25,8 @@ from tests.support.waiting import wait_until
 from tests.support.warm import ROOT
 
 QUEUE = "remote"
-# Those that the job kills, and one that finishes the others.
-MOST_LIVES = 6
+# Two that die beside others, those that the job kills alone, and one that finishes the others.
+MOST_LIVES = 8
 
 
 @pytest.fixture
@@ -187,33 +188,92 @@ def test_a_job_that_kills_its_worker_is_parked_and_the_others_succeed(
         "select last_error, losses, failures from mainspring.job_status where definition = %s",
         (DEADLY,),
     ).fetchone()
-    assert job == ("its worker died 3 times while running it", 3, 0)
+    assert job == ("its worker died while it ran nothing else (death 3 of 3)", 3, 0)
 
 
-def test_a_worker_gets_one_job_at_a_time_of_those_that_lost_two_workers(
+def suspect(connection: psycopg.Connection, job_id: str, seconds: float = 0, lost: int = 2) -> None:
+    """The job was there when so many workers died, the last one so many seconds ago."""
+    connection.execute(
+        "update mainspring.jobs set suspected_at = now() - make_interval(secs => %s)"
+        " where job_id = %s",
+        (seconds, job_id),
+    )
+    connection.execute(
+        "insert into mainspring.attempts (job_id, fence, worker_id, started_at, finished_at,"
+        " number, status) select %s, number, 1, now(), now(), number, 'lost'"
+        " from generate_series(1, %s) as number",
+        (job_id, lost),
+    )
+
+
+def ids(jobs: Iterable[dict[str, Any]]) -> list[str]:
+    return sorted((job["job_id"] for job in jobs), key=int)
+
+
+def enqueued(connection: psycopg.Connection, count: int) -> list[str]:
+    enqueue(connection, count)
+    rows = connection.execute("select job_id from mainspring.jobs order by job_id").fetchall()
+    return [str(row[0]) for row in rows][-count:]
+
+
+def test_a_worker_that_has_nothing_gets_a_suspect_and_nothing_beside_it(
     connection: psycopg.Connection, register: Callable[[], HttpWorker]
 ):
-    enqueue(connection, 12)
-    connection.execute(
-        "update mainspring.jobs set losses = 2"
-        " where job_id in (select job_id from mainspring.jobs order by job_id limit 3)"
-    )
-    suspects = {
-        str(row[0])
-        for row in connection.execute("select job_id from mainspring.jobs where losses = 2")
-    }
+    alone, *others = enqueued(connection, 3)
+    suspect(connection, alone)
+    worker, neighbour = register(), register()
+
+    (job,) = worker.claim(3)
+
+    assert job["job_id"] == alone
+    assert worker.claim(3) == []
+    assert ids(neighbour.claim(3)) == others
+    worker.complete(job)
+    assert reading.states(connection) == {"succeeded": 1, "running": 2}
+
+
+def test_a_suspect_steps_aside_while_the_worker_has_other_jobs_but_not_for_ever(
+    connection: psycopg.Connection, register: Callable[[], HttpWorker]
+):
     worker = register()
+    enqueue(connection, 1)
+    (first,) = worker.claim(1)
+    alone, *others = enqueued(connection, 3)
 
-    probed = []
-    for _ in range(3):
-        jobs = {job["job_id"]: job for job in worker.claim(3)}
-        (suspect,) = suspects & jobs.keys()
-        assert len(jobs) == 3
-        assert not suspects & {job["job_id"] for job in worker.claim(1)}
-        worker.complete(jobs[suspect])
-        probed.append(suspect)
+    suspect(connection, alone)
+    (second,) = worker.claim(1)
+    assert second["job_id"] == others[0]
 
-    assert set(probed) == suspects
+    suspect(connection, alone, seconds=60)
+    assert worker.claim(3) == [], "it gets no more until it is free"
+    for job in (first, second):
+        worker.complete(job)
+    assert ids(worker.claim(3)) == [alone]
+
+
+def test_suspects_that_lost_one_worker_are_handed_out_together(
+    connection: psycopg.Connection, register: Callable[[], HttpWorker]
+):
+    jobs = enqueued(connection, 3)
+    for job_id in jobs:
+        suspect(connection, job_id, lost=1)
+
+    assert ids(register().claim(3)) == jobs
+
+
+def test_the_death_of_a_worker_with_several_jobs_is_no_loss_to_any(
+    connection: psycopg.Connection,
+    register: Callable[[], HttpWorker],
+    maintenance: WorkerProcess,
+):
+    enqueue(connection, 2)
+    assert len(register().claim(2)) == 2
+
+    expire_leases(connection)
+
+    suspects = "select losses from mainspring.jobs where suspected_at is not null"
+    found = wait_until(lambda: connection.execute(suspects).fetchall(), 10)
+    assert found == [(0,), (0,)]
 
 
 @contextmanager

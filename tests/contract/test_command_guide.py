@@ -34,4 +34,4 @@ def test_the_guide_to_commands_can_be_followed(database_url: str, tmp_path: Path
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert '{"exit_code":0}' in done.stdout.replace(" ", "")
-    assert "resizing the photos of acme to 800" in done.stdout
+    assert "resizing the photos of default to 800" in done.stdout

@@ -93,6 +93,7 @@ FAILURES: dict[str, Any] = {
     "errors": ["broke"] * 10,
     "failures": [1] * 10,
     "statuses": ["failed"] * 10,
+    "losses": [0] * 10,
 }
 LANES: dict[str, Any] = {
     "queues": ["a"] * 2,
@@ -128,7 +129,9 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     ),
     "attempts.hand_back": ({**RUNNING, "waits_for": None}, {"jobs_pkey"}, 300),
     "attempts.report_progress": ({**RUNNING, "progress": ["{}"] * 10}, {"jobs_pkey"}, 300),
-    "attempts.probe": ({"job_id": 1, "fence": 1}, {"jobs_pkey"}, 50),
+    "attempts.mark_alone": ({"job_id": 1, "fence": 1}, {"jobs_pkey"}, 50),
+    "attempts.lock_lease": ({"job_id": 1, "fence": 1}, {"jobs_pkey"}, 50),
+    "work.held_beside": ({"worker_id": ALIVE, "job_ids": [1, 2]}, {"jobs_running"}, 50),
     "attempts.save_checkpoint": ({"job_id": 1, "fence": 1, "checkpoint": "{}"}, {"jobs_pkey"}, 50),
     "attempts.cancel_requests": ({"worker_id": ALIVE}, {"jobs_cancel_requested"}, 50),
     "attempts.held_by": ({"worker_id": ALIVE, "known": [1, 2]}, {"jobs_running"}, 50),

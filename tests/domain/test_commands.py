@@ -1,22 +1,36 @@
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.domain.commands import read_argv
+from mainspring.domain.commands import RESERVED, ensure_fields_known, read_argv
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
 
-ARGV = ["sync-photos", "--tenant-id", "{tenant_id}", ["--limit={limit}"], "--", "{folder}"]
-PAYLOAD = {"tenant_id": "acme", "folder": "/photos"}
+ARGV = ["sync-photos", "--album", "{album}", ["--limit={limit}"], "--", "{folder}"]
+PAYLOAD = {"album": "summer", "folder": "/photos"}
 
 
-def build(argv, payload):
-    return read_argv("sync", argv).arguments(payload)
+@dataclass
+class SomeJob:
+    """What a command may know of its job."""
+
+    id: int = 7
+    tenant_id: str = "acme"
+    definition: str = "sync"
+    attempt: int = 2
+    queue: str = "photos"
+
+
+def build(argv, payload, job=None):
+    return read_argv("sync", argv).arguments(payload, job or SomeJob())
 
 
 def test_a_field_becomes_one_argument():
     assert build(ARGV, {**PAYLOAD, "limit": 5}) == [
-        "--tenant-id",
-        "acme",
+        "--album",
+        "summer",
         "--limit=5",
         "--",
         "/photos",
@@ -25,7 +39,7 @@ def test_a_field_becomes_one_argument():
 
 @pytest.mark.parametrize("payload", [PAYLOAD, {**PAYLOAD, "limit": None}])
 def test_optional_arguments_are_left_out_without_their_field(payload):
-    assert build(ARGV, payload) == ["--tenant-id", "acme", "--", "/photos"]
+    assert build(ARGV, payload) == ["--album", "summer", "--", "/photos"]
 
 
 def test_optional_arguments_come_all_or_not_at_all():
@@ -74,7 +88,7 @@ def test_no_value_changes_the_number_of_arguments_or_their_neighbours(one, other
 @pytest.mark.parametrize(
     ("payload", "said"),
     [
-        ({"folder": "/p"}, "lacks 'tenant_id'"),
+        ({"folder": "/p"}, "lacks 'album'"),
         ({**PAYLOAD, "folder": ["a"]}, "'folder' must be a string, a number or a boolean"),
         ({**PAYLOAD, "folder": {"a": 1}}, "'folder' must be a string, a number or a boolean"),
         ({**PAYLOAD, "folder": "a\x00b"}, "'folder' contains a NUL byte"),
@@ -102,6 +116,8 @@ def test_a_payload_that_cannot_become_arguments_is_refused_by_its_field(payload,
         (["ls", "{a b}"], "has a brace but no field"),
         (["ls", "{a.__class__}"], "has a brace but no field"),
         (["ls", "{}"], "has a brace but no field"),
+        (["ls", "{job.name}"], "names job.name, which no job has; did you mean job"),
+        (["ls", ["--tenant={job.tenant}"]], "name no field of the payload"),
         (["ls", "a\x00b"], "argv contains a NUL byte"),
         (["ls", *["x"] * 1001], "more than 1000 arguments"),
     ],
@@ -112,4 +128,97 @@ def test_a_template_that_cannot_be_read_is_refused(argv, said):
 
 
 def test_a_template_tells_which_fields_it_names():
-    assert read_argv("sync", ARGV).fields == {"tenant_id", "limit", "folder"}
+    assert read_argv("sync", ARGV).fields == {"album", "limit", "folder"}
+
+
+# What the job is
+
+
+def test_reserved_fields_come_from_the_job():
+    assert build(["x", *(f"{{{name}}}" for name in RESERVED)], {}) == [
+        "acme",
+        "7",
+        "sync",
+        "2",
+        "photos",
+    ]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [{"job": {"tenant": "bell"}}, {"job.tenant": "bell"}, {"tenant": "bell", "tenant_id": "bell"}],
+)
+def test_no_payload_sets_what_comes_from_the_job(payload):
+    assert build(["x", "--tenant={job.tenant}"], payload) == ["--tenant=acme"]
+
+
+def test_a_name_of_the_job_cannot_become_an_option_either():
+    with pytest.raises(InvalidPayload, match=r"'job\.tenant' starts with a dash"):
+        build(["x", "{job.tenant}"], {}, SomeJob(tenant_id="--all"))
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    "text", ["--{o}", "-{o}", "---{o}", "--limit{o}", "-x{o}", "-{job.tenant}"]
+)
+def test_a_template_in_which_the_payload_would_choose_the_option_is_refused(text):
+    with pytest.raises(InvalidDefinition, match="the payload would choose the option"):
+        read_argv("sync", ["tar", text])
+    with pytest.raises(InvalidDefinition, match="the payload would choose the option"):
+        read_argv("sync", ["tar", [text]])
+
+
+@pytest.mark.parametrize("text", ["--o={o}", "-o={o}", "o{o}", "o={o}", "+{o}", "/photos/{o}"])
+def test_a_field_may_be_a_value_behind_any_other_literal(text):
+    assert build(["x", text], {"o": "--rm"}) == [text.replace("{o}", "--rm")]
+
+
+# Fields and the schema
+
+PROPERTIES: dict[str, Any] = {"properties": {"album": {}, "folder": {}, "limit": {}}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        None,
+        {},
+        {"type": "object"},
+        PROPERTIES,
+        {**PROPERTIES, "additionalProperties": False},
+        {"properties": {"album": {}}, "patternProperties": {"^[fl]": {}}},
+        {"properties": {"album": {}}, "allOf": [{"properties": {"folder": {}, "limit": {}}}]},
+        {"properties": {"album": {}}, "$ref": "#/$defs/rest", "$defs": {"rest": PROPERTIES}},
+        {"properties": {"album": {}}, "$ref": "https://example.com/elsewhere"},
+        {"if": {"properties": {"album": {}}}, "then": PROPERTIES, "else": True},
+    ],
+)
+def test_fields_that_a_payload_may_have_are_accepted(schema):
+    ensure_fields_known("sync", read_argv("sync", ARGV), schema)
+
+
+def test_a_field_that_is_no_property_of_the_schema_is_refused():
+    template = read_argv("sync", ["x", "{albun}", "{job.tenant}"])
+
+    with pytest.raises(InvalidDefinition, match=r"names \{albun\}.*did you mean album"):
+        ensure_fields_known("sync", template, PROPERTIES)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("tenant", "job.tenant"), ("tenant_id", "job.tenant"), ("job_id", "job.id")],
+)
+def test_what_looks_like_the_job_is_refused_unless_the_schema_names_it(name, meant):
+    template = read_argv("sync", ["x", f"--of={{{name}}}"])
+
+    with pytest.raises(InvalidDefinition, match=f"write {{{meant}}}, or make {name} a property"):
+        ensure_fields_known("sync", template, None)
+    ensure_fields_known("sync", template, {"properties": {name: {}}})
+
+
+def test_a_schema_that_refers_to_itself_is_read_once():
+    schema = {**PROPERTIES, "allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/a"}}}
+
+    ensure_fields_known("sync", read_argv("sync", ARGV), schema)

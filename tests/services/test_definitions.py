@@ -182,6 +182,11 @@ def test_a_command_is_stored_with_the_path_of_its_program(commands: Mainspring, 
         ({}, "x: argv is missing; a command definition needs it"),
         ({"argv": "tool -x"}, "x: argv must be a list of arguments"),
         ({"argv": ["gone"]}, "x: there is no program 'gone' in "),
+        ({"argv": ["tool", "--{o}"]}, "x: in '--{o}' the payload would choose the option"),
+        (
+            {"argv": ["tool", "{b}"], "arg_schema": {"properties": {"a": {}}}},
+            "x: argv names {b}, which is not a property of arg_schema",
+        ),
         ({"argv": ["notes.txt"]}, "x: there is no program 'notes.txt' in "),
         ({"argv": ["/bin/sh"]}, "x: there is no program '/bin/sh' in "),
         ({"argv": ["../bin/sh"]}, "x: there is no program '../bin/sh' in "),
@@ -208,6 +213,14 @@ def test_a_command_that_cannot_be_is_refused(commands: Mainspring, fields, said)
         commands.definitions.create("x", "command", **fields)
 
     assert str(caught.value).startswith(said)
+
+
+def test_a_schema_that_lacks_what_a_command_names_is_refused_later_too(commands: Mainspring):
+    commands.definitions.create("x", "command", argv=["tool", "{id}"])
+
+    with pytest.raises(InvalidDefinition, match=r"argv names \{id\}"):
+        commands.definitions.update("x", arg_schema={"properties": {"ids": {}}})
+    commands.definitions.update("x", arg_schema={"properties": {"id": {}}})
 
 
 def test_without_directories_there_are_no_commands(civic: Mainspring):

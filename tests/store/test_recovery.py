@@ -1,4 +1,5 @@
-"""Recovery: what a dead worker held comes back, unless it has killed too many workers."""
+"""Recovery: what a dead worker held comes back as a suspect. The death of a worker is a loss only
+to a job that ran alone in it."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -6,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mainspring.domain.types import DEFAULT_TENANT, AttemptStatus, WorkerId
+from mainspring.domain.types import DEFAULT_TENANT, AttemptStatus, JobState, WorkerId
 from mainspring.store import attempts, jobs, workers
-from mainspring.store.attempts import ClaimedRow, LostJob, Report, Successes
+from mainspring.store.attempts import ClaimedRow, Ending, LostJob, Report, Return, Successes
 from tests.support.queue_driver import QueueDriver
 
 MAX_LOSSES = 3
@@ -48,11 +49,11 @@ def recover(queue: QueueDriver, jitter: timedelta = NO_JITTER) -> list[LostJob]:
     return lost
 
 
-def lose(queue: QueueDriver, *, has_begun: bool) -> None:
+def lose(queue: QueueDriver, *, is_alone: bool) -> None:
     """The job is claimed, its worker dies, and it is ready again if it is not parked."""
     worker_id, row = claim(queue)
-    if has_begun:
-        assert queue.run(attempts.probe(queue.connection, Report(row.job_id, row.fence)))
+    if is_alone:
+        assert queue.run(attempts.mark_alone(queue.connection, Report(row.job_id, row.fence)))
     queue.run(workers.expire_workers(queue.connection, [worker_id]))
     assert len(recover(queue)) == 1
     queue.statement("waits", "promote", now=None, limit=10)
@@ -75,7 +76,7 @@ def test_a_lost_job_waits_a_moment_and_keeps_its_attempt(queue):
 
     assert recover(queue) == [LostJob(row.job_id, worker_id, is_parked=False)]
 
-    assert queue.execute(JOB) == [("queued", "time", 1, 1, None, None)]
+    assert queue.execute(JOB) == [("queued", "time", 1, 0, None, None)]
     assert queue.execute(ATTEMPTS) == [(1, "lost", worker_id)]
 
 
@@ -94,50 +95,87 @@ def test_lost_jobs_come_back_spread_over_the_jitter(queue):
     assert max(waits) - min(waits) > 600
 
 
-def test_the_first_loss_counts_whether_the_job_had_begun_or_not(queue):
-    lose(queue, has_begun=False)
+def test_the_death_of_a_worker_makes_a_suspect_and_no_loss(queue):
+    _, row = claim(queue)
+    assert not row.is_suspect
+    queue.run(attempts.hand_back(queue.connection, [row.report]))
 
+    for _ in range(MAX_LOSSES + 2):
+        lose(queue, is_alone=False)
+
+    assert losses(queue) == 0
+    _, row = claim(queue)
+    assert row.is_suspect
+
+
+def test_it_is_a_loss_to_a_job_that_ran_alone(queue):
+    lose(queue, is_alone=True)
+    lose(queue, is_alone=False)
     assert losses(queue) == 1
 
-
-def test_a_later_loss_counts_only_for_a_job_that_had_begun(queue):
-    lose(queue, has_begun=False)
-    lose(queue, has_begun=False)
-    assert losses(queue) == 1
-
-    lose(queue, has_begun=True)
-    assert losses(queue) == 2
-
-
-def test_that_an_earlier_attempt_had_begun_is_not_held_against_the_next(queue):
-    lose(queue, has_begun=True)
-    lose(queue, has_begun=True)
-    lose(queue, has_begun=False)
-
+    lose(queue, is_alone=True)
     assert losses(queue) == 2
 
 
 def test_a_job_that_took_its_worker_down_too_often_is_parked(queue):
     for _ in range(MAX_LOSSES):
-        lose(queue, has_begun=True)
+        lose(queue, is_alone=True)
 
     assert queue.execute("select from mainspring.jobs") == []
     ((state, attempt, count, error),) = queue.execute(HISTORY)
     assert (state, attempt, count) == ("dead_letter", 3, 3)
-    assert error == "its worker died 3 times while running it"
+    assert error == "its worker died while it ran nothing else (death 3 of 3)"
     statuses = [status for _, status, _ in queue.execute(ATTEMPTS)]
     assert statuses == ["lost"] * 3
 
 
 def test_a_parked_job_that_is_retried_starts_with_a_clean_record(queue):
     for _ in range(MAX_LOSSES):
-        lose(queue, has_begun=True)
+        lose(queue, is_alone=True)
     ((job_id,),) = queue.execute("select job_id from mainspring.jobs_history")
     queue.call(jobs.retry(DEFAULT_TENANT, job_id))
 
     assert losses(queue) == 0
-    lose(queue, has_begun=True)
-    assert losses(queue) == 1
+    _, row = claim(queue)
+    assert not row.is_suspect
+
+
+def returned(row: ClaimedRow, *, lost: int) -> Return:
+    status = AttemptStatus.LOST if lost else AttemptStatus.FAILED
+    return Return(
+        row.job_id, row.fence, 0, 0, status, "broke", failed=0, delay=timedelta(0), lost=lost
+    )
+
+
+@pytest.mark.parametrize(("lost", "is_suspect"), [(0, False), (1, True)])
+def test_a_job_that_lost_its_own_process_is_a_suspect(queue, lost: int, is_suspect: bool):
+    worker_id, row = claim(queue)
+
+    queue.run(attempts.finish_requeued(queue.connection, worker_id, [returned(row, lost=lost)]))
+
+    assert losses(queue) == lost
+    _, row = claim(queue)
+    assert (row.losses, row.is_suspect) == (lost, is_suspect)
+
+
+def test_a_suspect_that_fails_is_still_one(queue):
+    lose(queue, is_alone=False)
+    worker_id, row = claim(queue)
+
+    queue.run(attempts.finish_requeued(queue.connection, worker_id, [returned(row, lost=0)]))
+
+    _, row = claim(queue)
+    assert row.is_suspect
+
+
+def test_a_job_parked_for_its_own_process_keeps_the_count(queue):
+    worker_id, row = claim(queue)
+    dead = (JobState.DEAD_LETTER, AttemptStatus.LOST)
+    ending = Ending(row.job_id, row.fence, 0, 0, *dead, "its process died", failed=0, lost=1)
+
+    queue.run(attempts.finish_ended(queue.connection, worker_id, [ending]))
+
+    assert queue.execute(HISTORY) == [("dead_letter", 1, 1, "its process died")]
 
 
 def test_a_job_whose_worker_has_no_row_comes_back(queue):

@@ -156,6 +156,7 @@ def miss_the_deadline(runs: Runs) -> None:
 
 def kill_the_worker(runs: Runs) -> None:
     runs.begin()
+    runs.connection.execute("update mainspring.jobs set alone_fence = fence")
     runs.driver.run(workers.expire_workers(runs.driver.connection, [runs.worker_id]))
     terms: Row = {"max_losses": 1, "jitter": NO_JITTER}
     (lost,) = runs.driver.run(attempts.recover(runs.driver.connection, **terms))
@@ -181,7 +182,7 @@ ENDINGS = [
     pytest.param(
         kill_the_worker,
         "dead_letter",
-        "its worker died 1 times while running it",
+        "its worker died while it ran nothing else (death 1 of 1)",
         id="recovered",
     ),
     pytest.param(delete, "canceled", "its job was deleted", id="deleted"),

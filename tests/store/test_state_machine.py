@@ -179,15 +179,15 @@ class ReportRules(Machine):
 
     @rule(data=st.data())
     @precondition(lambda self: self.model.leases())
-    def probe_and_save(self, data):
+    def mark_and_save(self, data):
         _, leases = self.draw_leases(data)
         for lease in leases:
             is_current = self.model.is_current(lease)
-            probe = attempts.probe(self.queue.connection, report_of(lease))
+            mark = attempts.mark_alone(self.queue.connection, report_of(lease))
             save = attempts.save_checkpoint(self.queue.connection, report_of(lease), "{}")
-            assert (self.queue.run(probe), self.queue.run(save)) == (is_current, is_current)
+            assert (self.queue.run(mark), self.queue.run(save)) == (is_current, is_current)
             if is_current:
-                self.model.jobs[lease.job_id].is_probed = True
+                self.model.jobs[lease.job_id].is_alone = True
 
     @rule(data=st.data())
     @precondition(lambda self: self.model.old_leases)

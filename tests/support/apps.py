@@ -188,17 +188,54 @@ def add_effect_and_answer_nonsense_in_process(ctx: Context) -> object:
 
 
 @app.job
-async def kill_the_worker(ctx: Context) -> None:
-    note(ctx, "began")
-    await asyncio.sleep(0.5)
-    os.kill(os.getpid(), signal.SIGKILL)
+async def crash(ctx: Context) -> None:
+    note(ctx, "crashed")
+    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 @app.job
-async def linger_twice(ctx: Context) -> None:
-    """Takes its time in its first two attempts; the third answers at once."""
-    if ctx.attempt < 3:
-        await asyncio.sleep(2)
+def crash_in_thread(ctx: Context) -> None:
+    note(ctx, "crashed")
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@app.job
+async def leave_the_process(ctx: Context) -> None:
+    os._exit(3)
+
+
+@app.job
+async def hang_for(ctx: Context, attempts: int) -> dict[str, int]:
+    """Hangs in so many attempts; the next one answers at once."""
+    note(ctx, "began")
+    if ctx.attempt <= attempts:
+        await asyncio.sleep(FOR_EVER)
+    return {"attempt": ctx.attempt, "pid": os.getpid()}
+
+
+@app.job(backoff=AT_ONCE)
+async def use_the_context(ctx: Context) -> object:
+    """Uses all that a context offers; the first attempt fails after its checkpoint."""
+    ctx.progress(1, 2, "half of it")
+    if ctx.saved is None:
+        await ctx.acheckpoint({"pid": os.getpid()})
+        raise ValueError("not yet")
+    async with ctx.transaction() as connection:
+        await connection.execute("insert into effects values (%s)", (ctx.job_id,))
+        await ctx.aenqueue(do_nothing, number=ctx.saved["pid"])
+    return {"saved": ctx.saved, "pid": os.getpid()}
+
+
+@app.job(backoff=AT_ONCE)
+def use_the_context_in_thread(ctx: Context) -> object:
+    ctx.progress(1, 2, "half of it")
+    if ctx.saved is None:
+        ctx.checkpoint({"pid": os.getpid()})
+        raise ValueError("not yet")
+    with ctx.transaction() as connection:
+        connection.execute("insert into effects values (%s)", (ctx.job_id,))
+        ctx.enqueue(do_nothing, number=ctx.saved["pid"])
+    return {"saved": ctx.saved, "pid": os.getpid()}
 
 
 @app.job(mode="process", max_attempts=2, backoff=AT_ONCE)

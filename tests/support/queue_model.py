@@ -56,7 +56,7 @@ class ModelJob:
     attempt: int = 0
     failures: int = 0
     losses: int = 0
-    is_probed: bool = False
+    is_alone: bool = False
     is_asked_to_cancel: bool = False
     executions: list[Execution] = field(default_factory=list)
 
@@ -192,7 +192,7 @@ class QueueModel:
         job.move(JobState.RUNNING)
         job.lease = lease
         job.attempt += 1
-        job.is_probed = False
+        job.is_alone = False
 
     def accepts(self, lease: Lease) -> bool:
         """Whether what a worker reports of this lease counts."""
@@ -211,8 +211,8 @@ class QueueModel:
 
     def lose(self, job: ModelJob, max_losses: int) -> None:
         """What recovery does with a job of a dead worker."""
-        job.losses += job.losses == 0 or job.is_probed
-        if job.losses >= max_losses:
+        job.losses += job.is_alone
+        if job.is_alone and job.losses >= max_losses:
             self.leave(job, JobState.DEAD_LETTER, AttemptStatus.LOST)
             return
         self.leave(job, JobState.QUEUED, AttemptStatus.LOST)
@@ -246,7 +246,7 @@ class QueueModel:
         job.move(JobState.QUEUED)
         job.wait_until(NOW)
         job.deadline_in, job.failures, job.losses = None, 0, 0
-        job.is_probed = job.is_asked_to_cancel = False
+        job.is_alone = job.is_asked_to_cancel = False
         job.payload, job.dedupe_key = after, key
 
     def delete(self, job: ModelJob) -> None:

@@ -74,6 +74,10 @@ class JobFunction(Generic[P, R]):
     def key(self) -> str:
         return self.handler.definition.key
 
+    @property
+    def app(self) -> App:
+        return self._app
+
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         result: R = self.function(*args, **kwargs)
         return result

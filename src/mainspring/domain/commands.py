@@ -1,30 +1,68 @@
-"""Commands: an argv from a template and a payload, never a shell.
+"""Commands: an argv from a template, a payload and its job, never a shell.
 
-["rsync-photos", "--tenant-id", "{tenant_id}", ["--limit={limit}"], "--", "{folder}"]
+["rsync-photos", "--tenant", "{job.tenant}", ["--limit={limit}"], "--", "{folder}"]
 
 A text is one argument. `{name}` stands for that field of the payload, alone or behind a literal
-beginning. Arguments in a list of their own are left out if the payload lacks a field they name.
-What a payload gives can become neither an option nor two arguments.
+beginning; `{job.tenant}` and its like for what the job is, whatever the payload holds. Arguments in
+a list of their own are left out if the payload lacks a field they name. What a payload gives can
+become neither an option nor two arguments.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
+from mainspring.domain.schema_fields import known_fields
+from mainspring.domain.suggestions import did_you_mean
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_JOB = "job."
+_PLACEHOLDER = re.compile(r"\{((?:job\.)?[A-Za-z_][A-Za-z0-9_]*)\}")
 _MOST_ARGUMENTS = 1000
 _END_OF_OPTIONS = "--"
 
 
+class CommandJob(Protocol):
+    """A job, as far as its command may know it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def tenant_id(self) -> str: ...
+    @property
+    def definition(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def queue(self) -> str: ...
+
+
+RESERVED: Mapping[str, Callable[[CommandJob], str]] = MappingProxyType(
+    {
+        "job.tenant": lambda job: job.tenant_id,
+        "job.id": lambda job: str(job.id),
+        "job.definition": lambda job: job.definition,
+        "job.attempt": lambda job: str(job.attempt),
+        "job.queue": lambda job: job.queue,
+    }
+)
+"""Placeholders that the payload cannot set."""
+
+# Fields of a payload that are likely to be taken for what the job is.
+_MISTAKABLE: Mapping[str, str] = MappingProxyType(
+    {"tenant": "job.tenant", "tenant_id": "job.tenant", "job_id": "job.id"}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A literal, a field of the payload, or a field behind a literal."""
+    """A literal, a field of the payload or of the job, or such a field behind a literal."""
 
     literal: str
     field: str | None = None
+    job_field: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +79,7 @@ class ArgvTemplate:
             argument.field for group in self.groups for argument in group if argument.field
         )
 
-    def arguments(self, payload: Mapping[str, Any]) -> list[str]:
+    def arguments(self, payload: Mapping[str, Any], job: CommandJob) -> list[str]:
         """The argv without the executable; raises InvalidPayload with the field that is wrong."""
         built: list[str] = []
         for number, group in enumerate(self.groups):
@@ -52,7 +90,7 @@ class ArgvTemplate:
                 raise InvalidPayload(f"the payload lacks {missing[0]!r}, which the command needs")
             for argument in group:
                 after_options = _END_OF_OPTIONS in built
-                built.append(_build(argument, payload, after_options=after_options))
+                built.append(_build(argument, payload, job, after_options=after_options))
         return built
 
 
@@ -97,9 +135,7 @@ def _read(key: str, text: str) -> Argument:
     found = list(_PLACEHOLDER.finditer(text))
     if not found:
         if "{" in text or "}" in text:
-            raise InvalidDefinition(
-                f"{key}: {text!r} has a brace but no field such as {{tenant_id}}"
-            )
+            raise InvalidDefinition(f"{key}: {text!r} has a brace but no field such as {{folder}}")
         return Argument(text)
     last = found[-1]
     if len(found) > 1 or last.end() != len(text):
@@ -107,17 +143,39 @@ def _read(key: str, text: str) -> Argument:
             f"{key}: in {text!r} a field must be the whole argument or the end of it, as in "
             f"--limit={{limit}}"
         )
-    return Argument(text[: last.start()], last.group(1))
+    literal, name = text[: last.start()], last.group(1)
+    _ensure_value(key, text, literal)
+    if not name.startswith(_JOB):
+        return Argument(literal, name)
+    if name not in RESERVED:
+        hint = did_you_mean(name, RESERVED) or f"; choose from {', '.join(RESERVED)}"
+        raise InvalidDefinition(f"{key}: {text!r} names {name}, which no job has{hint}")
+    return Argument(literal, job_field=name)
 
 
-def _build(argument: Argument, payload: Mapping[str, Any], *, after_options: bool) -> str:
-    if argument.field is None:
+def _ensure_value(key: str, text: str, literal: str) -> None:
+    """Refuse a field that would choose the option, or add others to it as in `tar -x{more}`."""
+    if literal.startswith("-") and "=" not in literal:
+        raise InvalidDefinition(
+            f"{key}: in {text!r} the payload would choose the option; write the option out and the "
+            'field as its value, as in "--limit={limit}" or "-n", "{limit}"'
+        )
+
+
+def _build(
+    argument: Argument, payload: Mapping[str, Any], job: CommandJob, *, after_options: bool
+) -> str:
+    if argument.job_field is not None:
+        value = RESERVED[argument.job_field](job)
+    elif argument.field is not None:
+        value = _text(argument.field, payload[argument.field])
+    else:
         return argument.literal
-    value = _text(argument.field, payload[argument.field])
     if not argument.literal and value.startswith("-") and not after_options:
+        name = argument.field or argument.job_field
         raise InvalidPayload(
-            f"{argument.field!r} starts with a dash and could be mistaken for an option; a "
-            f"definition can allow it with --name={{{argument.field}}} or after a --"
+            f"{name!r} starts with a dash and could be mistaken for an option; a "
+            f"definition can allow it with --name={{{name}}} or after a --"
         )
     return argument.literal + value
 
@@ -182,6 +240,32 @@ def read_command(key: str, spec: Mapping[str, Any]) -> Command:
         success,
         fail,
     )
+
+
+def ensure_fields_known(key: str, template: ArgvTemplate, schema: Mapping[str, Any] | None) -> None:
+    """Refuse a field that no payload has, where the JSON Schema says which there are; and one that
+    looks as if it came from the job, unless the schema names it."""
+    known = None if schema is None else known_fields(schema)
+    if known is None:
+        _ensure_none_mistakable(key, template)
+        return
+    for name in sorted(template.fields - known):
+        hint = did_you_mean(name, [*known, *RESERVED]) or f"; there are {_listed(known)}"
+        raise InvalidDefinition(
+            f"{key}: argv names {{{name}}}, which is not a property of arg_schema{hint}"
+        )
+
+
+def _ensure_none_mistakable(key: str, template: ArgvTemplate) -> None:
+    for name in sorted(template.fields & _MISTAKABLE.keys()):
+        raise InvalidDefinition(
+            f"{key}: argv names {{{name}}}, which whoever enqueues could choose; write "
+            f"{{{_MISTAKABLE[name]}}}, or make {name} a property of arg_schema"
+        )
+
+
+def _listed(known: Iterable[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in (*sorted(known), *RESERVED))
 
 
 def _codes(key: str, field: str, codes: object) -> frozenset[int]:

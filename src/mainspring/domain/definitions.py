@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -110,6 +110,10 @@ class Handler:
     def sees_its_job(self) -> bool:
         """Whether it can do something to the job that it runs."""
         return self.wants_context or self.is_plain_worker or self.mode is ExecutionMode.STORED
+
+    def in_mode(self, mode: ExecutionMode) -> "Handler":
+        """The same handler, run in another way than it was declared."""
+        return replace(self, mode=mode)
 
     def __post_init__(self) -> None:
         document = self.definition.arg_schema

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mainspring import telemetry
+from mainspring.runtime.executors import protection
 from mainspring.runtime.parent_watch import ParentWatch
 
 _LONGEST_PAUSE = 10.0
@@ -33,6 +34,7 @@ class Supervisor:
 
     async def run(self) -> int:
         """Until stopped; the exit code is 0, or what a child refused to start with."""
+        protection.hide_environment()  # It is that of the workers, whose commands could read it.
         _on_signals(self.stop)
         try:
             await asyncio.gather(*(self._keep_one() for _ in range(self._count)))

@@ -3,7 +3,7 @@
 Every claimer uses it: the worker, the drain that tests use, and the API for workers over HTTP.
 
     sweep ─▶ lanes ─▶ share of each ─▶ claim ─▶ token of its rate ─▶ probation ─▶ begins
-    keys of limits ─▶ share of each ─┘          └ take_token         └ record_start
+    keys of limits ─▶ share of each ─┘          └ take_token         └ record_start if alone
     └─────────────── ClaimOrder ──────────┘
 
 A job that waits for a limit is given its place by the statement that claims it, so that nothing
@@ -331,6 +331,6 @@ async def take_token(connection: AsyncConnection[Any], report: Report) -> bool:
 
 
 async def record_start(connection: AsyncConnection[Any], report: Report) -> None:
-    """Record that a job on probation is about to begin; raises LeaseLost."""
-    if not await attempts.probe(connection, report):
+    """Record that a suspect is about to run alone in its worker; raises LeaseLost."""
+    if not await attempts.mark_alone(connection, report):
         raise LeaseLost(report.job_id)

@@ -10,7 +10,7 @@ from typing import Any
 from mainspring.db.database import Database
 from mainspring.db.plans import Plan, Statement
 from mainspring.db.sessions import Session, run_call
-from mainspring.domain.commands import read_command
+from mainspring.domain.commands import ensure_fields_known, read_command
 from mainspring.domain.definitions import (
     Definition,
     DefinitionState,
@@ -173,7 +173,16 @@ def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
         if name in own:
             own[name] = _texts(known.key, name, own[name])
     own["spec"] = {name: value for name, value in spec.items() if value is not None}
-    return replace(known, **own)
+    changed = replace(known, **own)
+    if changes.keys() & {"argv", "arg_schema"}:
+        _ensure_placeholders(changed)
+    return changed
+
+
+def _ensure_placeholders(definition: Definition) -> None:
+    if definition.kind is Kind.COMMAND and definition.spec.get("argv"):
+        template = read_command(definition.key, definition.spec).template
+        ensure_fields_known(definition.key, template, definition.arg_schema)
 
 
 def _kind(kind: str) -> Kind:

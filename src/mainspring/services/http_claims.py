@@ -1,11 +1,15 @@
 """A claim of a worker over HTTP, by the claim policy of `claiming.py`.
 
-claim ─▶ known to the worker? ─▶ one suspect at a time ─▶ token of its rate ─▶ recorded as begun
-   ▲            └ no: waits for     └ no: handed back        └ no: waits for
-   └─ again       a handler            at the end               its limit
+claim ─▶ known to the worker? ─▶ probation ───────▶ token of its rate ─▶ begins
+   ▲            └ no: waits for     └ no: handed back    └ no: waits for
+   └─ again       a handler            at the end           its limit
       until there is enough or nothing is left
 
-What is handed out counts as begun: nobody says when the worker really begins.
+What is handed out counts as begun: nobody says when the worker really begins. Nor can its jobs be
+given processes of their own. So a suspect that was there each time that several workers died is
+handed out **alone**, to a worker that runs nothing else and gets nothing else meanwhile. While the
+worker has other jobs the suspect steps aside, but not for ever: then the worker gets no more until
+it is free.
 """
 
 import time
@@ -16,9 +20,8 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from mainspring.domain.claiming import probation
-from mainspring.domain.claiming.probation import SUSPECT_LOSSES
 from mainspring.domain.limits import LimitKey
-from mainspring.domain.types import WaitsFor, WorkerId
+from mainspring.domain.types import JobId, WaitsFor, WorkerId
 from mainspring.services.claiming import ClaimOrder, by_lane, record_start, take_token
 from mainspring.store import attempts
 from mainspring.store import work as store
@@ -36,55 +39,80 @@ class HttpClaim:
     order: ClaimOrder
     worker_id: WorkerId
     definitions: Collection[str]
-    _suspects: list[ClaimedRow] = field(default_factory=list)
-    """Those that have to wait for another. They stay claimed until the end, so that what is behind
-    them in their lane can be reached."""
+    _admitted: list[ClaimedRow] = field(default_factory=list)
+    _aside: list[ClaimedRow] = field(default_factory=list)
+    """Those that cannot begin now. They stay claimed until the end, so that what is behind them in
+    their lane can be reached."""
+    _is_full: bool = False
+    """Whether nothing more may begin, however little the worker has."""
 
     async def rows(
         self, queues: Sequence[str], *, limit: int, tenant_id: str | None
     ) -> list[ClaimedRow]:
         """Up to so many jobs that the worker is to begin."""
-        admitted: list[ClaimedRow] = []
         until = time.monotonic() + _LONGEST_LOOK
         try:
-            while len(admitted) < limit and time.monotonic() < until:
+            while len(self._admitted) < limit and time.monotonic() < until and not self._is_full:
                 claimed = await self.order.claim_unbuffered(
                     self.connection,
                     self.worker_id,
                     queues,
-                    limit=limit - len(admitted),
+                    limit=limit - len(self._admitted),
                     tenant_id=tenant_id,
                 )
                 if not claimed:
                     break
-                admitted += await self._admit(claimed)
+                await self._admit(claimed)
         finally:
-            await self._hand_back(self._suspects)
-        return admitted
+            await self._hand_back(self._aside)
+        return self._admitted
 
-    async def _admit(self, claimed: Sequence[ClaimedRow]) -> list[ClaimedRow]:
-        """Those of the claimed that begin now."""
+    async def _admit(self, claimed: Sequence[ClaimedRow]) -> None:
+        """Those of the claimed begin that may."""
         known = [row for row in claimed if row.definition in self.definitions]
         unknown = [row for row in claimed if row.definition not in self.definitions]
         await self._hand_back(unknown, WaitsFor.HANDLER)
-        return [row for row in known if await self._begins(row)]
+        lonely = await self._to_run_alone(known)
+        has_others, runs_alone = await self._held_beside(known)
+        is_busy = has_others or bool(self._admitted)
+        first = next((row for row in known if row.job_id in lonely), None)
+        if runs_alone or (is_busy and any(lonely.values())):
+            self._is_full = True
+            self._aside += known
+        elif first is not None and not is_busy:
+            self._is_full = True
+            self._aside += [row for row in known if row is not first]
+            await self._begin_alone(first)
+        else:
+            self._aside += [row for row in known if row.job_id in lonely]
+            others = [row for row in known if row.job_id not in lonely]
+            self._admitted += [row for row in others if await self._has_token(row)]
 
-    async def _begins(self, row: ClaimedRow) -> bool:
-        if not probation.is_suspect(row.losses):
-            return await self._starts(row)
-        async with self.connection.transaction():
-            await store.lock_worker(self.connection, self.worker_id)
-            if await store.runs_suspect(self.connection, self.worker_id, losses=SUSPECT_LOSSES):
-                self._suspects.append(row)
-                return False
-            return await self._starts(row)
+    async def _to_run_alone(self, rows: Iterable[ClaimedRow]) -> dict[JobId, bool]:
+        """Those that have to run alone, and whether they have stepped aside for long enough."""
+        suspects = [row.job_id for row in rows if row.is_suspect]
+        if not suspects:
+            return {}
+        return await store.to_run_alone(
+            self.connection, suspects, lost=probation.ALONE_AFTER, patience=probation.PATIENCE
+        )
 
-    async def _starts(self, row: ClaimedRow) -> bool:
-        if row.is_rated and not await self._takes_token(row):
-            return False
-        if probation.is_on_probation(row.losses):
-            await record_start(self.connection, row.report)
-        return True
+    async def _held_beside(self, rows: Iterable[ClaimedRow]) -> tuple[bool, bool]:
+        """What the worker had before this request, or has by another at the same time."""
+        own = [row.job_id for row in (*rows, *self._aside, *self._admitted)]
+        return await store.held_beside(self.connection, self.worker_id, own)
+
+    async def _begin_alone(self, row: ClaimedRow) -> None:
+        """Marked first and looked at again then: of two requests at once, the one for others looks
+        after its claim, so at least one of them sees the other."""
+        if not await self._has_token(row):
+            return
+        await record_start(self.connection, row.report)
+        has_others, _ = await self._held_beside([row])
+        (self._aside if has_others else self._admitted).append(row)
+
+    async def _has_token(self, row: ClaimedRow) -> bool:
+        return not row.is_rated or await self._takes_token(row)
 
     async def _takes_token(self, row: ClaimedRow) -> bool:
         is_taken = await take_token(self.connection, row.report)

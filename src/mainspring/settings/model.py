@@ -72,7 +72,7 @@ class Settings(BaseModel):
         default=10, ge=0, le=3600, description="time a canceled handler has before it is killed"
     )
     max_losses: int = Field(
-        default=3, ge=1, le=100, description="number of lost workers after which a job is parked"
+        default=3, ge=1, le=100, description="deaths of its own process after which a job is parked"
     )
     max_payload_bytes: int = Field(
         default=1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="largest payload accepted"

@@ -202,6 +202,8 @@ CREATE TABLE mainspring.jobs (
     limit_name text COLLATE pg_catalog."C",
     limit_key text COLLATE pg_catalog."C",
     created_by text DEFAULT mainspring.creator() COLLATE pg_catalog."C",
+    suspected_at timestamp with time zone,
+    alone_fence bigint,
     CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
     CONSTRAINT jobs_limit_has_key CHECK (((limit_name IS NULL) = (limit_key IS NULL))),
     CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
@@ -4364,6 +4366,8 @@ begin
                attempt = job.attempt - (not have_begun)::integer,
                failures = job.failures + coalesce(held.failed, 0),
                losses = coalesce(held.losses, job.losses),
+               suspected_at = case when held.losses is null then job.suspected_at
+                                   else coalesce(job.suspected_at, now()) end,
                last_error = coalesce(held.error, job.last_error)
           from unnest(requeue_jobs.job_ids, requeue_jobs.waits, requeue_jobs.due_ats,
                       requeue_jobs.failures, requeue_jobs.losses, requeue_jobs.errors)

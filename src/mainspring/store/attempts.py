@@ -54,6 +54,11 @@ class ClaimedRow(NamedTuple):
         return bool(self.extras and orjson.loads(self.extras).get("is_rated"))
 
     @property
+    def is_suspect(self) -> bool:
+        """Whether it lost the process that ran it before."""
+        return bool(self.extras and orjson.loads(self.extras).get("is_suspect"))
+
+    @property
     def lane(self) -> Lane:
         return Lane(self.priority, self.tenant_id, self.queue)
 
@@ -115,6 +120,7 @@ class Ending:
     status: AttemptStatus
     error: str
     failed: int
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,7 @@ class Return:
     error: str | None
     failed: int
     delay: timedelta
+    lost: int = 0
 
 
 async def discover(session: Session, queues: Sequence[str]) -> list[ReadyLane]:
@@ -214,6 +221,7 @@ async def finish_ended(
             "statuses": [str(report.status) for report in reports],
             "errors": [report.error for report in reports],
             "failures": [report.failed for report in reports],
+            "losses": [report.lost for report in reports],
         },
     )
     leases = [Report(report.job_id, report.fence) for report in reports]
@@ -236,6 +244,7 @@ async def finish_requeued(
             "statuses": [str(report.status) for report in reports],
             "errors": [report.error for report in reports],
             "failures": [report.failed for report in reports],
+            "losses": [report.lost for report in reports],
             "delays": [report.delay for report in reports],
         },
     )
@@ -292,9 +301,15 @@ async def held_by(session: Session, worker_id: WorkerId, known: set[int]) -> lis
     return [Report(*row) for row in await cursor.fetchall()]
 
 
-async def probe(session: Session, report: Report) -> bool:
+async def mark_alone(session: Session, report: Report) -> bool:
     """False when the lease was lost."""
-    cursor = await session.execute(_STATEMENTS["probe"].sql, report._asdict())
+    cursor = await session.execute(_STATEMENTS["mark_alone"].sql, report._asdict())
+    return await cursor.fetchone() is not None
+
+
+async def lock_lease(session: Session, report: Report) -> bool:
+    """False when the lease was lost; else nobody can take it before the transaction ends."""
+    cursor = await session.execute(_STATEMENTS["lock_lease"].sql, report._asdict())
     return await cursor.fetchone() is not None
 
 

@@ -105,13 +105,20 @@ async def announce_free_place(session: Session, key: LimitKey) -> None:
     await session.execute(_STATEMENTS["announce_free_place"].sql, params)
 
 
-async def lock_worker(session: Session, worker_id: WorkerId) -> None:
-    """Until the transaction ends, no other takes a lock on this worker."""
-    await session.execute(_STATEMENTS["lock_worker"].sql, {"worker_id": worker_id})
+async def to_run_alone(
+    session: Session, job_ids: Iterable[JobId], *, lost: int, patience: timedelta
+) -> dict[JobId, bool]:
+    """Of some suspects those that have lost so many workers, and whether each has been a suspect
+    for longer than the patience."""
+    params = {"job_ids": list(job_ids), "lost": lost, "patience": patience}
+    cursor = await session.execute(_STATEMENTS["to_run_alone"].sql, params)
+    return {JobId(row[0]): bool(row[1]) for row in await cursor.fetchall()}
 
 
-async def runs_suspect(session: Session, worker_id: WorkerId, *, losses: int) -> bool:
-    """Whether the worker runs a job that has begun and has so many losses or more."""
-    params = {"worker_id": worker_id, "losses": losses}
-    cursor = await session.execute(_STATEMENTS["runs_suspect"].sql, params)
-    return await cursor.fetchone() is not None
+async def held_beside(
+    session: Session, worker_id: WorkerId, job_ids: Iterable[JobId]
+) -> tuple[bool, bool]:
+    """Whether the worker runs something beside these jobs, and whether that is to run alone."""
+    params = {"worker_id": worker_id, "job_ids": list(job_ids)}
+    row = await (await session.execute(_STATEMENTS["held_beside"].sql, params)).fetchone()
+    return (False, False) if row is None else (row[0], row[1])

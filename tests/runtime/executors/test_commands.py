@@ -3,8 +3,10 @@
 import os
 import signal
 import stat
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,10 @@ from mainspring import AttemptStatus, Job, JobState, Mainspring
 from mainspring.db.template_databases import fresh_database
 from mainspring.domain.types import WaitsFor
 from mainspring.settings import load
-from tests.support.processes import StartWorker
+from tests.support import apps
+from tests.support.processes import APP, StartWorker
 from tests.support.waiting import await_until, wait_until
+from tests.support.warm import ROOT
 from tests.support.workers import ended, working
 
 Program = Callable[[str, str], Path]
@@ -192,6 +196,85 @@ async def test_a_payload_that_cannot_become_arguments_fails_for_good(app, progra
     assert (job.state, job.attempt) == (JobState.FAILED, 1)
     assert job.last_error is not None
     assert job.last_error.startswith(said)
+
+
+async def test_the_tenant_of_a_command_is_that_of_the_job_whatever_the_payload_says(app, program):
+    program("show", "print(sys.argv[1:])")
+    await app.tenants.acreate("acme")
+    await app.definitions.acreate("work", "command", argv=["show", "--tenant", "{job.tenant}"])
+    payload = {"job": {"tenant": "bell"}, "job.tenant": "bell", "tenant": "bell"}
+
+    async with working(app, command_directories=app.settings.command_directories):
+        job = await ended(await app.aenqueue("work", payload, tenant_id="acme"))
+
+    (tried,) = await app.jobs.aattempts(job.id, tenant_id="acme")
+    assert tried.stdout_tail == "['--tenant', 'acme']\n"
+
+
+async def test_a_stored_template_that_would_let_the_payload_choose_an_option_runs_nothing(
+    app, program, connection
+):
+    program("show", "print(sys.argv[1:])")
+    await app.definitions.acreate("work", "command", argv=["show"])
+    spec = """jsonb_set(spec, '{argv}', '["show", "--{o}"]')"""
+    connection.execute(f"update mainspring.definitions set spec = {spec} where key = 'work'")
+
+    async with working(app, command_directories=app.settings.command_directories):
+        job = await ended(await app.aenqueue("work", {"o": "checkpoint-action=exec=id"}))
+
+    assert job.state is JobState.FAILED
+    assert "the payload would choose the option" in (job.last_error or "")
+
+
+# Root in a container, and any other user, has none of CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_PERFMON.
+UNPRIVILEGED = """
+import ctypes, os, sys
+for capability in (19, 21, 38):
+    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+os.execv(sys.executable, [sys.executable, "-m", "mainspring", *sys.argv[1:]])
+"""
+SPY = """
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        environment = open(f"/proc/{pid}/environ", "rb").read()
+    except OSError:
+        continue
+    if b"KEY_OF_THE_SAFE=" in environment:
+        print(open(f"/proc/{pid}/cmdline").read().replace(chr(0), " "))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_no_command_reads_the_environment_of_its_worker(shared_app, connection, folder, program):
+    program("spy", SPY)
+    shared_app.use(load(command_directories=str(folder)))
+    shared_app.definitions.create("spy", "command", argv=["spy"], max_attempts=1)
+    # So that the worker has another process beside it.
+    first = apps.add_up.enqueue(numbers=[1, 2])
+    environment = {
+        **os.environ,
+        "MAINSPRING_COMMAND_DIRECTORIES": str(folder),
+        "KEY_OF_THE_SAFE": "1234",
+    }
+    # Supervised, so that there is a third process that has it.
+    arguments = ("worker", "--app", APP, "--processes", "2")
+    command = [sys.executable, "-c", UNPRIVILEGED, *arguments]
+    with ended_at_last(subprocess.Popen(command, env=environment, cwd=ROOT)):
+        assert first.result(30) == 3
+        spy = shared_app.enqueue("spy", {})
+        assert spy.result(30) == {"exit_code": 0}
+
+    (tried,) = shared_app.jobs.attempts(spy.id)
+    assert tried.stdout_tail is None
+
+
+@contextmanager
+def ended_at_last(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
 # Ending

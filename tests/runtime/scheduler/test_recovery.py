@@ -187,7 +187,7 @@ def test_a_starting_scheduler_closes_the_runs_of_a_dead_worker_at_once(
     scheduler.started()
 
     (job,) = schedules.jobs(connection)
-    assert (job["state"], job["losses"]) == ("queued", 1)
+    assert (job["state"], job["losses"]) == ("queued", 0)
     assert reading.statuses(connection, job["job_id"]) == ["lost"]
 
 

@@ -220,5 +220,7 @@ async def test_a_process_computes_and_reports_what_it_raised(
         await shared_app.database.close_loop()
 
     assert dead.state == "dead_letter"
-    assert str(dead.last_error).endswith("the job's process exited with code -9")
+    assert dead.last_error == (
+        "the job's process was killed by SIGKILL, perhaps because memory ran out"
+    )
     assert reading.statuses(connection, dead.id) == ["failed", "failed"]

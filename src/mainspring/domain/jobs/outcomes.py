@@ -65,6 +65,7 @@ class End:
     status: AttemptStatus
     error: str
     failed: int = 0
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Requeue:
     error: str | None
     delay: timedelta
     failed: int = 0
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from typing import Any
 
 from mainspring.domain.commands import Command, read_command
 from mainspring.domain.definitions import Definition
-from mainspring.domain.errors import InvalidPayload
+from mainspring.domain.errors import InvalidDefinition, InvalidPayload
 from mainspring.domain.jobs.outcomes import AttemptFailed, Fail
-from mainspring.runtime.executors import orphans
+from mainspring.runtime.executors import orphans, protection
+from mainspring.runtime.executors.exits import signal_name
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.lease import is_gone, process_identity
 from mainspring.runtime.worker.output import AttemptOutput
@@ -50,16 +51,19 @@ class CommandExecutor:
         self._identity = process_identity()
         # Numbers of jobs are those of a database, and a host may serve several.
         self._token = uuid.uuid4().hex
+        protection.hide_environment()
+        protection.start_helper()
+        self._helpers = orphans.children()
         orphans.adopt_orphans()
         orphans.end_left_over(
             {worker for worker in orphans.workers_of_commands() if is_gone(worker)}
         )
 
     async def run(self, job: ClaimedJob, definition: Definition) -> Any:
-        command = self._command(definition)
         try:
-            arguments = command.template.arguments(job.payload())
-        except InvalidPayload as error:
+            command = self._command(definition)
+            arguments = command.template.arguments(job.payload(), job)
+        except (InvalidDefinition, InvalidPayload) as error:
             return Fail(str(error))
         output = job.output = AttemptOutput(job.redactor)
         process = self._spawn(job, command, arguments)
@@ -160,7 +164,7 @@ class CommandExecutor:
     def _end_rest(self, job: ClaimedJob, process: "subprocess.Popen[bytes]") -> None:
         """Kill what has left the session; it may still be making more. To look at all processes
         takes longer than a small command, so only where there is someone we did not start."""
-        if job.stop is not None or orphans.children() - self._pids:
+        if job.stop is not None or orphans.children() - self._pids - self._helpers:
             deadline = time.monotonic() + _LAST_WORDS_SECONDS
             attempt_id = self._attempt_id(job)
             while orphans.end_strays(attempt_id) and time.monotonic() < deadline:
@@ -247,14 +251,7 @@ def _answer(command: Command, code: int) -> Any:
     if code in command.success_codes:
         return {"exit_code": code}
     if code < 0:
-        raise AttemptFailed(f"the command was terminated by {_name(-code)}")
+        raise AttemptFailed(f"the command was terminated by {signal_name(-code)}")
     if code in command.fail_codes:
         return Fail(f"the command exited with code {code}")
     raise AttemptFailed(f"the command exited with code {code}")
-
-
-def _name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

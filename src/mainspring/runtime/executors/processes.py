@@ -1,78 +1,78 @@
-"""CPU-bound functions in processes of their own.
+"""Functions in processes of their own: CPU-bound ones, and those of suspects.
 
 Each place in the pool is a child process driven by one thread; they talk over a pipe. A child
 runs one job at a time, so killing it ends exactly that job, and the place gets a new child.
 
-    worker  ── ("run", call) ──▶  child
+    worker  ── call ──▶  child (`children.py`)
+            ◀─ ("begun",) | ("unreachable", text)
             ◀─ ("progress", bytes) ...
-            ◀─ ("done", result, is_committed) | ("failed", text)
+            ◀─ ("done", result, is_committed) | ("failed", text) | ("stopped",)
 """
 
 import asyncio
-import importlib
 import multiprocessing
 import os
 import queue
-import signal
+import sys
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from multiprocessing.connection import Connection as Pipe
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from psycopg import Connection
-
-from mainspring import telemetry
-from mainspring.db import connect
-from mainspring.domain.errors import InputError
-from mainspring.domain.jobs.outcomes import Succeed, of_answer
-from mainspring.domain.secrets.redaction import Redactor
-from mainspring.domain.types import ExecutionMode
+from mainspring.runtime.executors import children
+from mainspring.runtime.executors.children import ChildCall
+from mainspring.runtime.executors.exits import describe_exit
 from mainspring.runtime.worker.claimed_job import ClaimedJob
-from mainspring.runtime.worker.context import Context, JobCanceled
-from mainspring.runtime.worker.results import UnstorableResult, encode_result
-from mainspring.runtime.worker.transactions import AsyncSource
+from mainspring.runtime.worker.results import UnstorableResult
+from mainspring.settings import Settings
 
 _SPAWN = multiprocessing.get_context("spawn")
+# A process that was killed by a signal may have to write a core dump first.
+_LAST_WORDS_SECONDS = 5.0
+_LONGEST_START_SECONDS = 60.0
 
 
 class ChildFailed(Exception):
     """The handler raised in its process; the text is its traceback."""
 
 
+class ChildUnreachable(ChildFailed):
+    """The process could not import the handler, so it has not begun."""
+
+
 class ChildDied(Exception):
-    """The process ended without an answer."""
+    """The process ended without an answer; `how` it did, and whether the handler had begun."""
+
+    def __init__(self, how: str, *, has_begun: bool) -> None:
+        super().__init__(f"the job's process {how}")
+        self.how, self.has_begun = how, has_begun
 
 
-@dataclass(frozen=True, slots=True)
-class ChildCall:
-    """Everything a child needs to run a job; it is pickled."""
-
-    module: str
-    name: str
-    row: tuple[Any, ...]
-    worker_id: int
-    wants_context: bool
-    url: str
-    use_pooler: bool
-    redactor: Redactor
+class ChildStopped(Exception):
+    """The process was asked to stop, by us or by others, and the handler has."""
 
 
-@dataclass(frozen=True, slots=True)
 class Committed:
     """The answer of a handler whose success was committed by `ctx.transaction()`."""
 
-    result: Any
+    __slots__ = ("result",)
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
 
 
 class ProcessExecutor:
-    """A fixed number of children, started when first needed."""
+    """So many children at most, started when needed; without `keeps_idle` they end when no job
+    waits for one."""
 
-    def __init__(self, size: int, url: str, *, use_pooler: bool = False) -> None:
-        self._url, self._use_pooler = url, use_pooler
+    def __init__(self, size: int, url: str, settings: Settings, *, keeps_idle: bool = True) -> None:
+        self._settings = settings.model_copy(update={"database_url": url})
+        self._keeps_idle = keeps_idle
         self._places = asyncio.Semaphore(size)
+        # Of its own: the event loop's has a few threads for everyone.
+        self._threads = ThreadPoolExecutor(size, thread_name_prefix="mainspring-child")
+        self._waiting = 0
         self._idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
         self._children: set[_Child] = set()
 
@@ -84,50 +84,69 @@ class ProcessExecutor:
         wants_context: bool,
         on_progress: Callable[[ClaimedJob, bytes], None],
         on_begin: Callable[[ClaimedJob], None],
+        needs_new: bool = False,
+        patience: float | None = None,
     ) -> Any:
-        """Run the function in a child; cancelling this kills the child."""
-        async with self._places:
-            on_begin(job)
-            child = self._take()
+        """Run the function in a child, one that has run nothing else if `needs_new`; cancelling
+        this kills the child. TimeoutError if there was no free place for so many seconds."""
+        await self._take_place(patience)
+        try:
+            child = self._take(needs_new=needs_new)
             job.interrupt = child.terminate
-            call = ChildCall(
-                function.__module__,
-                function.__qualname__,
-                _row_of(job),
-                job.worker_id,
-                wants_context,
-                self._url,
-                self._use_pooler,
-                job.redactor,
-            )
+            call = ChildCall.of(job, function, wants_context=wants_context)
             loop = asyncio.get_running_loop()
+
+            def begun() -> None:
+                loop.call_soon_threadsafe(on_begin, job)
 
             def progressed(progress: bytes) -> None:
                 loop.call_soon_threadsafe(on_progress, job, progress)
 
             try:
-                answer = await asyncio.to_thread(child.run, call, progressed)
+                answer = await loop.run_in_executor(
+                    self._threads, child.run, call, begun, progressed
+                )
             except BaseException:
                 self._discard(child)
                 raise
-            self._idle.put(child)
+            self._give_back(child)
             return _unwrap(answer)
+        finally:
+            self._places.release()
 
     def close(self) -> None:
         for child in list(self._children):
             self._discard(child)
+        self._threads.shutdown(wait=False)
 
-    def _take(self) -> "_Child":
-        while True:
+    async def _take_place(self, patience: float | None) -> None:
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(patience):
+                await self._places.acquire()
+        finally:
+            self._waiting -= 1
+
+    def _take(self, *, needs_new: bool) -> "_Child":
+        while not needs_new:
             try:
                 child = self._idle.get_nowait()
             except queue.Empty:
-                child = _Child()
-                self._children.add(child)
-                return child
+                break
             if child.is_alive:
                 return child
             self._discard(child)
+        child = _Child(self._settings)
+        self._children.add(child)
+        return child
+
+    def _give_back(self, child: "_Child") -> None:
+        if self._keeps_idle or self._waiting:
+            self._idle.put(child)
+            return
+        self._discard(child)
+        while not self._idle.empty():
+            self._discard(self._idle.get_nowait())
 
     def _discard(self, child: "_Child") -> None:
         child.kill()
@@ -137,10 +156,13 @@ class ProcessExecutor:
 class _Child:
     """The worker's end of one child process."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
         self._process: BaseProcess = _SPAWN.Process(
-            target=_serve, args=(theirs,), daemon=True, name="mainspring-child"
+            target=children.serve,
+            args=(theirs, settings, os.getpid()),
+            daemon=True,
+            name="mainspring-child",
         )
         self._lock = threading.Lock()
         self._process.start()
@@ -150,19 +172,31 @@ class _Child:
     def is_alive(self) -> bool:
         return self._process.is_alive()
 
-    def run(self, call: ChildCall, on_progress: Callable[[bytes], None]) -> tuple[Any, ...]:
+    def run(
+        self,
+        call: ChildCall,
+        on_begin: Callable[[], None],
+        on_progress: Callable[[bytes], None],
+    ) -> tuple[Any, ...]:
+        has_begun = False
         try:
-            self._pipe.send(("run", call))
+            self._pipe.send(call)
+            if not self._pipe.poll(_LONGEST_START_SECONDS):
+                raise ChildDied("did not start", has_begun=False)
             while True:
                 message: tuple[Any, ...] = self._pipe.recv()
-                if message[0] != "progress":
-                    return message
-                on_progress(message[1])
+                match message:
+                    case ("begun",):
+                        has_begun = True
+                        on_begin()
+                    case ("progress", progress):
+                        on_progress(progress)
+                    case _:
+                        return message
         except (EOFError, OSError) as error:
-            self._process.join(1)
-            raise ChildDied(
-                f"the job's process exited with code {self._process.exitcode}"
-            ) from error
+            self._process.join(_LAST_WORDS_SECONDS)
+            how = describe_exit(self._process.exitcode)
+            raise ChildDied(how, has_begun=has_begun) from error
 
     def terminate(self) -> None:
         self._process.terminate()
@@ -183,113 +217,24 @@ def _unwrap(message: tuple[Any, ...]) -> Any:
             return Committed(result)
         case ("failed", text):
             raise ChildFailed(text)
+        case ("unreachable", text):
+            raise ChildUnreachable(text)
         case ("unstorable", text):
             raise UnstorableResult(text)
+        case ("stopped",):
+            raise ChildStopped("the job's process was asked to stop")
         case _:
-            raise ChildDied(f"the process of the job answered {message[0]!r}")
+            raise ChildDied(f"answered {message[0]!r}", has_begun=True)
 
 
-def _row_of(job: ClaimedJob) -> tuple[Any, ...]:
-    return (
-        job.id,
-        job.fence,
-        job.definition,
-        job.payload_text,
-        job.attempt,
-        job.failures,
-        job.losses,
-        job.max_attempts,
-        job.queue,
-        job.priority,
-        job.tenant_id,
-        job.extras,
-        job.limit_name,
-        job.limit_key,
-        job.version,
-    )
-
-
-# Below here runs in the child.
-
-
-_stop_requested = threading.Event()
-
-
-def _serve(pipe: Pipe) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's to handle.
-    signal.signal(signal.SIGTERM, lambda *_: _stop_requested.set())
-    telemetry.configure()
-    while True:
-        try:
-            _, call = pipe.recv()
-        except EOFError:
-            return
-        _stop_requested.clear()
-        with telemetry.hiding(call.redactor):
-            pipe.send(_answer(call, pipe))
-
-
-def _answer(call: ChildCall, pipe: Pipe) -> tuple[Any, ...]:
-    job = ClaimedJob(call.row, call.worker_id, 0.0)  # type: ignore[arg-type]
-    job.redactor = call.redactor
-    try:
-        result = _call_handler(call, job, pipe)
-        if job.transaction is not None and job.transaction.is_open:
-            if isinstance(of_answer(result), Succeed):
-                job.transaction.commit((0, 0), encode_result(result, job.redactor))
-                return ("done", result, True)
-            job.transaction.roll_back(JobCanceled("the handler did not succeed"))
-    except UnstorableResult as error:
-        job.transaction.roll_back(error)
-        return ("unstorable", str(error))
-    except Exception as error:  # noqa: BLE001 - a handler may raise anything
-        if job.transaction is not None:
-            job.transaction.roll_back(error)
-        from mainspring.runtime.worker.failures import describe  # noqa: PLC0415 - imports this
-
-        return ("failed", describe(error, job.redactor))
-    return ("done", result, False)
-
-
-def _call_handler(call: ChildCall, job: ClaimedJob, pipe: Pipe) -> Any:
-    target: Any = importlib.import_module(call.module)
-    for part in call.name.split("."):
-        target = getattr(target, part)
-    function = getattr(target, "function", target)
-    if not call.wants_context:
-        return function(**job.payload())
-    environment = _ChildEnvironment(call.url, pipe, use_pooler=call.use_pooler)
-    context = Context(job, environment, ExecutionMode.PROCESS, is_stopped=_stop_requested.is_set)
-    return function(**job.payload(), ctx=context)
-
-
-class _ChildEnvironment:
-    """What a context can do in a child."""
-
-    def __init__(self, url: str, pipe: Pipe, *, use_pooler: bool) -> None:
-        self._url, self._pipe, self._use_pooler = url, pipe, use_pooler
-
-    @property
-    def async_source(self) -> AsyncSource:
-        raise InputError(
-            "a handler in a process is not an async function; use the blocking methods"
-        )
-
-    @property
-    def sync_source(self) -> "_ChildEnvironment":
-        return self
-
-    @property
-    def enqueuer(self) -> Any:
-        raise InputError(
-            "ctx.enqueue is not available in a process; return and enqueue from a job in a thread"
-        )
-
-    def connection(self) -> AbstractContextManager[Connection[Any]]:
-        return connect.connect_sync(self._url, use_pooler=self._use_pooler)
-
-    def note_progress(self, job: ClaimedJob, progress: bytes) -> None:
-        self._pipe.send(("progress", progress))
+def is_importable(function: Callable[..., Any]) -> bool:
+    """Whether a child would find this very function by its name, as a job function of an app."""
+    if function.__module__ == "__main__" or "<locals>" in function.__qualname__:
+        return False
+    target: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        target = getattr(target, part, None)
+    return getattr(target, "function", None) is function and hasattr(target, "app")
 
 
 def default_size() -> int:

@@ -103,6 +103,26 @@ class ClaimedJob:
         self.redactor = NO_SECRETS
         self.virtual_start = 0.0  # Known only of jobs that wait beside those of other tenants.
 
+    def row(self) -> tuple[Any, ...]:
+        """What it was made of, as far as that has not changed since: secrets are decrypted."""
+        return (
+            self.id,
+            self.fence,
+            self.definition,
+            self.payload_text,
+            self.attempt,
+            self.failures,
+            self.losses,
+            self.max_attempts,
+            self.queue,
+            self.priority,
+            self.tenant_id,
+            self.extras,
+            self.limit_name,
+            self.limit_key,
+            self.version,
+        )
+
     @property
     def report(self) -> Report:
         return Report(self.id, self.fence)
@@ -114,6 +134,11 @@ class ClaimedJob:
     def rare(self, name: str) -> Any:
         """A field that few jobs have; None for those that have not."""
         return orjson.loads(self.extras).get(name) if self.extras else None
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it lost the process that ran it before."""
+        return self.extras is not None and bool(self.rare("is_suspect"))
 
     def limit_place(self) -> LimitKey | None:
         """Where it has a place of a limit; None if nothing limits it."""

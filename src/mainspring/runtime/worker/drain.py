@@ -113,7 +113,7 @@ class Drain:
         self._reporter = Reporter(
             self._connection, buffer=self._buffer, speculation=speculation, events=events
         )
-        self._processes = ProcessExecutor(1, url, use_pooler=settings.use_pooler)
+        self._processes = ProcessExecutor(1, url, settings)
         self._stored = StoredHandlers(
             executors(self._environment.async_source, self._reporter, settings, url=url)
         )
@@ -131,7 +131,9 @@ class Drain:
             reporter=self._reporter,
             environment=self._environment,
             concurrency=1,
+            max_losses=settings.max_losses,
             processes=self._processes,
+            suspect_processes=self._processes,
             keys=key_ring(settings),
             speculation=speculation,
             events=events,

@@ -14,7 +14,7 @@ from types import TracebackType
 
 from mainspring.domain.jobs.outcomes import AttemptFailed
 from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor, redact_patterns
-from mainspring.runtime.executors.processes import ChildFailed
+from mainspring.runtime.executors.processes import ChildDied, ChildFailed
 
 MAX_MESSAGE_LENGTH = 16_000
 """Characters of what an exception says; with the frames it has to fit into an error."""
@@ -27,7 +27,7 @@ _OUR_CODE = str(Path(__file__).parents[1])
 def describe(error: BaseException, redactor: Redactor = NO_SECRETS) -> str:
     """The traceback from the handler on, the exception itself first, as people may see it. Each
     part is redacted by itself: a text that is cut may end in the middle of a secret."""
-    if isinstance(error, ChildFailed | AttemptFailed):
+    if isinstance(error, ChildDied | ChildFailed | AttemptFailed):
         return redactor.tail(str(error))
     message = _cut(_message(error), redactor)
     frames = _redacted("".join(_frames(error.__traceback__)))

@@ -1,15 +1,14 @@
 """Calls of handlers: what has to be waited for, checked or decrypted first, and where each runs.
 
 The claim policy (`services/claiming.py`) says what a claimed job needs to begin: a token of its
-rate, and probation if it lost its worker before.
+rate, and probation (`suspects.py`) if it lost its worker before.
 """
 
 import asyncio
 import math
 import time
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
-from mainspring.domain.claiming import probation
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import InvalidPayload
 from mainspring.domain.jobs.outcomes import Fail, Succeed, of_answer
@@ -25,12 +24,10 @@ from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.queue_argument import QueueArgument
 from mainspring.runtime.worker.results import encode_result
 from mainspring.runtime.worker.speculation import SpeculativeStarts
+from mainspring.runtime.worker.suspects import PUT_BACK, Suspects
 from mainspring.services import claiming
 from mainspring.services.payloads import LARGE_BYTES
 from mainspring.services.secrets import KeyRing
-
-PUT_BACK: Final = object()
-"""The answer for a job that has to wait for its rate; the worker has no lease on it any more."""
 
 
 class Calls:
@@ -42,27 +39,29 @@ class Calls:
         *,
         threads: ThreadExecutor,
         processes: ProcessExecutor,
+        suspects: Suspects,
         keys: KeyRing,
         speculation: SpeculativeStarts,
         events: WorkerEvents,
     ) -> None:
         self._environment = environment
         self._threads, self._processes = threads, processes
+        self._suspects = suspects
         self._keys = keys
         self._speculation = speculation
         self._events = events
-        self._one_suspect = asyncio.Lock()
 
     async def call(self, job: ClaimedJob, handler: Handler) -> Any:
         """What the handler answers, or PUT_BACK; raises what it raises."""
-        if job.is_speculative and (handler.sees_its_job or job.losses or job.rare("is_rated")):
+        is_rated = job.rare("is_rated")
+        if job.is_speculative and (handler.sees_its_job or job.is_suspect or is_rated):
             await self._speculation.resolved()
-        if job.rare("is_rated") and not await self._take_token(job):
+        if is_rated and not await self._take_token(job):
             return PUT_BACK
         if not handler.secret_paths and ENCRYPTION_MARK not in job.payload_text:
-            return await self._call_on_probation(job, handler)
+            return await self._checked(job, handler)
         with decrypted(job, handler, self._keys):
-            return await self._call_on_probation(job, handler)
+            return await self._checked(job, handler)
 
     async def _take_token(self, job: ClaimedJob) -> bool:
         async with self._environment.async_source.connection() as connection:
@@ -72,23 +71,7 @@ class Calls:
             self._events.places_freed([place])
         return is_taken
 
-    async def _call_on_probation(self, job: ClaimedJob, handler: Handler) -> Any:
-        if not probation.is_on_probation(job.losses):
-            return await self._execute(job, handler)
-        if not probation.is_suspect(job.losses):
-            return await self._record_and_execute(job, handler)
-        job.expires_at = math.inf  # Waiting for the suspect before it is not running.
-        async with self._one_suspect:
-            self._restart_clock(job)
-            return await self._record_and_execute(job, handler)
-
-    async def _record_and_execute(self, job: ClaimedJob, handler: Handler) -> Any:
-        # Only now, so that a suspect that still waits is not blamed for the one that runs.
-        async with self._environment.async_source.connection() as connection:
-            await claiming.record_start(connection, job.report)
-        return await self._execute(job, handler)
-
-    async def _execute(self, job: ClaimedJob, handler: Handler) -> Any:
+    async def _checked(self, job: ClaimedJob, handler: Handler) -> Any:
         if handler.schema is not None:
             try:
                 if len(job.payload_text) > LARGE_BYTES:
@@ -97,24 +80,38 @@ class Calls:
                     handler.schema.ensure(job.payload())
             except InvalidPayload as error:
                 return Fail(str(error))
+        if job.is_suspect and handler.mode in (ExecutionMode.ASYNC, ExecutionMode.THREAD):
+            # The others run elsewhere already: in a process of their own, or in the database.
+            return await self._suspects.call(job, handler, self)
+        return await self.execute(job, handler)
+
+    async def execute(self, job: ClaimedJob, handler: Handler) -> Any:
+        """Call the handler as it was declared."""
         match handler.mode:
             case ExecutionMode.ASYNC:
                 return await handler.function(**self._arguments(job, handler))
             case ExecutionMode.THREAD:
                 return await self._threads.run(job, lambda: self._call_sync(job, handler))
             case ExecutionMode.PROCESS:
-                job.expires_at = math.inf  # Waiting for a free process is not running.
-                return await self._processes.run(
-                    job,
-                    handler.function,
-                    wants_context=handler.wants_context,
-                    on_progress=self._environment.note_progress,
-                    on_begin=self._restart_clock,
-                )
+                return await self.run_in(self._processes, job, handler)
             case ExecutionMode.STORED:
                 return await handler.function(job)
             case _:
                 assert_never(handler.mode)
+
+    async def run_in(
+        self, processes: ProcessExecutor, job: ClaimedJob, handler: Handler, **how: Any
+    ) -> Any:
+        """Call the handler in one of these processes."""
+        job.expires_at = math.inf  # Waiting for a process is not running.
+        return await processes.run(
+            job,
+            handler.function,
+            wants_context=handler.wants_context,
+            on_progress=self._environment.note_progress,
+            on_begin=self.restart_clock,
+            **how,
+        )
 
     def _arguments(self, job: ClaimedJob, handler: Handler) -> dict[str, Any]:
         arguments = job.payload()
@@ -133,7 +130,8 @@ class Calls:
             return Committed(answer)
         return answer
 
-    def _restart_clock(self, job: ClaimedJob) -> None:
+    def restart_clock(self, job: ClaimedJob) -> None:
+        """It begins now."""
         timeout = job.handler.definition.timeout
         job.began_at = time.monotonic()
         job.expires_at = job.began_at + timeout.total_seconds()

@@ -47,6 +47,7 @@ from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.runners import Runners
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.runtime.worker.stored_handlers import StoredHandlers, executors
+from mainspring.runtime.worker.suspects import most_processes
 from mainspring.runtime.worker.unknown_definitions import UnknownDefinitions
 from mainspring.runtime.worker.watchdog import Watchdog
 from mainspring.services.claiming import ClaimOrder
@@ -163,7 +164,10 @@ class Parts:
             fails_unknown=settings.unknown_handler == "fail",
             events=self._events,
         )
-        self.processes = ProcessExecutor(default_size(), url, use_pooler=settings.use_pooler)
+        self.processes = ProcessExecutor(default_size(), url, settings)
+        self.suspect_processes = ProcessExecutor(
+            most_processes(settings.concurrency), url, settings, keeps_idle=False
+        )
         self.runners = self._make_runners(known)
         self.grants = Grants(
             self.connections.maintenance,
@@ -214,7 +218,9 @@ class Parts:
             reporter=self.reporter,
             environment=self.environment,
             concurrency=self._settings.concurrency,
+            max_losses=self._settings.max_losses,
             processes=self.processes,
+            suspect_processes=self.suspect_processes,
             keys=key_ring(self._settings),
             speculation=self.speculation,
             events=self._events,

@@ -99,6 +99,7 @@ class Reporter:
                 status=outcome.status,
                 error=outcome.error,
                 failed=outcome.failed,
+                lost=outcome.lost,
             )
         )
         self._has_reports.set()
@@ -125,6 +126,7 @@ class Reporter:
                 error=outcome.error,
                 failed=outcome.failed,
                 delay=outcome.delay,
+                lost=outcome.lost,
             )
         )
         self._has_reports.set()

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 from mainspring import telemetry
+from mainspring.domain.claiming import probation
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import LeaseLost
 from mainspring.domain.errors.secrets import UnreadableSecret
@@ -38,18 +39,20 @@ from mainspring.domain.jobs.outcomes import (
 )
 from mainspring.domain.secrets.paths import ENCRYPTION_MARK
 from mainspring.domain.types import AttemptStatus, ExecutionMode, JobState
-from mainspring.runtime.executors.processes import Committed, ProcessExecutor
+from mainspring.runtime.executors.processes import ChildStopped, Committed, ProcessExecutor
 from mainspring.runtime.executors.threads import ThreadExecutor
 from mainspring.runtime.worker.buffer import Buffer
+from mainspring.runtime.worker.capacity import Capacity
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.environment import ExecutionEnvironment
 from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.failures import describe
-from mainspring.runtime.worker.handler_calls import PUT_BACK, Calls
+from mainspring.runtime.worker.handler_calls import Calls
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.results import UnstorableResult, encode_result
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.runtime.worker.stored_handlers import StoredHandlers
+from mainspring.runtime.worker.suspects import PUT_BACK, SuspectDied, Suspects
 from mainspring.runtime.worker.unknown_definitions import UnknownDefinitions
 from mainspring.services.secrets import KeyRing
 
@@ -69,13 +72,16 @@ class Runners:
         reporter: Reporter,
         environment: ExecutionEnvironment,
         concurrency: int,
+        max_losses: int,
         processes: ProcessExecutor,
+        suspect_processes: ProcessExecutor,
         keys: KeyRing,
         speculation: SpeculativeStarts,
         events: WorkerEvents,
     ) -> None:
         self.running: dict[int, ClaimedJob] = {}
-        self.concurrency = concurrency
+        self._capacity = Capacity(concurrency, self.running, self._has_more_capacity)
+        self._max_losses = max_losses
         self.threads = ThreadExecutor(concurrency)
         self._zombies: set[ClaimedJob] = set()
         self._handlers = handlers
@@ -87,6 +93,12 @@ class Runners:
             environment,
             threads=self.threads,
             processes=processes,
+            suspects=Suspects(
+                suspect_processes,
+                self._capacity,
+                source=environment.async_source,
+                max_losses=max_losses,
+            ),
             keys=keys,
             speculation=speculation,
             events=events,
@@ -106,7 +118,11 @@ class Runners:
 
     def capacity(self) -> int:
         """How many more jobs could run right now."""
-        return self.concurrency - len(self.running) - self.threads.abandoned - len(self._zombies)
+        return self._capacity.most - len(self.running) - self.threads.abandoned - len(self._zombies)
+
+    def _has_more_capacity(self) -> None:
+        self.start()
+        self._events.capacity_freed()
 
     async def drained(self) -> None:
         """Wait until no job is running or waiting in the buffer."""
@@ -138,7 +154,8 @@ class Runners:
         fresh = contextvars.copy_context()
         slice_ends = time.monotonic() + _SLICE
         buffer, handlers, running = self._buffer, self._handlers, self.running
-        while buffer and len(running) < self.concurrency:
+        capacity = self._capacity
+        while buffer and len(running) < capacity.most:
             try:
                 job = buffer.popleft()
             except IndexError:  # The thread that keeps the lease has just withdrawn it.
@@ -156,7 +173,7 @@ class Runners:
                 self.start()
             try:
                 needs_nothing = job.extras is None and ENCRYPTION_MARK not in job.payload_text
-                if handler.is_simple and needs_nothing and not job.losses:
+                if handler.is_simple and needs_nothing:
                     # The hot path: no context, no executor, nothing to clean up.
                     answer = await handler.function(**job.payload())
                 else:
@@ -271,15 +288,25 @@ class Runners:
         if isinstance(error, LeaseLost) or job.stop is StopReason.LEASE_LOST:
             await self._reporter.record_late([(job.report, AttemptStatus.CANCELED)])
             return
+        if (outcome := self._outcome_of(job, handler, error)) is not None:
+            self._report(job, outcome)
+
+    def _outcome_of(
+        self, job: ClaimedJob, handler: Handler, error: BaseException
+    ) -> Outcome | None:
         trials = Trials(job.failures, job.max_attempts, handler.definition.backoff)
         if job.stop is not None:
-            outcome = of_stop(job.stop, job.stop_note, trials, random=random.random)
-        elif isinstance(error, UnstorableResult | UnreadableSecret):
-            outcome = End(JobState.FAILED, AttemptStatus.FAILED, str(error), failed=1)
-        else:
-            outcome = of_failure(describe(error, job.redactor), trials, random=random.random)
-        if outcome is not None:
-            self._report(job, outcome)
+            return of_stop(job.stop, job.stop_note, trials, random=random.random)
+        match error:
+            case SuspectDied():
+                losses, most = job.losses, self._max_losses
+                return probation.of_death(error.how, losses, most, random=random.random)
+            case ChildStopped():
+                return of_stop(StopReason.SHUTDOWN, str(error), trials, random=random.random)
+            case UnstorableResult() | UnreadableSecret():
+                return End(JobState.FAILED, AttemptStatus.FAILED, str(error), failed=1)
+            case _:
+                return of_failure(describe(error, job.redactor), trials, random=random.random)
 
     async def _roll_back(self, job: ClaimedJob, error: BaseException) -> None:
         transaction = job.transaction
@@ -295,15 +322,22 @@ class Runners:
             case Succeed():
                 self._reporter.succeed(job, time.monotonic() - job.began_at, None)
             case End():
-                name = "job_dead" if outcome.state is JobState.DEAD_LETTER else "job_ended"
-                job.log_event(name, state=outcome.state, error=outcome.error)
+                job.log_event(_end_event(outcome), state=outcome.state, error=outcome.error)
                 self._reporter.end(job, outcome)
             case Requeue():
                 if outcome.failed:
                     job.log_event("attempt_failed", error=outcome.error, retry_in=outcome.delay)
+                elif outcome.lost:
+                    job.log_event("suspect_died", error=outcome.error, retry_in=outcome.delay)
                 self._reporter.requeue(job, outcome)
             case _:
                 assert_never(outcome)
+
+
+def _end_event(outcome: End) -> str:
+    if outcome.lost:
+        return "job_parked"
+    return "job_dead" if outcome.state is JobState.DEAD_LETTER else "job_ended"
 
 
 def _cancel_task(job: ClaimedJob) -> None:

@@ -112,7 +112,7 @@ class JobTransaction:
     async def akeep(self) -> None:
         """Commit what was written without a report of success; LeaseLost rolls it back."""
         try:
-            if not await attempts.probe(self.connection, self._report):
+            if not await attempts.lock_lease(self.connection, self._report):
                 raise LeaseLost(self._report.job_id)
         except BaseException as error:
             await self.aroll_back(error)

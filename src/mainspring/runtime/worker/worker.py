@@ -201,6 +201,7 @@ class Worker:
             self._keeper.close()
         self.parts.runners.threads.close()
         self.parts.processes.close()
+        self.parts.suspect_processes.close()
         if self.worker_id:
             await self._leave()
         await self.parts.connections.close()

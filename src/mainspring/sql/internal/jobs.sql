@@ -10,8 +10,9 @@ return case when schedule_id is not null then 'schedule'
 
 -- Puts jobs that were claimed back to queued: the one shape of that change. Those that have not
 -- begun are as if they had not been claimed; those that have keep their attempt. A job is due at
--- another instant, and has another number of losses, if one is given. One that waits for nothing
--- else waits for its limit again. The caller has locked them.
+-- another instant if one is given. One that is given a number of losses has lost the process that
+-- ran it, and is a suspect from then on. One that waits for nothing else waits for its limit again.
+-- The caller has locked them.
 create or replace function mainspring.requeue_jobs(
     job_ids bigint[], waits mainspring.waits_for[], have_begun boolean default true,
     due_ats timestamptz[] default null, failures integer[] default null,
@@ -32,6 +33,8 @@ begin
                attempt = job.attempt - (not have_begun)::integer,
                failures = job.failures + coalesce(held.failed, 0),
                losses = coalesce(held.losses, job.losses),
+               suspected_at = case when held.losses is null then job.suspected_at
+                                   else coalesce(job.suspected_at, now()) end,
                last_error = coalesce(held.error, job.last_error)
           from unnest(requeue_jobs.job_ids, requeue_jobs.waits, requeue_jobs.due_ats,
                       requeue_jobs.failures, requeue_jobs.losses, requeue_jobs.errors)

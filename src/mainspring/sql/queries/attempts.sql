@@ -52,6 +52,7 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
           job.losses, job.max_attempts, job.queue, job.priority, job.tenant_id,
           case when job.checkpoint is null and job.correlation_id is null and job.tags is null
                     and job.origin is null and job.cancel_requested_at is null
+                    and job.suspected_at is null and job.losses = 0
                     and (job.limit_name is null
                          or job.limit_name <> all (array(
                              select known.name from mainspring.limits as known
@@ -60,6 +61,7 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
                else jsonb_build_object(
                    'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
                    'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
+                   'is_suspect', job.suspected_at is not null or job.losses > 0,
                    'is_rated', job.limit_name = any (array(
                        select known.name from mainspring.limits as known
                         where known.rate_count is not null))) end::text,
@@ -111,8 +113,8 @@ with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(states)s::mainspring.job_state[],
                          %(statuses)s::mainspring.attempt_outcome[], %(errors)s::text[],
-                         %(failures)s::integer[])
-        as report (job_id, fence, waited, ran, end_state, status, error, failed)
+                         %(failures)s::integer[], %(losses)s::integer[])
+        as report (job_id, fence, waited, ran, end_state, status, error, failed, lost)
 ), ended as (
     delete from mainspring.jobs as job using reported
      where job.job_id = reported.job_id and job.fence = reported.fence
@@ -121,12 +123,13 @@ with reported as (
     returning job, job.job_id, job.fence, job.worker_id, job.attempt, job.tenant_id,
               job.started_at + reported.waited * interval '1 microsecond' as began_at,
               job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
-              as done_at, reported.end_state, reported.status, reported.error, reported.failed
+              as done_at, reported.end_state, reported.status, reported.error, reported.failed,
+              job.losses + reported.lost as losses
 ), archived as (
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
         ended.job, end_state, started_at => began_at, failed => ended.failed,
-        error => ended.error) as past
+        losses => ended.losses, error => ended.error) as past
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
@@ -143,16 +146,19 @@ select case when count(*) < %(count)s
 
 -- name: finish_requeued
 -- scope: system
--- Puts jobs that failed with attempts left, were snoozed or were interrupted back to queued,
--- due after their delay, with their attempt rows. Returns what finish_succeeded does.
+-- Puts jobs that failed with attempts left, were snoozed or interrupted, or lost a process of their
+-- own back to queued, due after their delay, with their attempt rows. Returns what finish_succeeded
+-- does.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(statuses)s::mainspring.attempt_outcome[],
-                         %(errors)s::text[], %(failures)s::integer[], %(delays)s::interval[])
-        as report (job_id, fence, waited, ran, status, error, failed, delay)
+                         %(errors)s::text[], %(failures)s::integer[], %(losses)s::integer[],
+                         %(delays)s::interval[])
+        as report (job_id, fence, waited, ran, status, error, failed, lost, delay)
 ), held as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt, reported.waited,
-           reported.ran, reported.status, reported.error, reported.failed, reported.delay
+           reported.ran, reported.status, reported.error, reported.failed, reported.delay,
+           case when reported.lost > 0 then job.losses + reported.lost end as losses
       from mainspring.jobs as job join reported using (job_id, fence)
      where (select expires_at > now() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
@@ -169,7 +175,7 @@ with reported as (
                array_agg(job_id),
                array_agg(case when delay > '0' then 'time'::mainspring.waits_for end),
                due_ats => array_agg(now() + delay), failures => array_agg(failed),
-               errors => array_agg(error))
+               losses => array_agg(losses), errors => array_agg(error))
       from held
 )
 select case when count < %(count)s then leases end from requeued;
@@ -230,13 +236,19 @@ select job_id, fence from mainspring.jobs
  where state = 'running' and worker_id = %(worker_id)s::bigint
    and job_id <> all (%(known)s::bigint[]);
 
--- name: probe
+-- name: mark_alone
 -- scope: system
--- Says that a job which lost its worker before is about to begin, so that only jobs which
--- really ran are blamed if this worker dies too.
-update mainspring.jobs set probed_at = now()
+-- Says that a suspect is about to begin with nothing beside it, so that the death of its worker is
+-- its own fault.
+update mainspring.jobs set alone_fence = fence
  where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint
 returning job_id;
+
+-- name: lock_lease
+-- scope: system
+-- Keeps a job under this lease until the transaction ends; no row means that the lease was lost.
+select job_id from mainspring.jobs
+ where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint for update;
 
 -- name: report_progress
 -- scope: system
@@ -255,14 +267,16 @@ returning job_id;
 
 -- name: recover
 -- scope: system
--- Takes running jobs back from workers whose lease ran out: each to queued with a little
--- jitter, or to dead_letter when it has taken its worker down too often. The first loss may be
--- anyone's fault; a later one counts only for a job that had begun. Some jobs only if given; leaves
--- out what is set aside.
+-- Takes running jobs back from workers whose lease ran out: each to queued with a little jitter, as
+-- a suspect. Nobody knows what killed a worker, so that is a loss only to a job that ran alone in
+-- it; one with too many losses is parked in dead_letter. Some jobs only if given; leaves out what is
+-- set aside.
 with lost as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
-           job.losses + (job.losses = 0 or job.probed_at is not null)::integer as new_losses
-      from mainspring.jobs as job
+           job.losses + own_fault::integer as new_losses,
+           own_fault and job.losses + 1 >= %(max_losses)s::integer as is_parked
+      from mainspring.jobs as job,
+           lateral (select job.alone_fence is not distinct from job.fence) as blame (own_fault)
      where job.state = 'running'
        and job.worker_id = any (array(
            select worker.worker_id from mainspring.workers as worker
@@ -276,14 +290,15 @@ with lost as (
        for update of job skip locked
 ), parked as (
     delete from mainspring.jobs as job using lost
-     where job.job_id = lost.job_id and lost.new_losses >= %(max_losses)s
+     where job.job_id = lost.job_id and lost.is_parked
     returning job, job.tenant_id, lost.new_losses
 ), archived as (
     insert into mainspring.jobs_history
     select past.* from parked, lateral mainspring.history_of(
         parked.job, 'dead_letter', started_at => (parked.job).started_at,
         losses => parked.new_losses,
-        error => 'its worker died ' || parked.new_losses || ' times while running it') as past
+        error => 'its worker died while it ran nothing else (death ' || parked.new_losses
+                 || ' of ' || %(max_losses)s::integer || ')') as past
 ), tallied as (
     insert into mainspring.tally_changes (tenant_id, state, count)
     select tenant_id, 'dead_letter', count(*) from parked group by tenant_id
@@ -298,9 +313,9 @@ with lost as (
                array_agg(job_id), array_agg('time'::mainspring.waits_for),
                due_ats => array_agg(now() + random() * %(jitter)s::interval),
                losses => array_agg(new_losses))
-      from lost where new_losses < %(max_losses)s
+      from lost where not is_parked
 )
-select job_id, worker_id, new_losses >= %(max_losses)s as is_parked from lost, requeued;
+select job_id, worker_id, is_parked from lost, requeued;
 
 -- name: find_lost
 -- scope: system

@@ -36,18 +36,22 @@ select key, version, extract(epoch from timeout)::float
   from unnest(%(keys)s::text[], %(versions)s::integer[]) as asked (key, version)
   join mainspring.definition_versions using (key, version);
 
--- name: lock_worker
+-- name: to_run_alone
 -- scope: system
--- Makes claims of one worker over the API that have a suspect among them wait for each other.
-select worker_id from mainspring.workers where worker_id = %(worker_id)s::bigint for update;
+-- Of some suspects those that have lost as many workers as a worker over the API gets beside
+-- others, and whether each has waited too long for a worker that runs nothing else.
+select job.job_id, job.suspected_at < now() - %(patience)s::interval
+  from mainspring.jobs as job
+ where job.job_id = any (%(job_ids)s::bigint[])
+   and (select count(*) from mainspring.attempts as attempt
+         where attempt.job_id = job.job_id and attempt.status = 'lost') >= %(lost)s;
 
--- name: runs_suspect
+-- name: held_beside
 -- scope: system
--- A row if a worker runs a job that has begun and has lost as many workers as makes a suspect.
-select job_id from mainspring.jobs
+-- What a worker runs beside some jobs: whether there is anything, and whether that runs alone.
+select count(*) > 0, coalesce(bool_or(alone_fence = fence), false) from mainspring.jobs
  where state = 'running' and worker_id = %(worker_id)s::bigint
-   and losses >= %(losses)s::integer and probed_at is not null
- limit 1;
+   and job_id <> all (%(job_ids)s::bigint[]);
 
 -- name: announce_free_place
 -- scope: system
