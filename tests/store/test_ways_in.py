@@ -397,7 +397,8 @@ def made(database: Database, way: Way, case: Case, *, idle: bool) -> tuple[Row, 
         "select set_config('mainspring.creator', %s, false)", (case.creator,)
     )
     job_id = way.make(database, case)
-    return row(database, job_id), approval(database, job_id), database.messages() - {"schedule:"}
+    sent = {message for message in database.messages() if not message.startswith(BESIDES)}
+    return row(database, job_id), approval(database, job_id), sent
 
 
 def refusal(database: Database, way: Way, case: Case) -> str | None:
@@ -406,6 +407,8 @@ def refusal(database: Database, way: Way, case: Case) -> str | None:
     return caught.value.sqlstate
 
 
+# Of a schedule that was fired; of a job that is ready again below the marks of workers.
+BESIDES = ("schedule:", "jobs:")
 REFERENCE = Way(by_add_job, EVERYTHING)
 
 
