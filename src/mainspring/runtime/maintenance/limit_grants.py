@@ -51,7 +51,7 @@ _REST = 1.0
 _COST_FACTOR = 20.0
 _SOON = 0.01
 # So many jobs are hoped for from each key that is asked.
-_JOBS_A_KEY = 4
+_JOBS_A_KEY = 5
 _START = LimitKey("", "", "")
 _LIMIT_NAME = ClaimedRow._fields.index("limit_name")
 
