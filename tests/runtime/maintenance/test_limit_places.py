@@ -166,13 +166,15 @@ async def test_workers_of_different_queues_take_turns_in_a_limit_they_share(
 
 @pytest.mark.parametrize("concurrency", [1, 50])
 async def test_a_backlog_does_not_keep_jobs_of_a_limit_from_their_share(
-    app: Mainspring, connection: psycopg.Connection, concurrency: int
+    app: Mainspring, concurrency: int
 ):
     started: list[str] = []
+    gate = asyncio.Event()
 
     @app.job
     async def free() -> None:
         started.append("free")
+        await gate.wait()
         await asyncio.sleep(0.001)
 
     @app.job(concurrency=100)
@@ -185,10 +187,14 @@ async def test_a_backlog_does_not_keep_jobs_of_a_limit_from_their_share(
     await app.aenqueue_many(free, [{}] * 1500)
     await app.aenqueue_many(limited, [{}] * 100, tenant_id="acme")
 
-    async with working(app, concurrency=concurrency):
+    async with working(app, concurrency=concurrency) as worker:
+        await await_until(
+            lambda: len(started) == concurrency and worker.parts.grants.is_due(has_backlog=True)
+        )
+        gate.set()
         await await_until(lambda: started.count("limited") == 100, 10, "all limited jobs start")
 
-    assert 20 < started.count("free") < 1000
+    assert concurrency + 20 < started.count("free") < 1000
 
 
 async def test_jobs_of_a_limit_and_others_start_by_priority(

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from itertools import pairwise
 
 import psycopg
 import pytest
@@ -73,6 +74,31 @@ async def test_a_newcomers_last_job_starts_before_400_more_of_a_large_backlog(
 
         assert started_between(ran, since, lambda name: name == "bell") <= BOUND
         assert len(ran) < MANY
+
+
+async def test_a_worker_of_small_jobs_reads_notifications_every_hundred_of_them(app: Mainspring):
+    ran = 0
+    seen: list[int] = []
+
+    @app.job
+    async def run() -> None:
+        nonlocal ran
+        ran += 1
+
+    async def look() -> None:
+        """Once in every iteration of the event loop, as whoever reads notifications."""
+        while True:
+            seen.append(ran)
+            await asyncio.sleep(0)
+
+    await app.aregister_definitions()
+    await app.aenqueue_many(run, [{}] * 3000)
+    looking = asyncio.create_task(look())
+    async with working(app):
+        await await_until(lambda: ran == 3000)
+    looking.cancel()
+
+    assert max(later - before for before, later in pairwise(seen)) <= 100
 
 
 async def test_two_workers_are_fair_each(

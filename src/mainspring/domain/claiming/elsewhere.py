@@ -41,13 +41,17 @@ class Elsewhere:
         alone = next(iter(self._left_alone.values()), math.inf)
         return min(alone, self._untaken_since + _ANNOUNCE_AFTER)
 
-    def freed(self, keys: Collection[LimitKey], now: float) -> Collection[LimitKey]:
-        """Those of the keys to serve at once."""
-        if not self._untaken:
-            self._untaken_since = now
-        if not self._limits:
-            self._untaken |= dict.fromkeys(keys)
-            return keys
+    def freed(
+        self, keys: Collection[LimitKey], now: float, *, is_full: bool
+    ) -> Collection[LimitKey]:
+        """Those of the keys to serve at once; `is_full` says that nothing can start here."""
+        own = keys if not self._limits else self._leave_alone(keys, now)
+        if is_full:
+            self._untaken_since = min(self._untaken_since, now)
+            self._untaken |= dict.fromkeys(own)
+        return own
+
+    def _leave_alone(self, keys: Collection[LimitKey], now: float) -> Collection[LimitKey]:
         own = []
         for key in keys:
             if (
@@ -58,15 +62,13 @@ class Elsewhere:
                 self._announced[key] = None
             else:
                 own.append(key)
-        self._untaken |= dict.fromkeys(own)
         return own
 
     def taken(self, keys: Collection[LimitKey]) -> None:
         """These are looked at."""
-        for key in keys:
-            self._untaken.pop(key, None)
-        if not self._untaken:
-            self._untaken_since = math.inf
+        if self._untaken:
+            for key in keys:
+                self._untaken.pop(key, None)
 
     def claimed(self, names: Collection[str], now: float) -> None:
         """Jobs of these limits, and of no others, were claimed here."""

@@ -51,7 +51,7 @@ _REST = 1.0
 _COST_FACTOR = 20.0
 _SOON = 0.01
 # So many jobs are hoped for from each key that is asked.
-_JOBS_A_KEY = 4
+_JOBS_A_KEY = 5
 _START = LimitKey("", "", "")
 _LIMIT_NAME = ClaimedRow._fields.index("limit_name")
 
@@ -85,7 +85,7 @@ class Grants:
     def freed(self, keys: Collection[LimitKey]) -> None:
         """Places of these keys have come free here, one each time a key comes up."""
         now = time.monotonic()
-        own = self._elsewhere.freed(keys, now)
+        own = self._elsewhere.freed(keys, now, is_full=self._is_full())
         self._freed.add(own, now)
         if self._shared:
             self._shared_due.update(self._shared & {key.limit for key in own})

@@ -56,7 +56,9 @@ from mainspring.runtime.worker.suspects import PUT_BACK, SuspectDied, Suspects
 from mainspring.runtime.worker.unknown_definitions import UnknownDefinitions
 from mainspring.services.secrets import KeyRing
 
-_SLICE = 0.002
+# What a runner starts before notifications are read: a thousand small jobs take two milliseconds,
+# and a tenant that has just come would wait for all of them.
+_SLICE, _SLICE_JOBS = 0.002, 100
 
 
 class Runners:
@@ -152,7 +154,7 @@ class Runners:
     async def _run_jobs(self) -> None:  # noqa: C901, PLR0912 - the hot path
         task = asyncio.current_task()
         fresh = contextvars.copy_context()
-        slice_ends = time.monotonic() + _SLICE
+        slice_ends, slice_left = time.monotonic() + _SLICE, _SLICE_JOBS
         buffer, handlers, running = self._buffer, self._handlers, self.running
         capacity = self._capacity
         while buffer and len(running) < capacity.most:
@@ -189,9 +191,10 @@ class Runners:
                 del running[job.id]
             if self._zombies:
                 self._zombies.discard(job)
-            if now > slice_ends:
+            slice_left -= 1
+            if now > slice_ends or not slice_left:
                 await self._yield()
-                slice_ends = time.monotonic() + _SLICE
+                slice_ends, slice_left = time.monotonic() + _SLICE, _SLICE_JOBS
             if contextvars.copy_context() != fresh:
                 break
         self._events.capacity_freed()
