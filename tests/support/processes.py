@@ -92,6 +92,14 @@ class WorkerProcess:
             self._process.wait(10)
 
 
+def is_running(pid: int) -> bool:
+    """Whether there is such a process that has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def says(process: WorkerProcess, text: str) -> None:
     """Wait until the process has said it."""
 

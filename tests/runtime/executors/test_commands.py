@@ -19,7 +19,7 @@ from mainspring.db.template_databases import fresh_database
 from mainspring.domain.types import WaitsFor
 from mainspring.settings import load
 from tests.support import apps
-from tests.support.processes import APP, StartWorker
+from tests.support.processes import APP, StartWorker, is_running
 from tests.support.waiting import await_until, wait_until
 from tests.support.warm import ROOT
 from tests.support.workers import ended, working
@@ -65,13 +65,6 @@ async def run(app: Mainspring, argv: list[Any], payload: Any = None, **fields: A
 async def attempt(app: Mainspring, job: Job) -> Any:
     (only,) = await app.jobs.aattempts(job.id)
     return only
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 async def test_a_program_runs_with_its_arguments(app, program):

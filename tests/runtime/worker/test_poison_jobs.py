@@ -2,7 +2,6 @@
 workers are killed from outside."""
 
 import asyncio
-import os
 from functools import partial
 from itertools import chain
 
@@ -11,7 +10,7 @@ import pytest
 
 from mainspring import Context, Mainspring
 from tests.support import apps, reading
-from tests.support.processes import StartWorker, WorkerProcess
+from tests.support.processes import StartWorker, WorkerProcess, is_running
 from tests.support.waiting import wait_until
 from tests.support.workers import ended, working
 
@@ -71,14 +70,6 @@ def test_the_process_of_a_suspect_ends_with_its_worker(
     worker.kill()
 
     wait_until(lambda: not is_running(began["pid"]), 10, "the process ends")
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 # The death of the job's own process
