@@ -1335,7 +1335,8 @@ declare
 begin
     if not pg_try_advisory_xact_lock(hashtext('mainspring.limits')) or not exists (
         select from mainspring.workers as worker
-         where worker.worker_id = claim_limited.worker_id and worker.expires_at > now()) then
+         where worker.worker_id = claim_limited.worker_id
+           and worker.expires_at > clock_timestamp()) then
         return;
     end if;
     free := mainspring.free_places(names, keys, tenants, most);
@@ -1355,13 +1356,7 @@ begin
         returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
                   job.failures, job.losses, job.max_attempts, job.queue, job.priority,
                   job.tenant_id,
-                  case when num_nonnulls(job.checkpoint, job.correlation_id, job.tags, job.origin,
-                                         job.cancel_requested_at) > 0
-                            or job.limit_name = any (rated)
-                       then jsonb_build_object(
-                           'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
-                           'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
-                           'is_rated', job.limit_name = any (rated)) end::text,
+                  mainspring.extras_of(job, rated),
                   job.limit_name, job.limit_key, job.definition_version, null::jsonb;
     end if;
     facts := jsonb_build_object(
@@ -2443,6 +2438,10 @@ begin
     return settled;
 end
 $$;
+
+CREATE FUNCTION mainspring.extras_of(job mainspring.jobs, rated text[]) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN (CASE WHEN ((num_nonnulls((job).checkpoint, (job).correlation_id, (job).tags, (job).origin, (job).cancel_requested_at, (job).suspected_at) > 0) OR ((job).losses > 0) OR ((job).limit_name = ANY (rated))) THEN jsonb_build_object('checkpoint', (job).checkpoint, 'correlation_id', (job).correlation_id, 'tags', (job).tags, 'origin', (job).origin, 'slot_at', (job).slot_at, 'is_suspect', (((job).suspected_at IS NOT NULL) OR ((job).losses > 0)), 'is_rated', ((job).limit_name = ANY (rated))) ELSE NULL::jsonb END)::text;
 
 CREATE FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT argument text, OUT guardian text) RETURNS record
     LANGUAGE plpgsql STABLE
@@ -7463,6 +7462,8 @@ REVOKE ALL ON FUNCTION mainspring.enter(digest bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.event_matches(pattern text, name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer, chosen bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.extras_of(job mainspring.jobs, rated text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT argument text, OUT guardian text) FROM PUBLIC;
 

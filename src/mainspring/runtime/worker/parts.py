@@ -177,15 +177,7 @@ class Parts:
             events=self._events,
         )
         self.claimer = self._make_claimer(order, queues)
-        self.maintenance = Maintenance(
-            self.connections.maintenance,
-            self.claimer,
-            self.grants,
-            definitions=tuple(known),
-            kinds=self.stored.kinds,
-            max_losses=settings.max_losses,
-            use_pooler=settings.use_pooler,
-        )
+        self.maintenance = self._make_maintenance(known)
         self.stragglers = Stragglers(self.connections.cleanup, self.claimer)
         self.cleanup = Cleanup(self.connections.cleanup, use_pooler=settings.use_pooler)
         self.watchdog = Watchdog(
@@ -208,6 +200,17 @@ class Parts:
         yield self.unknown.run()
         for loop in (*self.maintenance.loops, *self.cleanup.loops, self.stragglers.loop):
             yield loop.run()
+
+    def _make_maintenance(self, known: Mapping[str, Handler]) -> Maintenance:
+        return Maintenance(
+            self.connections.maintenance,
+            self.claimer,
+            self.grants,
+            definitions=tuple(known),
+            kinds=self.stored.kinds,
+            max_losses=self._settings.max_losses,
+            use_pooler=self._settings.use_pooler,
+        )
 
     def _make_runners(self, known: Mapping[str, Handler]) -> Runners:
         return Runners(

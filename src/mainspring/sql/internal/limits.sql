@@ -245,6 +245,20 @@ return array(select counted.name from unnest(shared, free) as counted (name, fre
               where counted.free <= (select count(*) from unnest(given) as gone (name)
                                       where gone.name = counted.name));
 
+-- What few claimed jobs have beyond their columns, as the statement claim makes it; null for most.
+-- `rated` are the limits that have a rate.
+create or replace function mainspring.extras_of(job mainspring.jobs, rated text[])
+returns text
+language sql stable
+return case when num_nonnulls(job.checkpoint, job.correlation_id, job.tags, job.origin,
+                              job.cancel_requested_at, job.suspected_at) > 0
+                 or job.losses > 0 or job.limit_name = any (rated)
+            then jsonb_build_object(
+                'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
+                'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
+                'is_suspect', job.suspected_at is not null or job.losses > 0,
+                'is_rated', job.limit_name = any (rated)) end::text;
+
 -- Claims jobs of the queues that wait for the given limit keys (limit, key, tenant), each named
 -- once, as many as have a place free; `shares`, `most` and `lowest` are those of pick_limited. Rows
 -- are those of the statement claim. The last has facts and nothing else: what the caller has to
@@ -270,7 +284,8 @@ declare
 begin
     if not pg_try_advisory_xact_lock(hashtext('mainspring.limits')) or not exists (
         select from mainspring.workers as worker
-         where worker.worker_id = claim_limited.worker_id and worker.expires_at > now()) then
+         where worker.worker_id = claim_limited.worker_id
+           and worker.expires_at > clock_timestamp()) then
         return;
     end if;
     free := mainspring.free_places(names, keys, tenants, most);
@@ -290,13 +305,7 @@ begin
         returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
                   job.failures, job.losses, job.max_attempts, job.queue, job.priority,
                   job.tenant_id,
-                  case when num_nonnulls(job.checkpoint, job.correlation_id, job.tags, job.origin,
-                                         job.cancel_requested_at) > 0
-                            or job.limit_name = any (rated)
-                       then jsonb_build_object(
-                           'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
-                           'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
-                           'is_rated', job.limit_name = any (rated)) end::text,
+                  mainspring.extras_of(job, rated),
                   job.limit_name, job.limit_key, job.definition_version, null::jsonb;
     end if;
     facts := jsonb_build_object(

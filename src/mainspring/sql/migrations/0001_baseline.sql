@@ -241,11 +241,11 @@ create unique index jobs_dedupe on mainspring.jobs (tenant_id, dedupe_key)
 create index jobs_schedule on mainspring.jobs (schedule_id, slot_at) where schedule_id is not null;
 -- Serves release_turns: what waits for an earlier run of its schedule.
 create index jobs_turn on mainspring.jobs (schedule_id) where waits_for = 'turn';
--- Serves grant: what waits for a limit, in the order it is granted.
+-- Serves grant_places: what waits for a limit, in the order it is granted. 0006 replaces it.
 create index jobs_limited on mainspring.jobs (limit_name, limit_key, tenant_id, priority, job_id)
     where waits_for = 'limit';
--- Serves grant: what holds a place of a limit, or of a tenant. A second index by tenant would be
--- written twice by every job that is granted and claimed, for the few grants that ask.
+-- Serves claim_limited: what holds a place of a limit, or of a tenant. A second index by tenant
+-- would be written by every job that is claimed, for the few claims that ask.
 create index jobs_granted on mainspring.jobs (limit_name, limit_key)
     where limit_name is not null and waits_for is null;
 -- Serves settle: what waits for other jobs, or may do so when it is approved.

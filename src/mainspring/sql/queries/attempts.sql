@@ -269,8 +269,8 @@ returning job_id;
 -- scope: system
 -- Takes running jobs back from workers whose lease ran out: each to queued with a little jitter, as
 -- a suspect. Nobody knows what killed a worker, so that is a loss only to a job that ran alone in
--- it; one with too many losses is parked in dead_letter. Some jobs only if given; leaves out what is
--- set aside.
+-- it; one with too many losses is parked in dead_letter. Some jobs only if given; leaves out what
+-- is set aside.
 with lost as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
            job.losses + own_fault::integer as new_losses,

@@ -13,8 +13,8 @@ select definition, coalesce(mainspring.paths_of(definition, definition_version),
 
 -- name: secrets_of_job
 -- scope: tenant
--- The definition of a live job, where its payload holds secrets, and the payload as its handler gets
--- it, for what is kept free of them; no row for a job without any.
+-- The definition of a live job, where its payload holds secrets, and the payload as its handler
+-- gets it, for what is kept free of them; no row for a job without any.
 select job.definition, coalesce(known.paths, '[]')::text, job.payload::text
   from mainspring.jobs as job,
        lateral (select mainspring.paths_of(job.definition, job.definition_version)) as known (paths)
