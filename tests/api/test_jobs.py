@@ -206,7 +206,7 @@ async def test_an_operator_alone_decides_for_someone_else_and_is_named(api: Api)
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
     votes = (await api.get(f"/approvals/{job_id}")).json()["votes"]
     assert [(vote["actor"], vote["reason"]) for vote in votes] == [
-        ("ann", "fine (recorded by operator)")
+        ("ann", "fine (recorded by ops)")
     ]
     own = {"by": "admin-default"}
     decided = await api.post(f"/jobs/{job_id}/approve", own, role=Role.ADMIN)

@@ -450,7 +450,7 @@ def test_a_bulk_operation_waits_for_no_limit(database):
 
     found = row(database, job_id)
     assert (found["state"], found["waits_for"], found["limit_name"]) == ("queued", None, None)
-    assert found["origin"] == {"operation": "cancel"}
+    assert found["origin"]["operation"] == "cancel"
 
 
 def test_every_statement_that_inserts_jobs_is_a_declared_fast_path():

@@ -3654,6 +3654,7 @@ begin
                      from mainspring.jobs as waiting
                     where waiting.waits_for = 'limit' and waiting.limit_name = asked.name
                       and waiting.limit_key = asked.key and waiting.tenant_id = asked.tenant_id
+                      and hashtext(waiting.queue) = hashtext(served.queue)
                       and waiting.queue = served.queue
                       and waiting.priority <= lowest - (share = 0)::integer
                       and waiting.cancel_requested_at is null
@@ -6958,7 +6959,7 @@ ALTER TABLE ONLY mainspring.triggers
     ADD CONSTRAINT triggers_name_is_unique UNIQUE (name, tenant_id);
 
 ALTER TABLE mainspring.triggers
-    ADD CONSTRAINT triggers_names_fit CHECK (((octet_length(name) <= 800) AND (octet_length(queue) <= 2000) AND (octet_length(event) <= 200) AND (octet_length(definition) <= 800))) NOT VALID;
+    ADD CONSTRAINT triggers_names_fit CHECK (((octet_length(name) <= 800) AND (octet_length(queue) <= 2000) AND (octet_length(event) <= 202) AND (octet_length(definition) <= 800))) NOT VALID;
 
 ALTER TABLE ONLY mainspring.triggers
     ADD CONSTRAINT triggers_pkey PRIMARY KEY (trigger_id);
@@ -7047,7 +7048,7 @@ CREATE INDEX jobs_history_unsuccessful ON ONLY mainspring.jobs_history USING btr
 
 CREATE INDEX jobs_history_default_tenant_id_state_job_id_idx ON mainspring.jobs_history_default USING btree (tenant_id, state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
 
-CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, queue, priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
+CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, hashtext(queue), priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
 
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue, priority, tenant_id, job_id) WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL));
 
@@ -7210,6 +7211,8 @@ ALTER TABLE mainspring.flows ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mainspring.jobs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.jobs_history ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.lane_floors ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY of_tenant ON mainspring.approvals USING (mainspring.is_visible(tenant_id));
 

@@ -185,7 +185,9 @@ async def test_an_open_transaction_with_the_same_dedupe_key_delays_nobody_else(
     window = {"dedupe_window": timedelta(hours=1), "payload": {"a": 1}}
     trigger_id = events.insert_trigger(connection, "windowed", tenant_id="acme", **window)
     with psycopg.connect(database_url) as own:
-        key = own.execute("select mainspring.window_key(%s, '{\"a\": 1}')", (trigger_id,))
+        key = own.execute(
+            "select mainspring.window_key(%s, 'acme', 'work', '{\"a\": 1}')", (trigger_id,)
+        )
         own.execute(
             "select mainspring.enqueue('work', tenant => 'acme', dedupe_key => %s,"
             " dedupe_window => interval '1 hour')",

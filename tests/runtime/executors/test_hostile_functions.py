@@ -328,7 +328,7 @@ async def test_a_function_cannot_act_as_somebody_else(app, connection, limited):
             assert job.state is JobState.SUCCEEDED, job.last_error
 
     votes = connection.execute("select actor from mainspring.votes").fetchall()
-    assert votes == [(limited,)]
+    assert votes == [(f"sql:{limited}",)]
     creators = connection.execute("select distinct created_by from mainspring.jobs").fetchall()
     assert creators == [(None,)]
 

@@ -146,7 +146,7 @@ class Parts:
             url, enqueuer, size=_POOL_SIZE, use_pooler=settings.use_pooler
         )
         known = {**handlers, **housekeeping.handlers(self.environment.async_source, settings)}
-        self.speculation = SpeculativeStarts(self.lease, known)
+        self.speculation = SpeculativeStarts(self.lease, known, use_pooler=settings.use_pooler)
         self.buffer = Buffer(order.shares)
         self.reporter = Reporter(
             self.connections.finishes,

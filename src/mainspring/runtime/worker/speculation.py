@@ -41,11 +41,14 @@ class SpeculativeStarts:
     Only what is `known` here begins so: the definitions of others are to be looked up first.
     """
 
-    def __init__(self, lease: Lease, known: Container[str] = ()) -> None:
+    def __init__(
+        self, lease: Lease, known: Container[str] = (), *, use_pooler: bool = False
+    ) -> None:
         self._lease = lease
         self._known = known
+        self._use_pooler = use_pooler
         self._open_seconds = lease.seconds * _OPEN
-        # In one round trip, and by `set local`, so that it also holds behind a pooler.
+        # In one round trip.
         self._begin_sql = (
             "begin; set local idle_in_transaction_session_timeout ="
             f" {int(self._open_seconds * 1000)}"
@@ -56,8 +59,10 @@ class SpeculativeStarts:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the lease lasts for longer than a claim can be open."""
-        return self._lease.has_left(self._open_seconds + self._lease.seconds * _MARGIN)
+        """Whether the lease lasts for longer than a claim can be open. Through a pooler a
+        transaction takes a round trip more, and that would cost what is gained."""
+        lasts = self._lease.has_left(self._open_seconds + self._lease.seconds * _MARGIN)
+        return lasts and not self._use_pooler
 
     @asynccontextmanager
     async def transaction(self, connection: AsyncConnection[Any]) -> AsyncIterator[None]:

@@ -79,7 +79,7 @@ alter table mainspring.schedules add constraint schedules_names_fit check (
     octet_length(name) <= 800 and octet_length(queue) <= 2000
     and octet_length(definition) <= 800) not valid;
 alter table mainspring.triggers add constraint triggers_names_fit check (
-    octet_length(name) <= 800 and octet_length(queue) <= 2000 and octet_length(event) <= 200
+    octet_length(name) <= 800 and octet_length(queue) <= 2000 and octet_length(event) <= 202
     and octet_length(definition) <= 800) not valid;
 
 -- ---------------------------------------------------------------------------------------------
@@ -97,3 +97,4 @@ create table mainspring.lane_floors (
     priority smallint not null,
     primary key (queue, priority, tenant_id)
 ) with (fillfactor = 50);
+alter table mainspring.lane_floors enable row level security;
