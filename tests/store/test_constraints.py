@@ -88,7 +88,7 @@ def test_the_longest_names_fit_every_index_together(tx):
 
     # Random, since an index compresses what repeats; each character of the last has four bytes.
     wide = "".join(map(chr, range(0x20000, 0x20400)))
-    tenant_id, limit_name, definition = (name(200) for _ in range(3))
+    tenant_id, limit_name, definition = (f"n{name(199)}" for _ in range(3))
     queue, dedupe_key, limit_key, key, creator = (name(500, wide) for _ in range(5))
     insert(tx, "tenants", tenant_id=tenant_id)
     insert(tx, "definitions", key=definition, queue=queue)
