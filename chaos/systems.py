@@ -103,7 +103,7 @@ class System:
 
     def __init__(self, folder: Path, server: embedded.EmbeddedServer, network: Network) -> None:
         self.folder, self.network = folder, network
-        self.url = server.url
+        self.url, self._superuser_url = server.url, server.superuser_url
         self.workers = [
             self._role("worker-0", "worker", "--concurrency", "30"),
             self._role("worker-1", "worker", "--concurrency", "30"),
@@ -137,7 +137,8 @@ class System:
         return int(lines[0])
 
     def connect(self) -> psycopg.Connection:
-        return psycopg.connect(self.url, autocommit=True, connect_timeout=3)
+        """As the superuser, who may break everything."""
+        return psycopg.connect(self._superuser_url, autocommit=True, connect_timeout=3)
 
 
 def _token(url: str) -> str:
