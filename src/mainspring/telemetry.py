@@ -39,6 +39,7 @@ _LEVELS: dict[str, int] = {
     "loop_failed": logging.ERROR,
     "notification_ignored": logging.WARNING,
     "process_died": logging.WARNING,
+    "report_refused": logging.ERROR,
     "runs_timed_out": logging.WARNING,
     "schedule_disabled": logging.ERROR,
     "schedule_failed": logging.WARNING,

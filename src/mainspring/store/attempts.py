@@ -92,6 +92,15 @@ class Successes:
     def __len__(self) -> int:
         return len(self.job_ids)
 
+    def __getitem__(self, part: slice) -> "Successes":
+        return Successes(
+            self.job_ids[part],
+            self.fences[part],
+            self.waits[part],
+            self.runs[part],
+            self.results[part],
+        )
+
     def leases(self) -> Iterator[Report]:
         pairs = zip(self.job_ids, self.fences, strict=True)
         return (Report(JobId(job_id), Fence(fence)) for job_id, fence in pairs)

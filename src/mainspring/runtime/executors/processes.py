@@ -33,7 +33,7 @@ from mainspring.domain.secrets.redaction import Redactor
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.context import Context, JobCanceled
-from mainspring.runtime.worker.results import UnstorableResult, encode_result
+from mainspring.runtime.worker.results import EncodedResult, UnstorableResult, encode_result
 from mainspring.runtime.worker.transactions import AsyncSource
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -234,14 +234,18 @@ def _answer(call: ChildCall, pipe: Pipe) -> tuple[Any, ...]:
     job = ClaimedJob(call.row, call.worker_id, 0.0)  # type: ignore[arg-type]
     job.redactor = call.redactor
     try:
-        result = _call_handler(call, job, pipe)
+        answer = _call_handler(call, job, pipe)
+        is_success = isinstance(of_answer(answer), Succeed)
+        # Here, so that no more than can be stored goes through the pipe.
+        result = EncodedResult(encode_result(answer, job.redactor)) if is_success else answer
         if job.transaction is not None and job.transaction.is_open:
-            if isinstance(of_answer(result), Succeed):
-                job.transaction.commit((0, 0), encode_result(result, job.redactor))
+            if is_success:
+                job.transaction.commit((0, 0), result.text)
                 return ("done", result, True)
             job.transaction.roll_back(JobCanceled("the handler did not succeed"))
     except UnstorableResult as error:
-        job.transaction.roll_back(error)
+        if job.transaction is not None:
+            job.transaction.roll_back(error)
         return ("unstorable", str(error))
     except Exception as error:  # noqa: BLE001 - a handler may raise anything
         if job.transaction is not None:
