@@ -298,14 +298,20 @@ async def held_by(session: Session, worker_id: WorkerId, known: set[int]) -> lis
     return [Report(*row) for row in await cursor.fetchall()]
 
 
+async def end_with_lease(session: Session, worker_id: WorkerId) -> None:
+    """Let the server end this session if its transaction is idle until the worker's lease ends."""
+    await session.execute(_STATEMENTS["end_with_lease"].sql, {"worker_id": worker_id})
+
+
 async def probe(session: Session, report: Report) -> bool:
     """False when the lease was lost."""
     cursor = await session.execute(_STATEMENTS["probe"].sql, report._asdict())
     return await cursor.fetchone() is not None
 
 
-async def report_progress(session: Session, reports: Sequence[tuple[Report, bytes]]) -> None:
-    await session.execute(
+async def report_progress(session: Session, reports: Sequence[tuple[Report, bytes]]) -> set[Report]:
+    """The reports of jobs whose row was locked; these may be sent again."""
+    cursor = await session.execute(
         _STATEMENTS["report_progress"].sql,
         {
             "job_ids": [report.job_id for report, _ in reports],
@@ -313,6 +319,7 @@ async def report_progress(session: Session, reports: Sequence[tuple[Report, byte
             "progress": TextArray([progress for _, progress in reports]),
         },
     )
+    return {Report(*row) for row in await cursor.fetchall()}
 
 
 async def save_checkpoint(session: Session, report: Report, checkpoint: str) -> bool:

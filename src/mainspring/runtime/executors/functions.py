@@ -23,10 +23,11 @@ _SERVER_GRACE = timedelta(seconds=5)
 
 
 class FunctionExecutor:
-    """Runs the jobs of definitions of the kind `sql`."""
+    """Runs the jobs of definitions of the kind `sql`; `calls` lends connections for what is stored
+    while a transaction is open."""
 
-    def __init__(self, source: AsyncSource) -> None:
-        self._source = source
+    def __init__(self, source: AsyncSource, calls: AsyncSource) -> None:
+        self._source, self._calls = source, calls
 
     async def run(self, job: ClaimedJob, definition: Definition) -> dict[str, Any]:
         output = job.output = AttemptOutput(job.redactor)
@@ -39,7 +40,7 @@ class FunctionExecutor:
             raise AttemptFailed(_sentence(error)) from None
         finally:
             output.close()
-            await store_output(job, self._source)
+            await store_output(job, self._calls)
         try:
             # An error shows the answer, and may show a part of it only.
             return read_answer(job.redactor.value(answer) if job.redactor else answer)

@@ -282,6 +282,9 @@ class _ChildEnvironment:
     def sync_source(self) -> "_ChildEnvironment":
         return self
 
+    # A connection of its own each time, so that nobody waits.
+    async_calls, sync_calls = async_source, sync_source
+
     @property
     def enqueuer(self) -> Any:
         raise InputError(

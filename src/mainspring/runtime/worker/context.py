@@ -160,14 +160,14 @@ class Context:
     ) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
         if connection is not None:
             return nullcontext(connection)
-        return self._environment.async_source.connection()
+        return self._environment.async_calls.connection()
 
     def checkpoint(self, data: Any, *, connection: Connection[Any] | None = None) -> None:
         """Blocking version of `acheckpoint`."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.acheckpoint(...)`")
         encoded = _checkpoint(data)
-        source = self._environment.sync_source
+        source = self._environment.sync_calls
         with source.connection() if connection is None else nullcontext(connection) as chosen:
             session = ConnectionSession(chosen)
             has_lease = at_once(attempts.save_checkpoint(session, self._job.report, encoded))
@@ -176,14 +176,14 @@ class Context:
 
     async def aparents(self) -> list[Parent]:
         """The jobs that this one came after, with their results."""
-        async with self._environment.async_source.connection() as connection:
+        async with self._environment.async_calls.connection() as connection:
             return await flows.parents_of(connection, self._job.id)
 
     def parents(self) -> list[Parent]:
         """Blocking version of `aparents`."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.aparents()`")
-        with self._environment.sync_source.connection() as connection:
+        with self._environment.sync_calls.connection() as connection:
             return at_once(flows.parents_of(ConnectionSession(connection), self._job.id))
 
     def transaction(self) -> JobTransaction:

@@ -114,9 +114,7 @@ class Drain:
             self._connection, buffer=self._buffer, speculation=speculation, events=events
         )
         self._processes = ProcessExecutor(1, url, use_pooler=settings.use_pooler)
-        self._stored = StoredHandlers(
-            executors(self._environment.async_source, self._reporter, settings)
-        )
+        self._stored = StoredHandlers(executors(self._environment, self._reporter, settings))
         self._runners = Runners(
             self._handlers,
             self._stored,

@@ -64,7 +64,7 @@ class Calls:
             return await self._call_on_probation(job, handler)
 
     async def _take_token(self, job: ClaimedJob) -> bool:
-        async with self._environment.async_source.connection() as connection:
+        async with self._environment.async_calls.connection() as connection:
             is_taken = await claiming.take_token(connection, job.report)
         if (place := job.limit_place()) is not None:
             # Of what a rate lets go only jobs that have not begun have a place.
@@ -83,7 +83,7 @@ class Calls:
 
     async def _record_and_execute(self, job: ClaimedJob, handler: Handler) -> Any:
         # Only now, so that a suspect that still waits is not blamed for the one that runs.
-        async with self._environment.async_source.connection() as connection:
+        async with self._environment.async_calls.connection() as connection:
             await claiming.record_start(connection, job.report)
         return await self._execute(job, handler)
 

@@ -51,8 +51,6 @@ from mainspring.services.claiming import ClaimOrder
 from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
 
-_POOL_SIZE = 20
-
 OnReconnect = Callable[[AsyncConnection[Any]], Awaitable[None]]
 
 
@@ -139,7 +137,7 @@ class Parts:
         self.connections = _connect(url, settings, lease=self.lease, on_claims_lost=on_claims_lost)
         self.progress = Progress(*self.connections.needed_and_others())
         self.environment = WorkerEnvironment.open(
-            url, enqueuer, size=_POOL_SIZE, use_pooler=settings.use_pooler
+            url, enqueuer, size=settings.pool_size, use_pooler=settings.use_pooler
         )
         known = {**handlers, **housekeeping.handlers(self.environment.async_source, settings)}
         self.speculation = SpeculativeStarts(self.lease, known)
@@ -150,9 +148,7 @@ class Parts:
             speculation=self.speculation,
             events=self._events,
         )
-        self.stored = StoredHandlers(
-            executors(self.environment.async_source, self.reporter, settings)
-        )
+        self.stored = StoredHandlers(executors(self.environment, self.reporter, settings))
         self.unknown = UnknownDefinitions(
             self.connections.maintenance,
             self.stored,

@@ -14,8 +14,8 @@ from mainspring.domain.types import ExecutionMode, Kind
 from mainspring.runtime.executors.commands import CommandExecutor
 from mainspring.runtime.executors.functions import FunctionExecutor
 from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.environment import ExecutionEnvironment
 from mainspring.runtime.worker.reporter import Reporter
-from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.settings import Settings
 from mainspring.store import definitions
 from mainspring.store.definitions import Version
@@ -29,9 +29,13 @@ class Executor(Protocol):
     def __call__(self, job: ClaimedJob, /, *, definition: Definition) -> Awaitable[Any]: ...
 
 
-def executors(source: AsyncSource, reporter: Reporter, settings: Settings) -> dict[Kind, Executor]:
+def executors(
+    environment: ExecutionEnvironment, reporter: Reporter, settings: Settings
+) -> dict[Kind, Executor]:
     """Of the kinds that need no code; commands only where their programs are allowed."""
-    chosen: dict[Kind, Executor] = {Kind.SQL: FunctionExecutor(source).run}
+    chosen: dict[Kind, Executor] = {
+        Kind.SQL: FunctionExecutor(environment.async_source, environment.async_calls).run
+    }
     if settings.command_paths:
         chosen[Kind.COMMAND] = CommandExecutor(
             reporter,
