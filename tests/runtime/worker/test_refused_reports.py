@@ -1,12 +1,13 @@
 """Reports that the database refuses: none holds up the others, and each has its reason."""
 
+import asyncio
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
-from mainspring import JobHandle, JobState, Mainspring
+from mainspring import Context, JobHandle, JobState, Mainspring
 from tests.support import reading
 from tests.support.secret_schemas import MARKED, of
 from tests.support.waiting import await_until
@@ -138,3 +139,30 @@ async def test_what_the_database_says_is_redacted(app: Mainspring, connection: p
     assert error is not None
     assert "not with" in error
     assert "hunter2" not in error
+
+
+async def test_a_job_whose_row_is_locked_does_not_hold_up_the_others(
+    numbers: Mainspring, database_url: str, connection: psycopg.Connection
+):
+    has_locked = asyncio.Event()
+
+    @numbers.job
+    async def lock(ctx: Context) -> str:
+        await ctx.acheckpoint(1, connection=own)
+        has_locked.set()
+        return "done"
+
+    async with (
+        working(numbers, lease_seconds=5) as worker,
+        await psycopg.AsyncConnection.connect(database_url) as own,
+    ):
+        worker_id = worker.worker_id
+        locking = await numbers.aenqueue("lock", {})
+        await has_locked.wait()
+        others = [await numbers.aenqueue("answer", {"n": n}) for n in range(4)]
+        for n, other in enumerate(others):
+            assert await other.aresult(10) == n
+        assert (await locking.ajob()).state is JobState.RUNNING
+        await own.commit()
+        assert await locking.aresult(10) == "done"
+        assert worker.worker_id == worker_id

@@ -26,6 +26,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
+from mainspring.db.connect import with_options
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.definitions import Handler
 from mainspring.domain.limits import LimitKey
@@ -50,6 +51,9 @@ from mainspring.runtime.worker.watchdog import Watchdog
 from mainspring.services.claiming import ClaimOrder
 from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
+
+# Whoever holds the row of one job must not hold up the reports of the others.
+_FINISH_OPTIONS = "-c lock_timeout=1s"
 
 OnReconnect = Callable[[AsyncConnection[Any]], Awaitable[None]]
 
@@ -234,13 +238,12 @@ def _connect(
 ) -> Connections:
     connect = partial(
         ReconnectingConnection,
-        url,
         use_pooler=settings.use_pooler,
         pins_plans=True,
         patience_seconds=lease.patience,
     )
     return Connections(
-        claims=connect(name="mainspring claim", on_reconnect=on_claims_lost),
-        finishes=connect(name="mainspring finish"),
-        maintenance=connect(name="mainspring maintenance"),
+        claims=connect(url, name="mainspring claim", on_reconnect=on_claims_lost),
+        finishes=connect(with_options(url, _FINISH_OPTIONS), name="mainspring finish"),
+        maintenance=connect(url, name="mainspring maintenance"),
     )

@@ -1,8 +1,9 @@
 """Reports that the database refuses: found among the others, and what becomes of their jobs.
 
     batch ─ refused ─▶ halves ─▶ ... ─▶ one report ─▶ failed, if what it says is at fault
-                                                  └▶ queued again after a while, if that is refused
-                                                     too or something else is at fault
+                                                  ├▶ queued again after a while, if that is refused
+                                                  │  too or something else is at fault
+                                                  └▶ sent again later, if the job's row is locked
 
 Nothing else in the batch waits. A job that can be neither ended nor queued stays in its worker's
 name, and the worker tries again every now and then.
@@ -14,22 +15,25 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 import psycopg
+from psycopg import AsyncConnection
 
 from mainspring.domain.jobs.outcomes import clean
 from mainspring.domain.secrets.redaction import Redactor
 from mainspring.domain.sqlstates import is_worth_retrying
-from mainspring.domain.types import AttemptStatus, JobId, JobState
-from mainspring.store.attempts import Ending, Report, Return, Successes
+from mainspring.domain.types import AttemptStatus, JobState, WorkerId
+from mainspring.store.attempts import Ending, Finished, Report, Return, Successes
 
 _AGAIN_AFTER = timedelta(minutes=5)
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
 # Data, constraints, limits of the program, and what a trigger raises.
 _OF_THE_REPORT = ("22", "23", "54", "P0")
-# A statement that was canceled or waited too long for a lock, and trouble with files.
-_OF_THE_MOMENT = ("57014", "55P03", "58")
+# A statement that was canceled, and trouble with files.
+_OF_THE_MOMENT = ("57014", "58")
+_LOCK_TIMEOUT = "55P03"
 
 Reports = Successes | Sequence[Ending] | Sequence[Return]
+Statement = Callable[[AsyncConnection[Any], WorkerId, Any], Awaitable[Finished]]
 
 
 class Sliceable(Protocol):
@@ -71,6 +75,11 @@ def is_at_fault(error: psycopg.Error) -> bool:
     return error.sqlstate is None or error.sqlstate.startswith(_OF_THE_REPORT)
 
 
+def is_locked(error: psycopg.Error) -> bool:
+    """Whether someone holds the job's row, such as its handler in a transaction of its own."""
+    return error.sqlstate == _LOCK_TIMEOUT
+
+
 class RefusedReport:
     """One report, and those that may take its place."""
 
@@ -104,28 +113,33 @@ class RefusedReport:
 
 
 class Unsent:
-    """Jobs of which nothing could be stored, with the reports that are tried again."""
+    """Reports that could not be stored, with their statements; they are tried again."""
 
     def __init__(self) -> None:
-        self._reports: dict[JobId, Return] = {}
+        self._reports: list[tuple[Statement, Reports]] = []
         self._pause = _FIRST_PAUSE
         self._due_at = 0.0
 
-    def add(self, report: Return) -> None:
+    def add(self, statement: Statement, reports: Reports) -> None:
+        if not self._reports:
+            self._due_at = time.monotonic() + self._pause
+        self._reports.append((statement, reports))
+
+    def job_ids(self) -> set[int]:
+        return {lease.job_id for _, reports in self._reports for lease, _ in leases_of(reports)}
+
+    def take_due(self) -> list[tuple[Statement, Reports]]:
         if not self._reports:
             self._pause = _FIRST_PAUSE
-        self._reports[report.job_id] = report
-        self._due_at = time.monotonic() + self._pause
-
-    def take_due(self) -> list[Return]:
-        if not self._reports or time.monotonic() < self._due_at:
+            return []
+        if time.monotonic() < self._due_at:
             return []
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         return self.take_all()
 
-    def take_all(self) -> list[Return]:
-        reports, self._reports = list(self._reports.values()), {}
-        return reports
+    def take_all(self) -> list[tuple[Statement, Reports]]:
+        taken, self._reports = self._reports, []
+        return taken
 
 
 def leases_of(reports: Reports) -> list[tuple[Report, AttemptStatus]]:

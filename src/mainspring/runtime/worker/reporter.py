@@ -33,7 +33,9 @@ from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.refused_reports import (
     RefusedReport,
     Reports,
+    Statement,
     Unsent,
+    is_locked,
     is_retried,
     leases_of,
     send_in_halves,
@@ -49,7 +51,6 @@ _LATE_SECONDS = 60.0
 _APART_SECONDS = 0.01
 
 T = TypeVar("T")
-Statement = Callable[[AsyncConnection[Any], WorkerId, Any], Awaitable[Finished]]
 
 
 class Reporter:
@@ -152,7 +153,8 @@ class Reporter:
     def job_ids(self) -> set[int]:
         """The jobs whose reports are not yet committed."""
         waiting = {*self._successes.job_ids, *(e.job_id for e in self._endings)}
-        return waiting | {r.job_id for r in self._returns} | self._in_flight_ids
+        waiting |= {r.job_id for r in self._returns} | self._unsent.job_ids()
+        return waiting | self._in_flight_ids
 
     async def run(self) -> None:
         sent_at = -math.inf
@@ -176,7 +178,8 @@ class Reporter:
     def forget(self) -> None:
         """Send nothing more of what has gathered, after the lease was lost: it is late."""
         late = [(report, AttemptStatus.SUCCEEDED) for report in self._successes.leases()]
-        for reports in (self._endings, self._returns, self._unsent.take_all()):
+        unsent = [reports for _, reports in self._unsent.take_all()]
+        for reports in (self._endings, self._returns, *unsent):
             late += leases_of(reports)
         self._successes, self._endings, self._returns = Successes(), [], []
         self._outputs = []
@@ -255,7 +258,9 @@ class Reporter:
 
     async def _finish(self, worker_id: WorkerId, reports: Reports, statement: Statement) -> None:
         send = partial(self._send, worker_id, statement)
-        await send_in_halves(reports, send, partial(self._set_aside, worker_id))
+        await send_in_halves(
+            reports, send, partial(self._set_aside, worker_id, statement=statement)
+        )
 
     async def _send(self, worker_id: WorkerId, statement: Statement, reports: Reports) -> None:
         async def finish(connection: AsyncConnection[Any]) -> Finished:
@@ -270,21 +275,24 @@ class Reporter:
             refused = set(finished.refused)
             await self.record_late([late for late in leases_of(reports) if late[0] in refused])
 
-    async def _set_aside(self, worker_id: WorkerId, reports: Reports, error: psycopg.Error) -> None:
+    async def _set_aside(
+        self, worker_id: WorkerId, reports: Reports, error: psycopg.Error, *, statement: Statement
+    ) -> None:
         redactor = self._redactors.get(leases_of(reports)[0][0].job_id, NO_SECRETS)
         refused = RefusedReport(reports, error, redactor)
         telemetry.event("report_refused", job_id=refused.lease.job_id, error=refused.problem)
+        if is_locked(error):
+            self._unsent.add(statement, reports)
+            return
         if refused.is_at_fault and await self._replace(
             worker_id, [refused.ending()], attempts.finish_ended
         ):
             return
-        await self._requeue_refused(worker_id, refused.requeue())
-
-    async def _requeue_refused(self, worker_id: WorkerId, report: Return) -> None:
-        if await self._replace(worker_id, [report], attempts.finish_requeued):
+        again = [refused.requeue()]
+        if await self._replace(worker_id, again, attempts.finish_requeued):
             self._events.notifications_missed()
         else:
-            self._unsent.add(report)
+            self._unsent.add(attempts.finish_requeued, again)
 
     async def _replace(self, worker_id: WorkerId, reports: Reports, statement: Statement) -> bool:
         """Whether the database accepts this instead."""
@@ -312,8 +320,8 @@ class Reporter:
     async def repeat_late(self) -> None:
         """Record what is late, as soon as somebody has taken the jobs back; and try again what
         could not be stored at all."""
-        for report in self._unsent.take_due():
-            await self._requeue_refused(self.worker_id, report)
+        for statement, unsent in self._unsent.take_due():
+            await self._finish(self.worker_id, unsent, statement)
         forgotten = time.monotonic() - _LATE_SECONDS
         late = {r: (status, at) for r, (status, at) in self._late.items() if at > forgotten}
         self._late = {}
