@@ -44,6 +44,7 @@ _LEVELS: dict[str, int] = {
     "loop_failed": logging.ERROR,
     "notification_ignored": logging.WARNING,
     "process_died": logging.WARNING,
+    "report_refused": logging.ERROR,
     "row_set_aside": logging.ERROR,
     "runs_timed_out": logging.WARNING,
     "schedule_disabled": logging.ERROR,

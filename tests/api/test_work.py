@@ -87,6 +87,29 @@ async def test_a_job_is_claimed_reported_on_and_completed(api: Api):
     assert [attempt["status"] for attempt in attempts] == ["succeeded"]
 
 
+@pytest.mark.parametrize(
+    ("what", "report"),
+    [
+        ("progress", {"current": 1, "data": "x" * 64 * 1024}),
+        ("checkpoint", {"checkpoint": "x" * 1024 * 1024}),
+        ("complete", {"result": "x" * 1024 * 1024}),
+    ],
+)
+async def test_a_report_over_its_limit_is_refused_and_changes_nothing(
+    api: Api, what: str, report: dict[str, Any]
+):
+    job_id = await enqueue(api)
+    worker = await register(api)
+    (job,) = await claim(api, worker)
+    at = f"{worker}/jobs/{job_id}"
+
+    refused = await told(api, "POST", f"{at}/{what}", {"fence": job["fence"], **report})
+    done = await told(api, "POST", f"{at}/complete", {"fence": job["fence"]})
+
+    assert (refused.status_code, refused.json()["code"]) == (413, "payload_too_large")
+    assert done.status_code == 200
+
+
 async def test_a_failure_is_tried_again_until_the_attempts_are_used_up(api: Api):
     job_id = await enqueue(api)
     worker = await register(api)

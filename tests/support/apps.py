@@ -14,6 +14,7 @@ from mainspring import Backoff, Context, Fail, Mainspring
 
 AT_ONCE = Backoff(timedelta(0), jitter=timedelta(0))
 FOR_EVER = 60.0
+MUCH = "x" * 5 * 1024 * 1024
 BLOCKED = 4712  # The advisory lock of block_the_loop.
 TABLES = """
 create table notes (
@@ -185,6 +186,18 @@ def add_effect_and_answer_nonsense_in_process(ctx: Context) -> object:
     with ctx.transaction() as connection:
         connection.execute("insert into effects values (%s)", (ctx.job_id,))
     return {1: "a key that is no text"}
+
+
+@app.job(mode="process")
+def answer_much_in_process() -> str:
+    return MUCH
+
+
+@app.job(mode="process")
+def add_effect_and_answer_much_in_process(ctx: Context) -> str:
+    with ctx.transaction() as connection:
+        connection.execute("insert into effects values (%s)", (ctx.job_id,))
+    return MUCH
 
 
 @app.job

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import psycopg
@@ -20,6 +20,7 @@ from psycopg import AsyncConnection, Connection
 from psycopg.pq import TransactionStatus
 
 from mainspring.db import connect
+from mainspring.domain.errors.database import PoolExhausted
 
 _RESTED_AFTER = 1.0
 # What DISCARD ALL does, without the prepared statements, which are ours.
@@ -45,10 +46,19 @@ class PooledConnection:
 
 
 class SyncPool:
-    """Lends blocking connections, at most `size` at a time."""
+    """Lends blocking connections, at most `size` at a time; who waits longer than `wait_seconds`
+    for one gets PoolExhausted."""
 
-    def __init__(self, url: str, *, size: int, use_pooler: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        size: int,
+        use_pooler: bool = False,
+        wait_seconds: float | None = None,
+    ) -> None:
         self._url, self._use_pooler = url, use_pooler
+        self._size, self._wait_seconds = size, wait_seconds
         # A semaphore would take ten times as long.
         self._places: SimpleQueue[None] = SimpleQueue()
         for _ in range(size):
@@ -61,7 +71,10 @@ class SyncPool:
 
     def take(self) -> PooledConnection:
         """Waits while all are lent."""
-        self._places.get()
+        try:
+            self._places.get(timeout=self._wait_seconds)
+        except Empty:
+            raise PoolExhausted(self._size, self._wait_seconds or 0) from None
         try:
             self._forget_inherited()
             while self._idle:
@@ -112,22 +125,34 @@ class CheckedOut:
 
 
 class AsyncPool:
-    """Lends connections inside one event loop, at most `size` at a time."""
+    """Lends connections inside one event loop, at most `size` at a time; who waits longer than
+    `wait_seconds` for one gets PoolExhausted."""
 
-    def __init__(self, url: str, *, size: int, use_pooler: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        size: int,
+        use_pooler: bool = False,
+        wait_seconds: float | None = None,
+    ) -> None:
         self._url, self._use_pooler = url, use_pooler
+        self._size, self._wait_seconds = size, wait_seconds
         self._places = asyncio.Semaphore(size)
         self._idle: list[tuple[AsyncConnection[Any], float]] = []
         self._pid = os.getpid()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
-        async with self._places:
+        await self._wait_for_place()
+        try:
             connection = await self._take()
             try:
                 yield connection
             finally:
                 await self._give_back(connection)
+        finally:
+            self._places.release()
 
     async def close(self) -> None:
         while self._idle:
@@ -139,6 +164,16 @@ class AsyncPool:
             connection, _ = self._idle.pop()
             if self._pid == os.getpid():
                 connection.pgconn.finish()
+
+    async def _wait_for_place(self) -> None:
+        if not self._places.locked():
+            await self._places.acquire()
+            return
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await self._places.acquire()
+        except TimeoutError:
+            raise PoolExhausted(self._size, self._wait_seconds or 0) from None
 
     async def _take(self) -> AsyncConnection[Any]:
         while self._idle:

@@ -65,7 +65,14 @@ class ReconnectingConnection:
         except psycopg.Error:
             return None
 
-    async def run(self, action: Callable[[AsyncConnection[Any]], Awaitable[T]]) -> T:
+    async def run(
+        self,
+        action: Callable[[AsyncConnection[Any]], Awaitable[T]],
+        *,
+        is_passing: Callable[[str | None], bool] = lambda _: True,
+    ) -> T:
+        """`is_passing` says of which error codes of the server the action is retried; the others
+        are raised."""
         self._begin()
         try:
             while True:
@@ -73,7 +80,7 @@ class ReconnectingConnection:
                     async with self._lock:
                         return await action(await self._connected())
                 except (psycopg.Error, DatabaseUnreachable) as error:
-                    if not self._is_lost(error):
+                    if not self._is_lost(error, is_passing):
                         raise
                     await self._lose(error)
         finally:
@@ -109,10 +116,12 @@ class ReconnectingConnection:
         self.failures = 0
         self.waiting_since = time.monotonic() if self._waiting else None
 
-    def _is_lost(self, error: Exception) -> bool:
+    def _is_lost(self, error: Exception, is_passing: Callable[[str | None], bool]) -> bool:
         # A server that ends a session says why, and that is not always an operational error.
         is_closed = self._connection is not None and self._connection.closed
-        return is_closed or isinstance(error, _LOST)
+        return is_closed or (
+            isinstance(error, _LOST) and is_passing(getattr(error, "sqlstate", None))
+        )
 
     async def _connected(self) -> AsyncConnection[Any]:
         if self._connection is None or self._connection.closed:

@@ -21,12 +21,18 @@ from mainspring.db.database import Database
 from mainspring.db.sql_errors import translated
 from mainspring.domain.access.roles import Caller
 from mainspring.domain.documents import is_deeper
-from mainspring.domain.errors import InvalidPayload, LeaseLost
+from mainspring.domain.errors import InvalidPayload, LeaseLost, PayloadTooLarge
 from mainspring.domain.errors.access import WorkerGone
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.domain.housekeeping import ensure_leasable
 from mainspring.domain.jobs.model import Progress
-from mainspring.domain.jobs.options import ensure_queue, holds_nul
+from mainspring.domain.jobs.options import (
+    MAX_CHECKPOINT_BYTES,
+    MAX_PROGRESS_BYTES,
+    MAX_RESULT_BYTES,
+    ensure_queue,
+    holds_nul,
+)
 from mainspring.domain.jobs.outcomes import End, Outcome, Requeue, Trials, clean, of_failure
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import MARKED_NAME, USES_MARK, secrets_in
@@ -178,19 +184,20 @@ class Work:
                 "data": progress.data,
             }
             shown = self._redactor(job).value(facts)
-            await attempts.report_progress(connection, [(lease.report, _encoded(shown))])
+            encoded = _encoded("progress", shown, MAX_PROGRESS_BYTES)
+            await attempts.report_progress(connection, [(lease.report, encoded)])
 
     async def checkpoint(self, lease: Lease, checkpoint: Any) -> None:
         async with self._connected() as connection:
             await self._leased(connection, lease)
-            text = _encoded(checkpoint).decode()
+            text = _encoded("checkpoint", checkpoint, MAX_CHECKPOINT_BYTES).decode()
             if not await attempts.save_checkpoint(connection, lease.report, text):
                 raise LeaseLost(lease.job_id)
 
     async def complete(self, lease: Lease, result: Any) -> None:
         async with self._connected() as connection:
             job = await self._leased(connection, lease)
-            encoded = None if result is None else _encoded(self._redactor(job).value(result))
+            encoded = self._encoded_result(job, result)
             reports = Successes([lease.job_id], [lease.fence], [0], [job.ran], [encoded])
             finished = await attempts.finish_succeeded(connection, lease.worker_id, reports)
             await self._ended(connection, lease, job, finished=finished)
@@ -285,6 +292,11 @@ class Work:
             raise LeaseLost(lease.job_id)
         return job
 
+    def _encoded_result(self, job: LeasedJob, result: Any) -> bytes | None:
+        if result is None:
+            return None
+        return _encoded("result", self._redactor(job).value(result), MAX_RESULT_BYTES)
+
     def _redactor(self, job: LeasedJob) -> Redactor:
         """Knows what must not be seen of the job's payload, as far as it can be read."""
         keys = key_ring(self.database.settings)
@@ -320,10 +332,12 @@ def _read_payload(text: str) -> Any:
     return payload
 
 
-def _encoded(value: Any) -> bytes:
+def _encoded(what: str, value: Any, limit: int) -> bytes:
     if holds_nul(value):
         raise InvalidPayload("it contains a NUL byte, which PostgreSQL cannot store")
     encoded = orjson.dumps(value)
+    if len(encoded) > limit:
+        raise PayloadTooLarge(len(encoded), limit, what=what)
     if MARKED_NAME in encoded:
-        raise InvalidPayload(f"it {USES_MARK}")
+        raise InvalidPayload(f"the {what} {USES_MARK}")
     return encoded

@@ -59,6 +59,12 @@ class Settings(BaseModel):
     prefetch: int = Field(
         default=2000, ge=0, le=10_000, description="most jobs claimed before a runner is free"
     )
+    pool_size: int = Field(
+        default=20,
+        ge=1,
+        le=1000,
+        description="handlers of one worker process that may be inside ctx.transaction() at a time",
+    )
     lease_seconds: float = Field(
         default=15, ge=1, le=3600, description="how long a silent worker keeps its jobs"
     )

@@ -98,6 +98,15 @@ class Successes:
     def __len__(self) -> int:
         return len(self.job_ids)
 
+    def __getitem__(self, part: slice) -> "Successes":
+        return Successes(
+            self.job_ids[part],
+            self.fences[part],
+            self.waits[part],
+            self.runs[part],
+            self.results[part],
+        )
+
     def leases(self) -> Iterator[Report]:
         pairs = zip(self.job_ids, self.fences, strict=True)
         return (Report(JobId(job_id), Fence(fence)) for job_id, fence in pairs)
@@ -301,6 +310,11 @@ async def held_by(session: Session, worker_id: WorkerId, known: set[int]) -> lis
     return [Report(*row) for row in await cursor.fetchall()]
 
 
+async def end_with_lease(session: Session, worker_id: WorkerId) -> None:
+    """Let the server end this session if its transaction is idle until the worker's lease ends."""
+    await session.execute(_STATEMENTS["end_with_lease"].sql, {"worker_id": worker_id})
+
+
 async def mark_alone(session: Session, report: Report) -> bool:
     """False when the lease was lost."""
     cursor = await session.execute(_STATEMENTS["mark_alone"].sql, report._asdict())
@@ -313,8 +327,9 @@ async def lock_lease(session: Session, report: Report) -> bool:
     return await cursor.fetchone() is not None
 
 
-async def report_progress(session: Session, reports: Sequence[tuple[Report, bytes]]) -> None:
-    await session.execute(
+async def report_progress(session: Session, reports: Sequence[tuple[Report, bytes]]) -> set[Report]:
+    """The reports of jobs whose row was locked; these may be sent again."""
+    cursor = await session.execute(
         _STATEMENTS["report_progress"].sql,
         {
             "job_ids": [report.job_id for report, _ in reports],
@@ -322,6 +337,7 @@ async def report_progress(session: Session, reports: Sequence[tuple[Report, byte
             "progress": TextArray([progress for _, progress in reports]),
         },
     )
+    return {Report(*row) for row in await cursor.fetchall()}
 
 
 async def save_checkpoint(session: Session, report: Report, checkpoint: str) -> bool:

@@ -109,6 +109,28 @@ async def test_notices_are_kept_as_what_it_printed(app, limited):
     assert attempt.stdout_tail == "NOTICE: removed what is older than 30 days\n"
 
 
+async def test_functions_with_output_do_not_wait_for_each_others_connections(app, limited):
+    await app.definitions.acreate("work", "sql", function="civic.cleanup", role=limited)
+    handles = [await app.aenqueue("work", {"days": day}) for day in range(8)]
+
+    async with working(app, pool_size=2):
+        jobs = [await ended(handle) for handle in handles]
+
+    assert {job.state for job in jobs} == {JobState.SUCCEEDED}
+
+
+async def test_a_function_with_too_large_a_result_fails_for_good_and_nothing_stays(
+    app, connection, limited
+):
+    job = await run(
+        app, limited, "civic.cleanup", {"days": 1, "more": "x" * (1024 * 1024 - 40)}, max_attempts=3
+    )
+
+    assert job.state is JobState.FAILED
+    assert "the result is 1,048,600 bytes" in str(job.last_error)
+    assert log(connection) == []
+
+
 async def test_success_false_is_a_failed_attempt_and_what_was_written_stays(
     app, connection, limited
 ):

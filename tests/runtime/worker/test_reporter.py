@@ -16,8 +16,9 @@ from mainspring.runtime.worker.buffer import Buffer, by_lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.lease import Lease
-from mainspring.runtime.worker.reporter import Reporter
+from mainspring.runtime.worker.reporter import Reporter, slices
 from mainspring.runtime.worker.speculation import SpeculativeStarts
+from mainspring.store.attempts import Successes
 from tests.support.waiting import await_until
 
 
@@ -103,3 +104,22 @@ async def test_nothing_is_sent_of_a_job_whose_claim_came_to_nothing(own):
         reporter.drop({1, 3, 4, 5})
         speculation.confirm()
         await await_until(lambda: sent == [2], 5, "the others are sent")
+
+
+@pytest.mark.parametrize(
+    ("results", "batches"),
+    [
+        ([], []),
+        ([None] * 2000, [2000]),
+        ([None] * 2001, [2000, 1]),
+        ([b"x" * 2**20] * 16, [16]),
+        ([b"x" * 2**20] * 33, [16, 16, 1]),
+        ([None, b"x" * 2**24, None, b"x" * 2**25, b"x"], [3, 1, 1]),
+    ],
+)
+def test_a_batch_has_neither_too_many_reports_nor_too_many_bytes(results, batches):
+    numbers = list(range(len(results)))
+    sliced = list(slices(Successes(numbers, numbers, numbers, numbers, results)))
+
+    assert [len(each) for each in sliced] == batches
+    assert [number for each in sliced for number in each.job_ids] == numbers

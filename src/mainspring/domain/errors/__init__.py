@@ -3,7 +3,7 @@
 MainspringError
 ├── InputError                 the caller asked for something that cannot be; retrying is useless
 │   ├── InvalidPayload         not a JSON object, NUL byte, not serialisable
-│   ├── PayloadTooLarge
+│   ├── PayloadTooLarge        also a result, checkpoint or progress report
 │   ├── InvalidOption          priority, delay, deadline, key ... out of range
 │   ├── InvalidDefinition      a handler or definition that cannot be registered
 │   ├── UnknownDefinition      the definition is unknown or not active
@@ -51,6 +51,7 @@ MainspringError
 └── DatabaseError              the database cannot be used as it is; in errors.database
     ├── DatabaseUnreachable
     ├── RoleLoginFailed        nobody can log in as the role of a definition or a condition
+    ├── PoolExhausted          every connection of a pool is in use
     ├── DatabaseTooOld         PostgreSQL below 15
     ├── SchemaMissing          not migrated
     ├── SchemaOutdated         older than the program
@@ -90,16 +91,17 @@ class InvalidPayload(InputError):
 
 
 class PayloadTooLarge(InputError):
-    """The payload is larger than the limit; store it elsewhere and pass a reference."""
+    """A payload, result, checkpoint or progress report is larger than its limit."""
 
     code = "payload_too_large"
 
-    def __init__(self, size: int, limit: int) -> None:
+    def __init__(self, size: int, limit: int, *, what: str = "payload") -> None:
+        verb = "return" if what == "result" else "pass"
         super().__init__(
-            f"the payload is {size:,} bytes, the limit is {limit:,}; "
-            "store the data elsewhere and pass a reference to it"
+            f"the {what} is {size:,} bytes, the limit is {limit:,}; "
+            f"store the data elsewhere and {verb} a reference to it"
         )
-        self.size, self.limit = size, limit
+        self.size, self.limit, self.what = size, limit, what
 
 
 class InvalidOption(InputError):

@@ -30,6 +30,19 @@ class RoleLoginFailed(DatabaseError):
         self.role, self.reason = role, reason
 
 
+class PoolExhausted(DatabaseError):
+    """Every connection of a pool was in use for too long."""
+
+    code = "pool_exhausted"
+
+    def __init__(self, size: int, seconds: float) -> None:
+        super().__init__(
+            f"all {size} connections for ctx.transaction() were in use for {seconds:g} s; raise "
+            "the worker's pool_size, lower its concurrency, or keep transactions shorter"
+        )
+        self.size, self.seconds = size, seconds
+
+
 class DatabaseTooOld(DatabaseError):
     """The server is older than PostgreSQL 15."""
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
-import orjson
 from psycopg import Connection
 
 from mainspring import telemetry
@@ -30,7 +29,7 @@ from mainspring.domain.types import ExecutionMode, WorkerId
 from mainspring.runtime.executors import protection
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.context import Context, JobCanceled
-from mainspring.runtime.worker.results import UnstorableResult, encode_result
+from mainspring.runtime.worker.results import EncodedResult, UnstorableResult, encode_result
 from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.settings import Settings
 
@@ -186,11 +185,11 @@ async def _arun(
 
 
 def _plain(result: Any, redactor: Redactor) -> Any:
-    """The answer in types that the worker can read whatever it has imported."""
+    """The answer as the worker can read it whatever it has imported, and no larger than can be
+    stored."""
     if not isinstance(of_answer(result), Succeed):
         return result
-    encoded = encode_result(result, redactor)
-    return None if encoded is None else orjson.loads(encoded)
+    return EncodedResult(encode_result(result, redactor))
 
 
 def _problem(error: BaseException, redactor: Redactor) -> tuple[Any, ...]:
@@ -236,6 +235,9 @@ class _ChildEnvironment:
     @property
     def sync_source(self) -> "_ChildEnvironment":
         return self
+
+    # A connection of its own each time, or one of several, so that nobody waits.
+    async_calls, sync_calls = async_source, sync_source
 
     @property
     def enqueuer(self) -> Any:

@@ -6,21 +6,20 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
 from psycopg import AsyncConnection, Connection
 
 from mainspring import telemetry
 from mainspring.db.blocking_sessions import ConnectionSession, at_once
-from mainspring.domain.errors import InputError, InvalidPayload, LeaseLost
+from mainspring.domain.errors import InputError, LeaseLost
 from mainspring.domain.flows import Parent
 from mainspring.domain.jobs.model import Progress
-from mainspring.domain.jobs.options import holds_nul
+from mainspring.domain.jobs.options import MAX_CHECKPOINT_BYTES, MAX_PROGRESS_BYTES
 from mainspring.domain.schedules.slots import SlotTrigger
-from mainspring.domain.secrets.paths import MARKED_NAME, USES_MARK
+from mainspring.domain.secrets.redaction import NO_SECRETS
 from mainspring.domain.types import ExecutionMode, JobId, TenantId
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.environment import ExecutionEnvironment
-from mainspring.runtime.worker.results import redacted
+from mainspring.runtime.worker.results import encode
 from mainspring.runtime.worker.transactions import JobTransaction
 from mainspring.store import attempts, flows
 
@@ -141,15 +140,16 @@ class Context:
         data: Any = None,
     ) -> None:
         """Report progress. Cheap: only the latest report is stored, about twice a second."""
-        encoded = _encode("progress", asdict(Progress(current, total, message, data)))
-        self._environment.note_progress(self._job, redacted(encoded, self._job.redactor))
+        facts = asdict(Progress(current, total, message, data))
+        encoded = encode("progress", facts, self._job.redactor, limit=MAX_PROGRESS_BYTES)
+        self._environment.note_progress(self._job, encoded)
 
     async def acheckpoint(
         self, data: Any, *, connection: AsyncConnection[Any] | None = None
     ) -> None:
         """Store the state that a later attempt resumes from; it is committed when this returns, or
         with the transaction of your psycopg connection."""
-        encoded = _encode("checkpoint", data).decode()
+        encoded = _checkpoint(data)
         async with self._lent(connection) as chosen:
             has_lease = await attempts.save_checkpoint(chosen, self._job.report, encoded)
         if not has_lease:
@@ -160,14 +160,14 @@ class Context:
     ) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
         if connection is not None:
             return nullcontext(connection)
-        return self._environment.async_source.connection()
+        return self._environment.async_calls.connection()
 
     def checkpoint(self, data: Any, *, connection: Connection[Any] | None = None) -> None:
         """Blocking version of `acheckpoint`."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.acheckpoint(...)`")
-        encoded = _encode("checkpoint", data).decode()
-        source = self._environment.sync_source
+        encoded = _checkpoint(data)
+        source = self._environment.sync_calls
         with source.connection() if connection is None else nullcontext(connection) as chosen:
             session = ConnectionSession(chosen)
             has_lease = at_once(attempts.save_checkpoint(session, self._job.report, encoded))
@@ -176,14 +176,14 @@ class Context:
 
     async def aparents(self) -> list[Parent]:
         """The jobs that this one came after, with their results."""
-        async with self._environment.async_source.connection() as connection:
+        async with self._environment.async_calls.connection() as connection:
             return await flows.parents_of(connection, self._job.id)
 
     def parents(self) -> list[Parent]:
         """Blocking version of `aparents`."""
         if self._mode is ExecutionMode.ASYNC:
             raise InputError("in an async handler write `await ctx.aparents()`")
-        with self._environment.sync_source.connection() as connection:
+        with self._environment.sync_calls.connection() as connection:
             return at_once(flows.parents_of(ConnectionSession(connection), self._job.id))
 
     def transaction(self) -> JobTransaction:
@@ -218,13 +218,6 @@ class Context:
         }
 
 
-def _encode(what: str, value: object) -> bytes:
-    try:
-        encoded = orjson.dumps(value)
-    except TypeError as error:
-        raise InvalidPayload(f"the {what} is not JSON: {error}") from error
-    if b"\\u0000" in encoded and holds_nul(value):
-        raise InvalidPayload(f"the {what} contains a NUL byte, which PostgreSQL cannot store")
-    if MARKED_NAME in encoded:
-        raise InvalidPayload(f"the {what} {USES_MARK}")
-    return encoded
+def _checkpoint(data: object) -> str:
+    # Unredacted: the next attempt gets it as it is, and the views hide it.
+    return encode("checkpoint", data, NO_SECRETS, limit=MAX_CHECKPOINT_BYTES).decode()

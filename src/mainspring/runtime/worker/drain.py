@@ -115,7 +115,7 @@ class Drain:
         )
         self._processes = ProcessExecutor(1, url, settings)
         self._stored = StoredHandlers(
-            executors(self._environment.async_source, self._reporter, settings, url=url)
+            executors(self._environment, self._reporter, settings, url=url)
         )
         self._runners = Runners(
             self._handlers,

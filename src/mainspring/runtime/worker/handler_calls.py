@@ -64,7 +64,7 @@ class Calls:
             return await self._checked(job, handler)
 
     async def _take_token(self, job: ClaimedJob) -> bool:
-        async with self._environment.async_source.connection() as connection:
+        async with self._environment.async_calls.connection() as connection:
             is_taken = await claiming.take_token(connection, job.report)
         if (place := job.limit_place()) is not None:
             # Of what a rate lets go only jobs that have not begun have a place.

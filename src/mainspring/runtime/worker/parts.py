@@ -26,6 +26,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
+from mainspring.db.connect import with_options
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.definitions import Handler
 from mainspring.domain.limits import LimitKey
@@ -54,7 +55,8 @@ from mainspring.services.claiming import ClaimOrder
 from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
 
-_POOL_SIZE = 20
+# Whoever holds the row of one job must not hold up the reports of the others.
+_FINISH_OPTIONS = "-c lock_timeout=1s"
 
 OnReconnect = Callable[[AsyncConnection[Any]], Awaitable[None]]
 
@@ -143,7 +145,7 @@ class Parts:
         self.connections = _connect(url, settings, lease=self.lease, on_claims_lost=on_claims_lost)
         self.progress = Progress(*self.connections.needed_and_others())
         self.environment = WorkerEnvironment.open(
-            url, enqueuer, size=_POOL_SIZE, use_pooler=settings.use_pooler
+            url, enqueuer, size=settings.pool_size, use_pooler=settings.use_pooler
         )
         known = {**handlers, **housekeeping.handlers(self.environment.async_source, settings)}
         self.speculation = SpeculativeStarts(self.lease, known, use_pooler=settings.use_pooler)
@@ -154,9 +156,7 @@ class Parts:
             speculation=self.speculation,
             events=self._events,
         )
-        self.stored = StoredHandlers(
-            executors(self.environment.async_source, self.reporter, settings, url=url)
-        )
+        self.stored = StoredHandlers(executors(self.environment, self.reporter, settings, url=url))
         self.unknown = UnknownDefinitions(
             self.connections.maintenance,
             self.stored,
@@ -252,14 +252,13 @@ def _connect(
 ) -> Connections:
     connect = partial(
         ReconnectingConnection,
-        url,
         use_pooler=settings.use_pooler,
         pins_plans=True,
         patience_seconds=lease.patience,
     )
     return Connections(
-        claims=connect(name="mainspring claim", on_reconnect=on_claims_lost),
-        finishes=connect(name="mainspring finish"),
-        maintenance=connect(name="mainspring maintenance"),
-        cleanup=connect(name="mainspring cleanup"),
+        claims=connect(url, name="mainspring claim", on_reconnect=on_claims_lost),
+        finishes=connect(with_options(url, _FINISH_OPTIONS), name="mainspring finish"),
+        maintenance=connect(url, name="mainspring maintenance"),
+        cleanup=connect(url, name="mainspring cleanup"),
     )

@@ -4,34 +4,53 @@ Runners hand over what became of a job and go on; one task sends what has gather
 statement a kind, on a connection of its own. While a batch is on its way the next gathers,
 so batches are as large as the database is slow, and a lone result leaves at once. While more jobs
 are at hand, batches leave a few milliseconds apart: a statement costs more than a small job.
+
+A batch that the database refuses is halved, down to the one report that it cannot store
+(`refused_reports.py`); the others are stored.
 """
 
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
-from mainspring.domain.jobs.outcomes import End, Requeue, clean
+from mainspring.domain.jobs.outcomes import End, Requeue
 from mainspring.domain.limits import LimitKey
-from mainspring.domain.types import AttemptStatus, JobId, JobState, WorkerId
+from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor
+from mainspring.domain.sqlstates import is_worth_retrying
+from mainspring.domain.types import AttemptStatus, JobId, WorkerId
 from mainspring.runtime.worker.buffer import Buffer
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.refused_reports import (
+    RefusedReport,
+    Reports,
+    Statement,
+    Unsent,
+    is_locked,
+    is_retried,
+    leases_of,
+    send_in_halves,
+)
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.store import attempts, outputs, workers
 from mainspring.store.attempts import Ending, Finished, Report, Return, Successes
 from mainspring.store.outputs import Output
 
 _LARGEST_BATCH = 2000
+_MOST_BYTES = 16 * 1024 * 1024
 _LATE_SECONDS = 60.0
 _APART_SECONDS = 0.01
+
+T = TypeVar("T")
 
 
 class Reporter:
@@ -60,6 +79,8 @@ class Reporter:
         self._ready_queues: set[str] = set()
         self._in_flight_ids: set[int] = set()
         self._late: dict[Report, tuple[AttemptStatus, float]] = {}
+        self._redactors: dict[int, Redactor] = {}
+        self._unsent = Unsent()
         self._has_reports = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -76,8 +97,8 @@ class Reporter:
         reports.waits.append(int((job.began_at - job.claimed_at) * 1e6))
         reports.runs.append(int(ran * 1e6))
         reports.results.append(result)
-        if job.limit_name is not None:
-            self._note_place(job)
+        if job.limit_name is not None or job.redactor is not NO_SECRETS:
+            self._note(job)
         self._has_reports.set()
 
     def add_output(self, job: ClaimedJob) -> None:
@@ -88,7 +109,7 @@ class Reporter:
 
     def end(self, job: ClaimedJob, outcome: End) -> None:
         waited, ran = job.timings()
-        self._note_place(job)
+        self._note(job)
         self._endings.append(
             Ending(
                 job.id,
@@ -113,7 +134,7 @@ class Reporter:
 
     def requeue(self, job: ClaimedJob, outcome: Requeue) -> None:
         waited, ran = job.timings()
-        self._note_place(job)
+        self._note(job)
         if not outcome.delay:
             self._ready_queues.add(job.queue)
         self._returns.append(
@@ -134,7 +155,8 @@ class Reporter:
     def job_ids(self) -> set[int]:
         """The jobs whose reports are not yet committed."""
         waiting = {*self._successes.job_ids, *(e.job_id for e in self._endings)}
-        return waiting | {r.job_id for r in self._returns} | self._in_flight_ids
+        waiting |= {r.job_id for r in self._returns} | self._unsent.job_ids()
+        return waiting | self._in_flight_ids
 
     async def run(self) -> None:
         sent_at = -math.inf
@@ -158,8 +180,9 @@ class Reporter:
     def forget(self) -> None:
         """Send nothing more of what has gathered, after the lease was lost: it is late."""
         late = [(report, AttemptStatus.SUCCEEDED) for report in self._successes.leases()]
-        late += [(Report(e.job_id, e.fence), e.status) for e in self._endings]
-        late += [(Report(r.job_id, r.fence), r.status) for r in self._returns]
+        unsent = [reports for _, reports in self._unsent.take_all()]
+        for reports in (self._endings, self._returns, *unsent):
+            late += leases_of(reports)
         self._successes, self._endings, self._returns = Successes(), [], []
         self._outputs = []
         self._keep_late(late)
@@ -182,14 +205,16 @@ class Reporter:
         self._in_flight_ids |= {r.job_id for r in returns}
         worker_id = self.worker_id
         await self._store_outputs()
-        for batch in _slices(successes):
-            await self._send_successes(worker_id, batch)
+        for batch in slices(successes):
+            await self._finish(worker_id, batch, attempts.finish_succeeded)
         if endings:
-            await self._send(worker_id, endings, attempts.finish_ended)
+            await self._finish(worker_id, endings, attempts.finish_ended)
         if returns:
-            await self._send(worker_id, returns, attempts.finish_requeued)
+            await self._finish(worker_id, returns, attempts.finish_requeued)
             await self._announce_ready()
             self._events.notifications_missed()
+        for job_id in self._in_flight_ids & self._redactors.keys():
+            del self._redactors[job_id]
         sent, self.in_flight, self._in_flight_ids = self.in_flight, 0, set()
         self._events.reports_sent(sent)
         self._announce_committed()
@@ -198,11 +223,22 @@ class Reporter:
         found, self._outputs = self._outputs, []
         if not found:
             return
-        try:
-            await self._connection.run(lambda connection: outputs.store(connection, found))
-        except psycopg.DataError as error:
-            # It was cleaned, so this should not happen; how jobs ended matters more.
+
+        async def store(part: list[Output]) -> None:
+            await self._connection.run(
+                lambda connection: outputs.store(connection, part), is_passing=is_worth_retrying
+            )
+
+        async def skip(part: list[Output], error: psycopg.Error) -> None:
+            # How jobs ended matters more.
             telemetry.event("loop_failed", loop="outputs", error=str(error))
+
+        await send_in_halves(found, store, skip)
+
+    def _note(self, job: ClaimedJob) -> None:
+        self._note_place(job)
+        if job.redactor is not NO_SECRETS:
+            self._redactors[job.id] = job.redactor
 
     def _note_place(self, job: ClaimedJob) -> None:
         if (place := job.limit_place()) is not None:
@@ -220,63 +256,63 @@ class Reporter:
     async def _announce_ready(self) -> None:
         if self._ready_queues:
             queues, self._ready_queues = self._ready_queues, set()
-            await self._connection.run(lambda connection: workers.wake(connection, queues))
+            await self._try("wake", lambda connection: workers.wake(connection, queues))
 
-    async def _send_successes(self, worker_id: WorkerId, batch: Successes) -> None:
-        async def finish(connection: AsyncConnection[Any]) -> Finished:
-            if worker_id != self.worker_id:
-                return Finished(list(batch.leases()), [])
-            return await attempts.finish_succeeded(connection, worker_id, batch)
-
-        try:
-            refused, parents = await self._connection.run(finish)
-        except psycopg.DataError as error:
-            await self._send_singly(worker_id, batch, error)
-            return
-        self._parents.update(parents)
-        await self.record_late([(report, AttemptStatus.SUCCEEDED) for report in refused])
-
-    async def _send_singly(
-        self, worker_id: WorkerId, batch: Successes, error: psycopg.DataError
-    ) -> None:
-        """A result that PostgreSQL cannot store must not hold up the others."""
-        if len(batch) > 1:
-            for single in _slices(batch, 1):
-                await self._send_successes(worker_id, single)
-            return
-        problem = clean(f"the result could not be stored: {error.diag.message_primary}")
-        job_id, fence = next(batch.leases())
-        ending = Ending(
-            job_id,
-            fence,
-            batch.waits[0],
-            batch.runs[0],
-            state=JobState.FAILED,
-            status=AttemptStatus.FAILED,
-            error=problem,
-            failed=1,
+    async def _finish(self, worker_id: WorkerId, reports: Reports, statement: Statement) -> None:
+        send = partial(self._send, worker_id, statement)
+        await send_in_halves(
+            reports, send, partial(self._set_aside, worker_id, statement=statement)
         )
-        await self._send(worker_id, [ending], attempts.finish_ended)
 
-    async def _send(
-        self, worker_id: WorkerId, reports: Sequence[Any], statement: Callable[..., Any]
-    ) -> None:
+    async def _send(self, worker_id: WorkerId, statement: Statement, reports: Reports) -> None:
         async def finish(connection: AsyncConnection[Any]) -> Finished:
             if worker_id != self.worker_id:
-                return Finished([Report(each.job_id, each.fence) for each in reports], [])
-            finished: Finished = await statement(connection, worker_id, reports)
-            return finished
+                return Finished([lease for lease, _ in leases_of(reports)], [])
+            return await statement(connection, worker_id, reports)
 
-        finished = await self._connection.run(finish)
+        is_passing = partial(is_retried, is_alone=len(reports) == 1)
+        finished = await self._connection.run(finish, is_passing=is_passing)
         self._parents.update(finished.parents)
-        refused = set(finished.refused)
-        await self.record_late(
-            [
-                (Report(report.job_id, report.fence), report.status)
-                for report in reports
-                if (report.job_id, report.fence) in refused
-            ]
-        )
+        if finished.refused:
+            refused = set(finished.refused)
+            await self.record_late([late for late in leases_of(reports) if late[0] in refused])
+
+    async def _set_aside(
+        self, worker_id: WorkerId, reports: Reports, error: psycopg.Error, *, statement: Statement
+    ) -> None:
+        redactor = self._redactors.get(leases_of(reports)[0][0].job_id, NO_SECRETS)
+        refused = RefusedReport(reports, error, redactor)
+        telemetry.event("report_refused", job_id=refused.lease.job_id, error=refused.problem)
+        if is_locked(error):
+            self._unsent.add(statement, reports)
+            return
+        if refused.is_at_fault and await self._replace(
+            worker_id, [refused.ending()], attempts.finish_ended
+        ):
+            return
+        again = [refused.requeue()]
+        if await self._replace(worker_id, again, attempts.finish_requeued):
+            self._events.notifications_missed()
+        else:
+            self._unsent.add(attempts.finish_requeued, again)
+
+    async def _replace(self, worker_id: WorkerId, reports: Reports, statement: Statement) -> bool:
+        """Whether the database accepts this instead."""
+        try:
+            await self._send(worker_id, statement, reports)
+        except psycopg.Error:
+            return False
+        return True
+
+    async def _try(
+        self, what: str, action: Callable[[AsyncConnection[Any]], Awaitable[T]]
+    ) -> T | None:
+        """Do what jobs can do without: an error must not hold up their reports."""
+        try:
+            return await self._connection.run(action, is_passing=is_worth_retrying)
+        except psycopg.Error as error:
+            telemetry.event("loop_failed", loop=what, error=str(error))
+            return None
 
     async def record_late(self, reports: Sequence[tuple[Report, AttemptStatus]]) -> None:
         """Keep what was reported too late; a report repeated after a lost answer is not late."""
@@ -284,7 +320,10 @@ class Reporter:
         await self.repeat_late()
 
     async def repeat_late(self) -> None:
-        """Record what is late, as soon as somebody has taken the jobs back."""
+        """Record what is late, as soon as somebody has taken the jobs back; and try again what
+        could not be stored at all."""
+        for statement, unsent in self._unsent.take_due():
+            await self._finish(self.worker_id, unsent, statement)
         forgotten = time.monotonic() - _LATE_SECONDS
         late = {r: (status, at) for r, (status, at) in self._late.items() if at > forgotten}
         self._late = {}
@@ -295,7 +334,7 @@ class Reporter:
             reports = [(report, status) for report, (status, _) in late.items()]
             return await attempts.record_late_reports(connection, reports)
 
-        recorded, unresolved = await self._connection.run(record)
+        recorded, unresolved = await self._try("late reports", record) or (0, set())
         if recorded:
             telemetry.event("late_report_refused", reports=recorded)
         self._late = {report: late[report] for report in late if report in unresolved} | self._late
@@ -306,16 +345,20 @@ class Reporter:
         self._late |= {report: (status, now) for report, status in reports[:most]}
 
 
-def _slices(reports: Successes, size: int = _LARGEST_BATCH) -> list[Successes]:
-    if 0 < len(reports) <= size and size > 1:
-        return [reports]
-    return [
-        Successes(
-            reports.job_ids[start : start + size],
-            reports.fences[start : start + size],
-            reports.waits[start : start + size],
-            reports.runs[start : start + size],
-            reports.results[start : start + size],
-        )
-        for start in range(0, len(reports), size)
-    ]
+def slices(reports: Successes) -> Iterator[Successes]:
+    """Neither too many reports nor too many bytes of results at once."""
+    if 0 < len(reports) <= _LARGEST_BATCH and _size(reports.results) <= _MOST_BYTES:
+        yield reports
+        return
+    start = size = 0
+    for place, result in enumerate(reports.results):
+        size += len(result or b"")
+        if place > start and (size > _MOST_BYTES or place - start >= _LARGEST_BATCH):
+            yield reports[start:place]
+            start, size = place, len(result or b"")
+    if start < len(reports):
+        yield reports[start:]
+
+
+def _size(results: Sequence[bytes | None]) -> int:
+    return sum(map(len, filter(None, results)))

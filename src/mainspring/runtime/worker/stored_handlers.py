@@ -15,8 +15,8 @@ from mainspring.domain.types import ExecutionMode, Kind
 from mainspring.runtime.executors.commands import CommandExecutor
 from mainspring.runtime.executors.functions import FunctionExecutor
 from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.environment import ExecutionEnvironment
 from mainspring.runtime.worker.reporter import Reporter
-from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.settings import Settings
 from mainspring.store import definitions
 from mainspring.store.definitions import Version
@@ -31,11 +31,11 @@ class Executor(Protocol):
 
 
 def executors(
-    source: AsyncSource, reporter: Reporter, settings: Settings, *, url: str
+    environment: ExecutionEnvironment, reporter: Reporter, settings: Settings, *, url: str
 ) -> dict[Kind, Executor]:
     """Of the kinds that need no code; commands only where their programs are allowed."""
     chosen: dict[Kind, Executor] = {
-        Kind.SQL: FunctionExecutor(source, RoleLogins(url, settings)).run
+        Kind.SQL: FunctionExecutor(environment.async_calls, RoleLogins(url, settings)).run
     }
     if settings.command_paths:
         chosen[Kind.COMMAND] = CommandExecutor(

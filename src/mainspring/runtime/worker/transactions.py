@@ -4,6 +4,10 @@ The block gives a connection with an open transaction. Leaving the block commits
 the worker adds the report of success to the same transaction when the handler returns, and
 commits both. A handler that raises, is canceled or has lost its lease leaves no trace. Whatever
 it has set for the session, such as a role, is undone before another borrows the connection.
+
+A handler may keep its transaction for as long as it likes. From the report on, its job's row is
+locked, and nobody can recover the job: if this host is gone before the commit, the server ends the
+session when the lease runs out, not when TCP gives up.
 """
 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -102,6 +106,7 @@ class JobTransaction:
         """Report success inside the transaction and commit; LeaseLost rolls it back."""
         success = _success(self._report, timings, result)
         try:
+            await attempts.end_with_lease(self.connection, self._worker_id)
             done = await attempts.finish_succeeded(self.connection, self._worker_id, success)
             self._accept(done)
         except BaseException as error:
@@ -112,6 +117,7 @@ class JobTransaction:
     async def akeep(self) -> None:
         """Commit what was written without a report of success; LeaseLost rolls it back."""
         try:
+            await attempts.end_with_lease(self.connection, self._worker_id)
             if not await attempts.lock_lease(self.connection, self._report):
                 raise LeaseLost(self._report.job_id)
         except BaseException as error:
@@ -124,6 +130,7 @@ class JobTransaction:
         success = _success(self._report, timings, result)
         try:
             session = ConnectionSession(self.connection)
+            at_once(attempts.end_with_lease(session, self._worker_id))
             self._accept(at_once(attempts.finish_succeeded(session, self._worker_id, success)))
         except BaseException as error:
             self.roll_back(error)

@@ -86,8 +86,13 @@ class Watchdog:
             if job.progress is not None:
                 reports.append((job.report, job.progress))
                 job.progress = None
-        if reports:
-            await self._connection.try_once(lambda c: attempts.report_progress(c, reports))
+        if not reports:
+            return
+        locked = await self._connection.try_once(lambda c: attempts.report_progress(c, reports))
+        known = dict(reports)
+        for job in jobs:
+            if job.report in locked and job.progress is None:
+                job.progress = known[job.report]
 
     async def _store_output(self, jobs: list[ClaimedJob]) -> None:
         writing = [job for job in jobs if job.output is not None]

@@ -250,13 +250,34 @@ returning job_id;
 select job_id from mainspring.jobs
  where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint for update;
 
+-- name: end_with_lease
+-- scope: system
+-- Ends this session if its transaction is idle until the lease of its worker runs out.
+select set_config('idle_in_transaction_session_timeout', (
+    select greatest(1000, coalesce(least(2000000000,
+               (extract(epoch from max(expires_at) - clock_timestamp()) * 1000)::bigint), 0))::text
+      from mainspring.workers where worker_id = %(worker_id)s::bigint), true);
+
 -- name: report_progress
 -- scope: system
--- Stores how far running jobs are, many at a time; reports of older leases find no row.
-update mainspring.jobs as job set progress = report.progress::jsonb
-  from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(progress)s::text[])
-       as report (job_id, fence, progress)
- where job.job_id = report.job_id and job.fence = report.fence;
+-- Stores how far running jobs are, many at a time; reports of older leases find no row. A handler
+-- may hold its job's row locked for as long as its transaction lasts, so a locked row is left, and
+-- its report returned.
+with report as (
+    select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(progress)s::text[])
+        as report (job_id, fence, progress)
+), held as materialized (
+    select job.job_id, job.fence from mainspring.jobs as job join report using (job_id, fence)
+       for update of job skip locked
+), stored as (
+    update mainspring.jobs as job set progress = report.progress::jsonb
+      from report join held using (job_id, fence)
+     where job.job_id = report.job_id and job.fence = report.fence
+)
+select job_id, fence from report
+ where (job_id, fence) not in (select job_id, fence from held)
+   and exists (select from mainspring.jobs as job
+                where job.job_id = report.job_id and job.fence = report.fence);
 
 -- name: save_checkpoint
 -- scope: system
