@@ -15,10 +15,14 @@ _SHOWN = 500
 _KINDS = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
 
 
+class AnswerTooLarge(AttemptFailed):
+    """The function returned more than can be stored, and would do so again."""
+
+
 def parse_answer(text: str | None, size: int | None) -> object:
     """The answer as the database gave it, as JSON text; one that is too large has only a size."""
     if size is not None and size > MAX_ANSWER_BYTES:
-        raise AttemptFailed(
+        raise AnswerTooLarge(
             f"the function returned {size:,} bytes, the limit is {MAX_ANSWER_BYTES:,}; store the "
             "data in a table and return a reference to it"
         )

@@ -3664,8 +3664,7 @@ begin
                                             tenants_free[tenant_no], quota))
                       for update skip locked) as first
     ), ranked as (
-        -- The first of all is the first of its limit, of its key and of its tenant, so that
-        -- something goes wherever something can.
+        -- The first of all is that of its limit, key and tenant: something goes if anything can.
         select *, row_number() over (partition by limit_no order by priority, job_id) as in_limit,
                row_number() over (partition by key_no order by priority, job_id) as in_key,
                row_number() over (partition by tenant_no order by priority, job_id) as in_tenant

@@ -127,7 +127,7 @@ async def test_a_function_with_too_large_a_result_fails_for_good_and_nothing_sta
     )
 
     assert job.state is JobState.FAILED
-    assert "the result is 1,048,600 bytes" in str(job.last_error)
+    assert "bytes, the limit is 1,048,576" in str(job.last_error)
     assert log(connection) == []
 
 

@@ -29,9 +29,15 @@ from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import LeaseLost
 from mainspring.domain.errors.database import DatabaseError, RoleLoginFailed
 from mainspring.domain.jobs.outcomes import AttemptFailed
-from mainspring.domain.sql_functions import OR_TRUSTED, parse_answer, read_answer
+from mainspring.domain.sql_functions import (
+    OR_TRUSTED,
+    AnswerTooLarge,
+    parse_answer,
+    read_answer,
+)
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.output import AttemptOutput, store_output
+from mainspring.runtime.worker.results import UnstorableResult
 from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.store import sql_functions
 from mainspring.store.sql_functions import FunctionCall
@@ -125,7 +131,10 @@ class FunctionExecutor:
                 f"give one that has no rights but those of {role}"
             )
         found = await sql_functions.call(connection, call, payload=job.payload_text)
-        answer, declined = _read(job, parse_answer(*found))
+        try:
+            answer, declined = _read(job, parse_answer(*found))
+        except AnswerTooLarge as error:
+            raise UnstorableResult(str(error)) from None
         result = None if answer is None else orjson.dumps(answer).decode()
         await _undisturbed(self._commit(connection, job, call=call, result=result))
         if answer is None:

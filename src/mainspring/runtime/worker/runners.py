@@ -98,7 +98,7 @@ class Runners:
             suspects=Suspects(
                 suspect_processes,
                 self._capacity,
-                source=environment.async_source,
+                source=environment.async_calls,
                 max_losses=max_losses,
             ),
             keys=keys,
