@@ -3654,7 +3654,7 @@ begin
                      from mainspring.jobs as waiting
                     where waiting.waits_for = 'limit' and waiting.limit_name = asked.name
                       and waiting.limit_key = asked.key and waiting.tenant_id = asked.tenant_id
-                      and hashtext(waiting.queue) = hashtext(served.queue)
+                      and hashtextextended(waiting.queue, 0) = hashtextextended(served.queue, 0)
                       and waiting.queue = served.queue
                       and waiting.priority <= lowest - (share = 0)::integer
                       and waiting.cancel_requested_at is null
@@ -7047,7 +7047,7 @@ CREATE INDEX jobs_history_unsuccessful ON ONLY mainspring.jobs_history USING btr
 
 CREATE INDEX jobs_history_default_tenant_id_state_job_id_idx ON mainspring.jobs_history_default USING btree (tenant_id, state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
 
-CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, hashtext(queue), priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
+CREATE INDEX jobs_limited ON mainspring.jobs USING btree (limit_name, limit_key, tenant_id, hashtextextended(queue, (0)::bigint), priority, job_id) WHERE (waits_for = 'limit'::mainspring.waits_for);
 
 CREATE INDEX jobs_ready ON mainspring.jobs USING btree (queue, priority, tenant_id, job_id) WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL));
 

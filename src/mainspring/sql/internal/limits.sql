@@ -202,7 +202,7 @@ begin
                      from mainspring.jobs as waiting
                     where waiting.waits_for = 'limit' and waiting.limit_name = asked.name
                       and waiting.limit_key = asked.key and waiting.tenant_id = asked.tenant_id
-                      and hashtext(waiting.queue) = hashtext(served.queue)
+                      and hashtextextended(waiting.queue, 0) = hashtextextended(served.queue, 0)
                       and waiting.queue = served.queue
                       and waiting.priority <= lowest - (share = 0)::integer
                       and waiting.cancel_requested_at is null

@@ -8,7 +8,8 @@ drop index mainspring.jobs_limited;
 -- Serves claim_limited: what waits for a limit, in the order it is claimed. The queue is hashed,
 -- since an entry has no space for it beside the longest key.
 create index jobs_limited
-    on mainspring.jobs (limit_name, limit_key, tenant_id, hashtext(queue), priority, job_id)
+    on mainspring.jobs
+    (limit_name, limit_key, tenant_id, hashtextextended(queue, 0), priority, job_id)
     where waits_for = 'limit';
 
 -- A place is held by what runs, and these have not begun.

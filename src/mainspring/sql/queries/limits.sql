@@ -5,16 +5,18 @@
 with recursive waiting as (
     (select limit_name, limit_key, tenant_id, queue from mainspring.jobs
       where waits_for = 'limit'
-        and (limit_name, limit_key, tenant_id, queue)
-            > (%(limit_name)s, %(key)s, %(tenant_id)s, %(queue)s)
-      order by limit_name, limit_key, tenant_id, queue limit 1)
+        and (limit_name, limit_key, tenant_id, hashtextextended(queue, 0))
+            > (%(limit_name)s, %(key)s, %(tenant_id)s, hashtextextended(%(queue)s, 0))
+      order by limit_name, limit_key, tenant_id, hashtextextended(queue, 0) limit 1)
     union all
     select next.* from waiting, lateral (
         select job.limit_name, job.limit_key, job.tenant_id, job.queue from mainspring.jobs as job
          where job.waits_for = 'limit'
-           and (job.limit_name, job.limit_key, job.tenant_id, job.queue)
-               > (waiting.limit_name, waiting.limit_key, waiting.tenant_id, waiting.queue)
-         order by job.limit_name, job.limit_key, job.tenant_id, job.queue limit 1) as next
+           and (job.limit_name, job.limit_key, job.tenant_id, hashtextextended(job.queue, 0))
+               > (waiting.limit_name, waiting.limit_key, waiting.tenant_id,
+                  hashtextextended(waiting.queue, 0))
+         order by job.limit_name, job.limit_key, job.tenant_id, hashtextextended(job.queue, 0)
+         limit 1) as next
 )
 select limit_name, limit_key, tenant_id, queue from waiting limit %(limit)s;
 
@@ -26,14 +28,14 @@ with recursive waiting as (
     (select limit_key, tenant_id, queue from mainspring.jobs
       where waits_for = 'limit' and limit_name = %(limit_name)s
         and (limit_key, tenant_id) > (%(key)s, %(tenant_id)s)
-      order by limit_key, tenant_id, queue limit 1)
+      order by limit_key, tenant_id, hashtextextended(queue, 0) limit 1)
     union all
     select next.* from waiting, lateral (
         select job.limit_key, job.tenant_id, job.queue from mainspring.jobs as job
          where job.waits_for = 'limit' and job.limit_name = %(limit_name)s
-           and (job.limit_key, job.tenant_id, job.queue)
-               > (waiting.limit_key, waiting.tenant_id, waiting.queue)
-         order by job.limit_key, job.tenant_id, job.queue limit 1) as next
+           and (job.limit_key, job.tenant_id, hashtextextended(job.queue, 0))
+               > (waiting.limit_key, waiting.tenant_id, hashtextextended(waiting.queue, 0))
+         order by job.limit_key, job.tenant_id, hashtextextended(job.queue, 0) limit 1) as next
 )
 select %(limit_name)s, limit_key, tenant_id
   from (select * from waiting limit 5 * %(limit)s) as near
