@@ -30,16 +30,16 @@ def large_jobs(connection: psycopg.Connection, count: int) -> None:
 
 @pytest.mark.parametrize("query", ["", "&status=failed", "&tenant=*", "&tenant=*&status=failed"])
 async def test_a_list_of_large_jobs_is_short(api: Api, connection: psycopg.Connection, query: str):
-    large_jobs(connection, 12)
+    large_jobs(connection, 3)
 
     answer = await api.get(f"/jobs?limit=1000{query}")
 
     items = answer.json()["items"]
-    assert len(items) == 12
+    assert len(items) == 3
     assert not BODIES & set(items[0])
     assert items[0]["last_error"] == "x" * 200
     assert items[0]["progress"] == {"current": 1.0, "total": None, "message": None, "data": None}
-    assert len(answer.content) < 20_000
+    assert len(answer.content) < 5_000
 
 
 async def test_a_job_is_whole(api: Api, connection: psycopg.Connection):
@@ -47,7 +47,7 @@ async def test_a_job_is_whole(api: Api, connection: psycopg.Connection):
 
     job = (await api.get("/jobs/1")).json()
 
-    assert BODIES < set(job)
+    assert set(job) > BODIES
     assert len(job["payload"]["text"]) == LARGE
     assert len(job["last_error"]) == 5000
 

@@ -51,6 +51,7 @@ class ServerState:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._known: dict[bytes, tuple[float, Caller]] = {}
+        self._asking: dict[bytes, asyncio.Task[Caller]] = {}
         self._tenants: set[str] = {DEFAULT_TENANT}
         self._opening = asyncio.Lock()
         self._is_open = self._has_defaults = False
@@ -92,16 +93,30 @@ class ServerState:
 
         return Provider(self.settings) if self.settings.oidc_issuer else None
 
-    async def caller_of(self, text: str, digest: bytes) -> Caller:
+    async def caller_of(
+        self, text: str, digest: bytes, *, max_age: float = _FRESH_SECONDS
+    ) -> Caller:
+        """Whom the token stands for, as of so many seconds ago."""
         if not self._is_open:
             await self._open()
         since, caller = self._known.get(digest, (0.0, None))
-        if caller is None or time.monotonic() - since > _FRESH_SECONDS:
-            self._known.pop(digest, None)
+        if caller is not None and time.monotonic() - since <= max_age:
+            return caller
+        # Whoever shows the same token meanwhile waits for the same answer.
+        asking = self._asking.get(digest)
+        if asking is None:
+            asking = self._asking[digest] = asyncio.create_task(self._ask(text, digest))
+        return await asyncio.shield(asking)
+
+    async def _ask(self, text: str, digest: bytes) -> Caller:
+        self._known.pop(digest, None)
+        try:
             caller = await tokens.authenticate(self.database, text)
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            self._known[digest] = (time.monotonic(), caller)
+        finally:
+            self._asking.pop(digest, None)
+        if len(self._known) >= _MOST_REMEMBERED:
+            self._known.clear()
+        self._known[digest] = (time.monotonic(), caller)
         return caller
 
     async def ensure_tenant(self, tenant_id: str) -> None:
@@ -177,9 +192,11 @@ class RequestContext:
         """By which the database knows the caller's token."""
         return token_rules.digest(self.token)
 
-    async def ensure_token_valid(self) -> None:
-        """Raise Unauthenticated once the token lets nobody in any more."""
-        await self.server.caller_of(self.token, self.digest)
+    async def ensure_same_rights(self, max_age: float) -> None:
+        """Raise Unauthenticated if, as of so many seconds ago, the token let nobody in any more, or
+        allowed something else than when the request came."""
+        caller = await self.server.caller_of(self.token, self.digest, max_age=max_age)
+        tokens.ensure_same_rights(caller, self.caller)
 
     @asynccontextmanager
     async def editing(self, noun: str, name: str) -> AsyncIterator[TransactionSession]:

@@ -59,14 +59,14 @@ class HttpClaim:
                     break
                 admitted += await self._admit(claimed)
         finally:
-            await self._hand_back(self._suspects)
+            await self.hand_back(self._suspects)
         return admitted
 
     async def _admit(self, claimed: Sequence[ClaimedRow]) -> list[ClaimedRow]:
         """Those of the claimed that begin now."""
         known = [row for row in claimed if row.definition in self.definitions]
         unknown = [row for row in claimed if row.definition not in self.definitions]
-        await self._hand_back(unknown, WaitsFor.HANDLER)
+        await self.hand_back(unknown, WaitsFor.HANDLER)
         return [row for row in known if await self._begins(row)]
 
     async def _begins(self, row: ClaimedRow) -> bool:
@@ -94,7 +94,7 @@ class HttpClaim:
             await store.announce_free_place(self.connection, key)
         return is_taken
 
-    async def _hand_back(
+    async def hand_back(
         self, rows: Iterable[ClaimedRow], waits_for: WaitsFor | None = None
     ) -> None:
         lanes = by_lane(rows)

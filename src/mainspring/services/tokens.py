@@ -135,6 +135,16 @@ async def authenticate(session: Session, text: str) -> Caller:
     return caller
 
 
+async def authenticate_again(session: Session, text: str, known: Caller) -> None:
+    """Raise Unauthenticated unless whoever showed the token before may still do the same."""
+    ensure_same_rights(await authenticate(session, text), known)
+
+
+def ensure_same_rights(caller: Caller, known: Caller) -> None:
+    if caller.rights != known.rights:
+        raise Unauthenticated("the token's role or scopes have changed; send the request again")
+
+
 async def open_login(
     session: Session,
     name: str,

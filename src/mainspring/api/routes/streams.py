@@ -11,7 +11,6 @@ from mainspring.api.routes.jobs import Filters, own, summaries
 from mainspring.api.routes.parameters import Number
 from mainspring.api.routing import Depends, Header, Query, Response, Router
 from mainspring.api.streams import Topic, follow, stream
-from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import JobId
 from mainspring.services import jobs
 from mainspring.services.streams import Watched
@@ -99,11 +98,4 @@ async def _looking(
 
 
 def _follow(context: RequestContext, topic: Topic, known: str | None) -> AsyncIterator[bytes]:
-    async def is_welcome() -> bool:
-        try:
-            await context.ensure_token_valid()
-        except Unauthenticated:
-            return False
-        return True
-
-    return follow(topic, known=known, is_welcome=is_welcome)
+    return follow(topic, known=known, ensure_allowed=context.ensure_same_rights)
