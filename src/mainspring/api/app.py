@@ -53,6 +53,7 @@ def create_app(database: Database, *, version: str) -> FastAPI:
         RequestMiddleware,
         most_bytes=settings.max_request_bytes,
         rate_per_minute=settings.requests_per_minute,
+        proxies=settings.proxy_networks,
     )
     return app
 

@@ -119,6 +119,12 @@ class ServerState:
         self._known[digest] = (time.monotonic(), caller)
         return caller
 
+    def identity_of(self, text: str) -> str | None:
+        """The kind and id of whoever showed a token that was good a moment ago; None for any other.
+        Looks nothing up."""
+        known = self._known.get(token_rules.digest(text)) if token_rules.is_token(text) else None
+        return None if known is None else known[1].identity
+
     async def ensure_tenant(self, tenant_id: str) -> None:
         """Raise TenantNotFound for a tenant that nobody has made; none is ever removed."""
         if tenant_id not in self._tenants:
@@ -265,14 +271,20 @@ def _tenant(caller: Caller, asked: str | None) -> TenantId | None:
     return caller.tenant_id
 
 
+def bearer_token(header: str) -> str:
+    """The token in an Authorization header; empty if there is none."""
+    scheme, _, text = header.partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else ""
+
+
 def _shown(request: Request) -> tuple[str, bool]:
     """The token of a request, and whether a browser sent it by itself."""
     header = request.headers.get("authorization")
     if header is not None:
-        scheme, _, text = header.partition(" ")
-        if scheme.lower() != "bearer" or not token_rules.is_token(text.strip()):
+        text = bearer_token(header)
+        if not token_rules.is_token(text):
             raise Unauthenticated("the Authorization header must be 'Bearer', a space and a token")
-        return text.strip(), False
+        return text, False
     cookie = request.cookies.get(SESSION_COOKIE)
     if cookie is None:
         raise Unauthenticated(

@@ -1,13 +1,16 @@
 """What every request passes before anyone looks at it: its size, its rate, and safe answers."""
 
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import Response
+from starlette.requests import cookie_parser
 
+from mainspring.api.addresses import Network, client_of
 from mainspring.api.asgi import as_starlette
+from mainspring.api.auth import SESSION_COOKIE, ServerState, bearer_token
 from mainspring.api.errors import problem
 from mainspring.api.routing import whole_names
 
@@ -37,10 +40,18 @@ class _TooLarge(Exception):
 class RequestMiddleware:
     """The outermost part of the API."""
 
-    def __init__(self, app: Application, *, most_bytes: int, rate_per_minute: int) -> None:
+    def __init__(
+        self,
+        app: Application,
+        *,
+        most_bytes: int,
+        rate_per_minute: int,
+        proxies: Sequence[Network] = (),
+    ) -> None:
         self._app = app
         self._most_bytes = most_bytes
         self._buckets = RateLimiter(rate_per_minute)
+        self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -62,7 +73,9 @@ class RequestMiddleware:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._most_bytes:
             return _too_large(self._most_bytes)
-        who = headers.get(b"authorization") or headers.get(b"cookie") or _address(scope)
+        # Whoever is not known to be someone is counted by address: to be counted anew would take
+        # another address, and not another spelling of a header.
+        who = (_identity(scope, headers), client_of(scope, self._proxies))
         if not self._buckets.take(who):
             return _refused(
                 HTTPStatus.TOO_MANY_REQUESTS,
@@ -93,16 +106,17 @@ class RateLimiter:
     def __init__(self, per_minute: int) -> None:
         self._per_second = per_minute / 60
         self._most = max(self._per_second * 10, 20.0)
-        self._left: dict[bytes, tuple[float, float]] = {}
+        self._left: dict[object, tuple[float, float]] = {}
 
-    def take(self, who: bytes, now: float | None = None) -> bool:
+    def take(self, who: object, now: float | None = None) -> bool:
         if not self._per_second:
             return True
         now = time.monotonic() if now is None else now
-        left, since = self._left.get(who, (self._most, now))
+        left, since = self._left.pop(who, (self._most, now))
         left = min(self._most, left + (now - since) * self._per_second)
-        if len(self._left) >= _MOST_CALLERS and who not in self._left:
-            self._left.clear()
+        if len(self._left) >= _MOST_CALLERS:
+            # Whoever has asked for nothing the longest, and so has the most left anyway.
+            del self._left[next(iter(self._left))]
         self._left[who] = (max(left - 1, 0.0), now)
         return left >= 1
 
@@ -127,9 +141,14 @@ def _refused(status: HTTPStatus, code: str, detail: str, *, headers: dict[str, s
     return as_starlette(problem(status, code, detail, headers=headers))
 
 
-def _address(scope: Scope) -> bytes:
-    client = scope.get("client")
-    return str(client[0]).encode() if client else b""
+def _identity(scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:
+    """Who is known to ask, by a token that was good a moment ago."""
+    server: ServerState = scope["app"].state.server
+    shown = headers.get(b"authorization")
+    if shown is not None:
+        return server.identity_of(bearer_token(shown.decode("latin-1")))
+    cookies = cookie_parser(headers.get(b"cookie", b"").decode("latin-1"))
+    return server.identity_of(cookies.get(SESSION_COOKIE, ""))
 
 
 def _with_headers(send: Send) -> Send:

@@ -59,6 +59,8 @@ class Server:
             lifespan="off",
             ws="none",
             server_header=False,
+            # Which proxies are believed is a setting of ours.
+            proxy_headers=False,
             date_header=True,
             timeout_graceful_shutdown=5,
         )

@@ -1,5 +1,6 @@
 """Every setting with its unit, default and range, and what is wrong with a value it cannot have."""
 
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ SEPARATORS = {
     "encryption_keys": ",",
     "prune_tables": ",",
     "role_urls": " ",
+    "trusted_proxies": ",",
 }
 # Shown to nobody as they are.
 SECRETS = frozenset(
@@ -153,6 +155,11 @@ class Settings(BaseModel):
         description="other host names that requests may use, such as *.example.com, separated by "
         "commas",
     )
+    trusted_proxies: str = Field(
+        default="",
+        description="addresses of proxies, such as 10.0.0.0/8, whose X-Forwarded-For is believed, "
+        "separated by commas",
+    )
     oidc_issuer: str | None = Field(
         default=None, description="URL of the OpenID Connect provider that people log in with"
     )
@@ -204,6 +211,18 @@ class Settings(BaseModel):
         rules.urls_of_roles(urls.get_secret_value())
         return urls
 
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _ensure_networks(cls, proxies: str) -> str:
+        for each in rules.split(proxies, ","):
+            try:
+                ip_network(each, strict=False)
+            except ValueError:
+                raise ValueError(
+                    f"{each!r} is not an address or a network such as 10.0.0.0/8"
+                ) from None
+        return proxies
+
     @field_validator("public_url", "oidc_issuer")
     @classmethod
     def _ensure_address(cls, url: str | None, info: ValidationInfo) -> str | None:
@@ -231,6 +250,12 @@ class Settings(BaseModel):
     @property
     def host_names(self) -> tuple[str, ...]:
         return rules.split(self.allowed_hosts.lower(), ",")
+
+    @property
+    def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        return tuple(
+            ip_network(each, strict=False) for each in rules.split(self.trusted_proxies, ",")
+        )
 
     @property
     def prunable_columns(self) -> tuple[str, ...]:
