@@ -51,6 +51,7 @@ class ServerState:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._known: dict[bytes, tuple[float, Caller]] = {}
+        self._cookie_key: bytes | None = None
         self._asking: dict[bytes, asyncio.Task[Caller]] = {}
         self._tenants: set[str] = {DEFAULT_TENANT}
         self._opening = asyncio.Lock()
@@ -92,6 +93,12 @@ class ServerState:
         from mainspring.api.oidc import Provider  # noqa: PLC0415
 
         return Provider(self.settings) if self.settings.oidc_issuer else None
+
+    async def cookie_key(self) -> bytes:
+        """What cookies are signed with."""
+        if self._cookie_key is None:
+            self._cookie_key = await tokens.cookie_key(self.database)
+        return self._cookie_key
 
     async def caller_of(
         self, text: str, digest: bytes, *, max_age: float = _FRESH_SECONDS
