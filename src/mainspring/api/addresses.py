@@ -29,6 +29,12 @@ def client_of(scope: Mapping[str, Any], proxies: Sequence[Network]) -> str:
     return _shared(address)
 
 
+def is_proxy(scope: Mapping[str, Any], proxies: Sequence[Network]) -> bool:
+    """Whether the request came through a proxy that is trusted."""
+    address = _read((scope.get("client") or ("",))[0])
+    return address is not None and _is_among(address, proxies)
+
+
 def _forwarded(scope: Mapping[str, Any]) -> list[str]:
     values = [value.decode("latin-1") for name, value in scope["headers"] if name == _FORWARDED]
     return [hop.strip() for hop in ",".join(values).split(",")] if values else []

@@ -1,5 +1,6 @@
 """What every request passes before anyone looks at it: its size, its rate, and safe answers."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from http import HTTPStatus
@@ -33,7 +34,16 @@ _HEADERS = (
 )
 
 
+# How long a body may take: this, and for each byte that has come as long as a slow line needs.
+_BODY_SECONDS = 30.0
+_SLOWEST_BYTES_PER_SECOND = 16_384
+
+
 class _TooLarge(Exception):
+    pass
+
+
+class _TooSlow(Exception):
     pass
 
 
@@ -67,6 +77,8 @@ class RequestMiddleware:
             await self._app(scope, self._counted(receive), safely)
         except _TooLarge:
             await _too_large(self._most_bytes)(scope, receive, safely)
+        except _TooSlow:
+            await _too_slow()(scope, receive, safely)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = dict(scope["headers"])
@@ -87,10 +99,20 @@ class RequestMiddleware:
 
     def _counted(self, receive: Receive) -> Receive:
         seen = 0
+        began = time.monotonic()
+        is_whole = False
 
         async def counted() -> MutableMapping[str, Any]:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, is_whole
+            if is_whole:
+                return await receive()
+            until = began + _BODY_SECONDS + seen / _SLOWEST_BYTES_PER_SECOND
+            try:
+                async with asyncio.timeout(until - time.monotonic()):
+                    message = await receive()
+            except TimeoutError:
+                raise _TooSlow from None
+            is_whole = not message.get("more_body", False)
             seen += len(message.get("body", b""))
             if seen > self._most_bytes:
                 raise _TooLarge
@@ -133,6 +155,15 @@ def _too_large(most_bytes: int) -> Response:
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         "request_too_large",
         f"the request is larger than {most_bytes:,} bytes; send less at a time",
+        headers={"Connection": "close"},
+    )
+
+
+def _too_slow() -> Response:
+    return _refused(
+        HTTPStatus.REQUEST_TIMEOUT,
+        "request_timeout",
+        "the body of the request took too long to arrive; send it again",
         headers={"Connection": "close"},
     )
 

@@ -146,6 +146,18 @@ class Settings(BaseModel):
         le=10_000_000,
         description="requests that one caller may send to one server process; 0 is unlimited",
     )
+    max_connections: int = Field(
+        default=2_000,
+        ge=10,
+        le=1_000_000,
+        description="connections that one server process accepts",
+    )
+    max_connections_per_address: int = Field(
+        default=500,
+        ge=1,
+        le=1_000_000,
+        description="connections of one client address, unless it is a trusted proxy",
+    )
     public_url: str | None = Field(
         default=None,
         description="public URL of the server, if it is behind a proxy",
