@@ -10,8 +10,9 @@ import psycopg
 import pytest
 
 from mainspring import settings
+from mainspring.api.oidc import Key
 from mainspring.domain.errors import SettingsError
-from mainspring.services import people
+from mainspring.services import people, tokens
 from mainspring.store import tokens as token_store
 from tests.support.api import BASE, Api, serving
 from tests.support.oidc import CLIENT, OTHER_KEY, SECRET, Provider, provider
@@ -137,31 +138,46 @@ async def test_a_login_is_used_once(site: Api):
     assert not await is_in(site)
 
 
-async def test_a_login_that_was_begun_elsewhere_is_refused(
-    site: Api, connection: psycopg.Connection
-):
+async def test_a_login_that_was_begun_elsewhere_is_refused(site: Api):
     strange = await come_back(site)
     site.client.cookies.clear()
     without_key = await site.client.get(strange)
     theirs = await come_back(site)
     await depart(site)
     with_another = await site.client.get(theirs)
-    late = await come_back(site)
-    connection.execute("update mainspring.login_keys set expires_at = now()")
-    too_late = await site.client.get(late)
+    refused = [without_key, with_another]
+    secret = await tokens.cookie_key(site.database)
+    for seconds, signed_with in ((-1, secret), (600, b"guess")):
+        site.client.cookies.clear()
+        location = await come_back(site)
+        key = Key.read(site.client.cookies["mainspring_oidc"], secret)
+        assert key is not None
+        cookie = key.signed(signed_with, expires_at=time.time() + seconds)
+        site.client.cookies.clear()
+        site.client.cookies.set("mainspring_oidc", cookie)
+        refused.append(await site.client.get(location))
 
-    for answer in (without_key, with_another, too_late):
+    for answer in refused:
         assert answer.status_code == 401
         assert "was started in another browser" in answer.text
     assert not await is_in(site)
 
 
-async def test_logins_that_nobody_ends_are_forgotten(
+async def test_a_login_that_is_begun_leaves_no_row(site: Api, connection: psycopg.Connection):
+    for _ in range(5):
+        location = await come_back(site)
+    await site.client.get(location.replace("code=", "code=x"))
+
+    for table in (b"login_keys", b"tokens where kind = 'login'"):
+        assert connection.execute(b"select from mainspring." + table).fetchall() == []
+
+
+async def test_logins_that_were_completed_are_forgotten(
     site: Api, aconnection: psycopg.AsyncConnection
 ):
-    await depart(site)
+    await log_in(site)
     await aconnection.execute("update mainspring.login_keys set expires_at = now()")
-    await depart(site)
+    await log_in(site)
 
     await token_store.prune(aconnection)
 

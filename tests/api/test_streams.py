@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,6 +150,34 @@ async def test_lists_and_summaries_are_told(api: Api, server: str):
     assert (counted.name, counted.data["counts"]["queued"]) == ("summary", 1)
 
 
+async def test_a_list_is_told_in_short(api: Api, server: str):
+    await api.post("/jobs", {"definition": "work", "payload": {"a": "b" * 10_000}})
+
+    async with watching(api, server, "/jobs/stream") as lists:
+        told = await anext(lists)
+
+    assert "payload" not in told.data["items"][0]
+    assert "result" not in told.data["items"][0]
+
+
+@pytest.mark.parametrize(("size", "is_omitted"), [(65_536 - 2, False), (65_536 - 1, True)])
+async def test_a_result_is_told_at_the_end_unless_it_is_too_large(
+    api: Api, server: str, connection: psycopg.Connection, size: int, is_omitted: bool
+):
+    connection.execute(
+        "insert into mainspring.jobs_history (job_id, definition, state, finished_at, result)"
+        " values (7, 'work', 'succeeded', now(), to_jsonb(repeat('a', %s)))",
+        (size,),
+    )
+
+    async with watching(api, server, "/jobs/7/stream") as events:
+        last = await anext(events)
+
+    assert last.data["job"]["is_result_omitted"] is is_omitted
+    assert last.data["job"]["result"] == (None if is_omitted else "a" * size)
+    assert "payload" not in last.data["job"]
+
+
 async def test_a_member_watches_only_its_own(api: Api, server: str):
     theirs = await enqueue(api)
 
@@ -191,11 +219,10 @@ async def test_a_hundred_streams_share_one_connection(
     assert not hub._jobs
 
 
-async def test_a_stream_ends_when_its_token_is_revoked(
+async def test_a_quiet_stream_ends_when_its_token_is_revoked(
     api: Api, server: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("mainspring.api.streams._HEARTBEAT", 0.05)
-    monkeypatch.setattr("mainspring.api.auth._FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("mainspring.api.streams._CHECK_EVERY", 0.05)
     new = await tokens.create(api.database, "passing", "admin", tenant_id="default")
     api.tokens["default", Role.ADMIN] = new.text
     job_id = await enqueue(api)
@@ -205,4 +232,65 @@ async def test_a_stream_ends_when_its_token_is_revoked(
         await tokens.revoke(api.database, "passing")
         rest = [event async for event in events]
 
-    assert rest == []
+    (last,) = rest
+    assert (last.name, last.data["code"]) == ("refused", "unauthenticated")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update mainspring.tokens set revoked_at = now() where name = 'passing'",
+        "update mainspring.tokens set role = 'member' where name = 'passing'",
+        "update mainspring.tokens set scopes = '{events:read}' where name = 'passing'",
+        "update mainspring.tokens set tenant_id = 'acme' where name = 'passing'",
+        "update mainspring.tokens set expires_at = now() where name = 'passing'",
+    ],
+)
+@pytest.mark.parametrize("path", ["/jobs/stream", "/jobs/summary/stream", "/jobs/{}/stream"])
+async def test_nothing_is_told_to_who_has_lost_the_right(
+    api: Api,
+    server: str,
+    connection: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    change: str,
+):
+    monkeypatch.setattr("mainspring.api.streams._FRESH", 0.0)
+    job_id = await enqueue(api)
+    new = await tokens.create(api.database, "passing", "admin", tenant_id="default")
+    api.tokens["default", Role.ADMIN] = new.text
+
+    async with watching(api, server, path.format(job_id)) as events:
+        await anext(events)
+        connection.execute(change.encode())
+        connection.execute("select mainspring.cancel(job_id) from mainspring.jobs")
+        rest = [event async for event in events]
+
+    assert [event.name for event in rest] == ["refused"]
+
+
+async def test_streams_of_one_token_share_one_check(
+    api: Api, server: str, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("mainspring.api.streams._FRESH", -1.0)
+    asked = 0
+    authenticate = tokens.authenticate
+
+    async def counted(*given: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return await authenticate(*given)
+
+    monkeypatch.setattr(tokens, "authenticate", counted)
+    job_id = await enqueue(api)
+    async with AsyncExitStack() as stack:
+        streams = [
+            await stack.enter_async_context(watching(api, server, f"/jobs/{job_id}/stream"))
+            for _ in range(20)
+        ]
+        await asyncio.gather(*map(anext, streams))
+        asked = 0
+        await api.post(f"/jobs/{job_id}/cancel")
+        await asyncio.gather(*map(anext, streams))
+
+    assert 1 <= asked <= 4

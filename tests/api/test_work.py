@@ -28,6 +28,10 @@ REPORTS: dict[str, dict[str, Any]] = {
 }
 
 
+# A worker that waits has looked for jobs.
+LOOKED = "select from pg_stat_activity where pid <> pg_backend_pid() and query like '%skip locked%'"
+
+
 @pytest.fixture(autouse=True)
 def remote(api: Api, connection: psycopg.Connection) -> None:
     connection.execute(
@@ -405,3 +409,34 @@ async def test_a_request_that_looks_encrypted_is_refused(api: Api, path: str):
 
     assert answer.status_code == 422, answer.text
     assert "reserved for encrypted values" in answer.text
+
+
+async def test_a_waiting_worker_gets_nothing_once_its_token_is_revoked(
+    api: Api, connection: psycopg.Connection
+):
+    worker = await register(api)
+    asked = {"definitions": ["remote"], "limit": 10, "wait": 20}
+    waiting = asyncio.create_task(told(api, "POST", f"{worker}/claim", asked))
+    await await_until(lambda: connection.execute(LOOKED).fetchone() is not None)
+
+    connection.execute("update mainspring.tokens set revoked_at = now() where role = 'worker'")
+    job_id = await enqueue(api)
+    answer = await waiting
+
+    assert answer.status_code == 401
+    assert await state_of(api, job_id) == "queued"
+
+
+async def test_what_was_claimed_for_a_revoked_token_is_handed_back(
+    api: Api, connection: psycopg.Connection
+):
+    worker = await register(api)
+    job_id = await enqueue(api)
+    connection.execute("update mainspring.tokens set revoked_at = now() where role = 'worker'")
+
+    answer = await told(api, "POST", f"{worker}/claim", {"definitions": ["remote"], "limit": 10})
+
+    assert answer.status_code == 401
+    assert "payload" not in answer.text
+    assert await state_of(api, job_id) == "queued"
+    assert (await api.get(f"/jobs/{job_id}")).json()["attempt"] == 0

@@ -20,12 +20,13 @@ _REFUSALS = {
     401: "The token is missing or invalid.",
     403: "The caller is not allowed to do this.",
     404: "Not found, or not in this tenant.",
+    408: "The body took too long to arrive.",
     409: "The current state does not allow it.",
     412: "It was changed since the caller last read it.",
     413: "The request is too large.",
     422: "The request is invalid; `errors` says where.",
     429: "Too many requests.",
-    503: "The database is unavailable.",
+    503: "The database is unavailable, or there are too many connections.",
 }
 _PROBLEM = {errors.PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
@@ -53,6 +54,7 @@ def create_app(database: Database, *, version: str) -> FastAPI:
         RequestMiddleware,
         most_bytes=settings.max_request_bytes,
         rate_per_minute=settings.requests_per_minute,
+        proxies=settings.proxy_networks,
     )
     return app
 

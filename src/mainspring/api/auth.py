@@ -51,6 +51,8 @@ class ServerState:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._known: dict[bytes, tuple[float, Caller]] = {}
+        self._cookie_key: bytes | None = None
+        self._asking: dict[bytes, asyncio.Task[Caller]] = {}
         self._tenants: set[str] = {DEFAULT_TENANT}
         self._opening = asyncio.Lock()
         self._is_open = self._has_defaults = False
@@ -92,17 +94,43 @@ class ServerState:
 
         return Provider(self.settings) if self.settings.oidc_issuer else None
 
-    async def caller_of(self, text: str, digest: bytes) -> Caller:
+    async def cookie_key(self) -> bytes:
+        """What cookies are signed with."""
+        if self._cookie_key is None:
+            self._cookie_key = await tokens.cookie_key(self.database)
+        return self._cookie_key
+
+    async def caller_of(
+        self, text: str, digest: bytes, *, max_age: float = _FRESH_SECONDS
+    ) -> Caller:
+        """Whom the token stands for, as of so many seconds ago."""
         if not self._is_open:
             await self._open()
         since, caller = self._known.get(digest, (0.0, None))
-        if caller is None or time.monotonic() - since > _FRESH_SECONDS:
-            self._known.pop(digest, None)
+        if caller is not None and time.monotonic() - since <= max_age:
+            return caller
+        # Whoever shows the same token meanwhile waits for the same answer.
+        asking = self._asking.get(digest)
+        if asking is None:
+            asking = self._asking[digest] = asyncio.create_task(self._ask(text, digest))
+        return await asyncio.shield(asking)
+
+    async def _ask(self, text: str, digest: bytes) -> Caller:
+        self._known.pop(digest, None)
+        try:
             caller = await tokens.authenticate(self.database, text)
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            self._known[digest] = (time.monotonic(), caller)
+        finally:
+            self._asking.pop(digest, None)
+        if len(self._known) >= _MOST_REMEMBERED:
+            self._known.clear()
+        self._known[digest] = (time.monotonic(), caller)
         return caller
+
+    def identity_of(self, text: str) -> str | None:
+        """The kind and id of whoever showed a token that was good a moment ago; None for any other.
+        Looks nothing up."""
+        known = self._known.get(token_rules.digest(text)) if token_rules.is_token(text) else None
+        return None if known is None else known[1].identity
 
     async def ensure_tenant(self, tenant_id: str) -> None:
         """Raise TenantNotFound for a tenant that nobody has made; none is ever removed."""
@@ -177,9 +205,11 @@ class RequestContext:
         """By which the database knows the caller's token."""
         return token_rules.digest(self.token)
 
-    async def ensure_token_valid(self) -> None:
-        """Raise Unauthenticated once the token lets nobody in any more."""
-        await self.server.caller_of(self.token, self.digest)
+    async def ensure_same_rights(self, max_age: float) -> None:
+        """Raise Unauthenticated if, as of so many seconds ago, the token let nobody in any more, or
+        allowed something else than when the request came."""
+        caller = await self.server.caller_of(self.token, self.digest, max_age=max_age)
+        tokens.ensure_same_rights(caller, self.caller)
 
     @asynccontextmanager
     async def editing(self, noun: str, name: str) -> AsyncIterator[TransactionSession]:
@@ -248,14 +278,20 @@ def _tenant(caller: Caller, asked: str | None) -> TenantId | None:
     return caller.tenant_id
 
 
+def bearer_token(header: str) -> str:
+    """The token in an Authorization header; empty if there is none."""
+    scheme, _, text = header.partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else ""
+
+
 def _shown(request: Request) -> tuple[str, bool]:
     """The token of a request, and whether a browser sent it by itself."""
     header = request.headers.get("authorization")
     if header is not None:
-        scheme, _, text = header.partition(" ")
-        if scheme.lower() != "bearer" or not token_rules.is_token(text.strip()):
+        text = bearer_token(header)
+        if not token_rules.is_token(text):
             raise Unauthenticated("the Authorization header must be 'Bearer', a space and a token")
-        return text.strip(), False
+        return text, False
     cookie = request.cookies.get(SESSION_COOKIE)
     if cookie is None:
         raise Unauthenticated(

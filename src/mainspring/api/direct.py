@@ -19,6 +19,7 @@ import orjson
 from pydantic import Field, TypeAdapter, ValidationError
 
 from mainspring.api import errors, routes
+from mainspring.api.bodies import read_body
 from mainspring.api.errors import Refused
 from mainspring.api.routing import Depends, Parameter, Request, Response, Route, Source, whole_names
 from mainspring.domain.suggestions import did_you_mean
@@ -214,7 +215,7 @@ def _given(source: Source, name: str, request: DirectRequest) -> Any:
 
 def _json(content: bytes) -> Any:
     try:
-        return orjson.loads(content) if content else None
+        return read_body(content) if content else None
     except orjson.JSONDecodeError:
         raise InvalidRequest([{"type": "json_invalid", "loc": ("body",), "msg": ""}]) from None
 

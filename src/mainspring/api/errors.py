@@ -7,12 +7,14 @@ from typing import Any
 import orjson
 import psycopg
 from pydantic import Field
+from pydantic_core import PydanticSerializationError
 
 from mainspring.api.models.base import Answer
 from mainspring.api.routing import Response
 from mainspring.domain.errors import (
     ConflictError,
     InputError,
+    InvalidPayload,
     MainspringError,
     NotAnApprover,
     NotFoundError,
@@ -83,6 +85,9 @@ def problem(
     return Response(orjson.dumps(facts), status.value, headers, PROBLEM)
 
 
+_TOO_DEEP = "the job holds a value that is nested too deeply to be sent; read it with SQL"
+
+
 def status_of(error: MainspringError) -> HTTPStatus:
     found = (status for kind, status in _STATUSES if isinstance(error, kind))
     return next(found, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -97,7 +102,15 @@ def answer_of(error: Exception) -> Response:
             return problem(error.status, error.code, error.detail)
         case psycopg.Error():
             return _database(error)
+    if _is_of_depth(error):
+        return _ours(InvalidPayload(_TOO_DEEP))
     return _unexpected(error)
+
+
+def _is_of_depth(error: Exception) -> bool:
+    """Whether something that plain SQL has stored is nested too deeply to be read or answered."""
+    is_unwritable = isinstance(error, PydanticSerializationError)
+    return isinstance(error, RecursionError) or (is_unwritable and "depth exceeded" in str(error))
 
 
 def invalid(faults: Sequence[Mapping[str, Any]]) -> Response:

@@ -1,13 +1,17 @@
 """What every request passes before anyone looks at it: its size, its rate, and safe answers."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import Response
+from starlette.requests import cookie_parser
 
+from mainspring.api.addresses import Network, client_of
 from mainspring.api.asgi import as_starlette
+from mainspring.api.auth import SESSION_COOKIE, ServerState, bearer_token
 from mainspring.api.errors import problem
 from mainspring.api.routing import whole_names
 
@@ -30,17 +34,34 @@ _HEADERS = (
 )
 
 
+# How long a body may take: this, and for each byte that has come as long as a slow line needs.
+_BODY_SECONDS = 30.0
+_SLOWEST_BYTES_PER_SECOND = 16_384
+
+
 class _TooLarge(Exception):
+    pass
+
+
+class _TooSlow(Exception):
     pass
 
 
 class RequestMiddleware:
     """The outermost part of the API."""
 
-    def __init__(self, app: Application, *, most_bytes: int, rate_per_minute: int) -> None:
+    def __init__(
+        self,
+        app: Application,
+        *,
+        most_bytes: int,
+        rate_per_minute: int,
+        proxies: Sequence[Network] = (),
+    ) -> None:
         self._app = app
         self._most_bytes = most_bytes
         self._buckets = RateLimiter(rate_per_minute)
+        self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,13 +77,17 @@ class RequestMiddleware:
             await self._app(scope, self._counted(receive), safely)
         except _TooLarge:
             await _too_large(self._most_bytes)(scope, receive, safely)
+        except _TooSlow:
+            await _too_slow()(scope, receive, safely)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._most_bytes:
             return _too_large(self._most_bytes)
-        who = headers.get(b"authorization") or headers.get(b"cookie") or _address(scope)
+        # Whoever is not known to be someone is counted by address: to be counted anew would take
+        # another address, and not another spelling of a header.
+        who = (_identity(scope, headers), client_of(scope, self._proxies))
         if not self._buckets.take(who):
             return _refused(
                 HTTPStatus.TOO_MANY_REQUESTS,
@@ -74,10 +99,20 @@ class RequestMiddleware:
 
     def _counted(self, receive: Receive) -> Receive:
         seen = 0
+        began = time.monotonic()
+        is_whole = False
 
         async def counted() -> MutableMapping[str, Any]:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, is_whole
+            if is_whole:
+                return await receive()
+            until = began + _BODY_SECONDS + seen / _SLOWEST_BYTES_PER_SECOND
+            try:
+                async with asyncio.timeout(until - time.monotonic()):
+                    message = await receive()
+            except TimeoutError:
+                raise _TooSlow from None
+            is_whole = not message.get("more_body", False)
             seen += len(message.get("body", b""))
             if seen > self._most_bytes:
                 raise _TooLarge
@@ -93,16 +128,17 @@ class RateLimiter:
     def __init__(self, per_minute: int) -> None:
         self._per_second = per_minute / 60
         self._most = max(self._per_second * 10, 20.0)
-        self._left: dict[bytes, tuple[float, float]] = {}
+        self._left: dict[object, tuple[float, float]] = {}
 
-    def take(self, who: bytes, now: float | None = None) -> bool:
+    def take(self, who: object, now: float | None = None) -> bool:
         if not self._per_second:
             return True
         now = time.monotonic() if now is None else now
-        left, since = self._left.get(who, (self._most, now))
+        left, since = self._left.pop(who, (self._most, now))
         left = min(self._most, left + (now - since) * self._per_second)
-        if len(self._left) >= _MOST_CALLERS and who not in self._left:
-            self._left.clear()
+        if len(self._left) >= _MOST_CALLERS:
+            # Whoever has asked for nothing the longest, and so has the most left anyway.
+            del self._left[next(iter(self._left))]
         self._left[who] = (max(left - 1, 0.0), now)
         return left >= 1
 
@@ -123,13 +159,27 @@ def _too_large(most_bytes: int) -> Response:
     )
 
 
+def _too_slow() -> Response:
+    return _refused(
+        HTTPStatus.REQUEST_TIMEOUT,
+        "request_timeout",
+        "the body of the request took too long to arrive; send it again",
+        headers={"Connection": "close"},
+    )
+
+
 def _refused(status: HTTPStatus, code: str, detail: str, *, headers: dict[str, str]) -> Response:
     return as_starlette(problem(status, code, detail, headers=headers))
 
 
-def _address(scope: Scope) -> bytes:
-    client = scope.get("client")
-    return str(client[0]).encode() if client else b""
+def _identity(scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:
+    """Who is known to ask, by a token that was good a moment ago."""
+    server: ServerState = scope["app"].state.server
+    shown = headers.get(b"authorization")
+    if shown is not None:
+        return server.identity_of(bearer_token(shown.decode("latin-1")))
+    cookies = cookie_parser(headers.get(b"cookie", b"").decode("latin-1"))
+    return server.identity_of(cookies.get(SESSION_COOKIE, ""))
 
 
 def _with_headers(send: Send) -> Send:

@@ -1,6 +1,6 @@
 """Logging in through an OpenID Connect provider: the code flow with PKCE, state and nonce.
 
-    browser ── GET /login/oidc ──────────▶ us: a key, kept by the browser in a cookie
+    browser ── GET /login/oidc ──────────▶ us: a key, kept by the browser in a signed cookie
             ◀─ 303 to the provider ─────── with state, nonce and challenge made of the key
             ── logs in ──────────────────▶ provider
             ◀─ 302 with code and state ───
@@ -9,9 +9,9 @@
                                               ◀─ ID token ──────────── checked by its keys
             ◀─ a session ─────────────────
 
-Everything that has to be known again is made of the key, so that nothing is kept of it here but a
-digest, which lets it be used once. The ID token says who it is; nothing else of the provider's is
-kept.
+Everything that has to be known again is made of the key, which is in a signed cookie with its
+expiry, so a login that is begun leaves nothing here. Of one that is completed a digest is kept, so
+that it is completed once. The ID token says who it is; nothing else of the provider's is kept.
 """
 
 import hmac
@@ -54,6 +54,21 @@ class Key:
     @classmethod
     def make(cls) -> "Key":
         return cls(secrets.token_urlsafe(32))
+
+    @classmethod
+    def read(cls, cookie: str, secret: bytes) -> "Key | None":
+        """The key in a cookie; None unless we have signed it, and not too long ago."""
+        text, _, rest = cookie.partition(".")
+        expires_at, _, signature = rest.partition(".")
+        signed = hmac.digest(secret, f"oidc.{text}.{expires_at}".encode(), "sha256").hex()
+        if not hmac.compare_digest(signed.encode(), signature.encode()):
+            return None
+        return cls(text) if int(expires_at) > time.time() else None
+
+    def signed(self, secret: bytes, *, expires_at: float) -> str:
+        """The cookie that holds it."""
+        known = f"{self.text}.{int(expires_at)}"
+        return f"{known}.{hmac.digest(secret, f'oidc.{known}'.encode(), 'sha256').hex()}"
 
     def _derive(self, use: str) -> str:
         made = hmac.digest(self.text.encode(), use.encode(), "sha256")

@@ -1,6 +1,7 @@
 """What a request may hold: bodies are JSON, and no parameter is left unread."""
 
 from collections.abc import MutableMapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import orjson
@@ -8,17 +9,16 @@ from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
+from mainspring.api.bodies import read_body
 from mainspring.api.direct import ensure_known
 
 Scope: TypeAlias = MutableMapping[str, Any]
 
 
 class _JsonRequest(Request):
-    """No NaN, and no depths that overflow a stack."""
-
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
-            self._json = orjson.loads(await self.body())
+            self._json = read_body(await self.body())
         return self._json
 
 
@@ -39,7 +39,9 @@ class JsonRoute(APIRoute):
             ensure_known(request.query_params, known)
             asked = _JsonRequest(_as_json(request.scope), request.receive)
             # Whatever is wrong with reading it is told as what it is, not as bad JSON.
-            await asked.body()
+            if await asked.body():
+                with suppress(orjson.JSONDecodeError):
+                    await asked.json()
             return await handle(asked)
 
         return handle_json

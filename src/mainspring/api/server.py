@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from fastapi import FastAPI
 
+from mainspring.api.connections import KEEP_ALIVE_SECONDS, Connections, protocol_of
 from mainspring.api.hosts import reached_by
 from mainspring.domain.errors import SettingsError
 
@@ -52,6 +53,12 @@ class Server:
         self._host = host
         app.state.listens_on = host
         app.state.public_url = self._url(reached_by(host))
+        settings = app.state.server.settings
+        connections = Connections(
+            settings.max_connections,
+            settings.max_connections_per_address,
+            settings.proxy_networks,
+        )
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -59,8 +66,12 @@ class Server:
             lifespan="off",
             ws="none",
             server_header=False,
+            # Which proxies are believed is a setting of ours.
+            proxy_headers=False,
             date_header=True,
             timeout_graceful_shutdown=5,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            http=protocol_of(connections),
         )
         self._server = _Uvicorn(config)
 

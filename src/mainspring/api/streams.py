@@ -21,12 +21,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
+import orjson
 import psycopg
 
 from mainspring import telemetry
 from mainspring.api.routing import Response, StreamingResponse
 from mainspring.db.database import Database
 from mainspring.domain.errors import MainspringError
+from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import JobId
 from mainspring.services import streams
 from mainspring.services.streams import Watched
@@ -36,6 +38,10 @@ Look = Callable[[], Awaitable[bytes]]
 _JOBS_EVERY = 0.5
 _LISTS_EVERY = 1.0
 _HEARTBEAT = 15.0
+# How often the caller's rights are checked while nothing changes, and how old the last check may be
+# when something is told.
+_CHECK_EVERY = 5.0
+_FRESH = 1.0
 _TROUBLE = (MainspringError, psycopg.Error, OSError)
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 
@@ -196,23 +202,56 @@ def stream(frames: AsyncIterator[bytes]) -> Response:
 
 
 async def follow(
-    topic: Topic, *, known: str | None, is_welcome: Callable[[], Awaitable[bool]]
+    topic: Topic, *, known: str | None, ensure_allowed: Callable[[float], Awaitable[None]]
 ) -> AsyncIterator[bytes]:
-    """The states of a topic from now on, until it is over or the caller may not watch any more."""
+    """The states of a topic from now on, until it is over or the caller may not watch any more:
+    `ensure_allowed` raises Unauthenticated if, as of so many seconds ago, it may not."""
     yield b"retry: 2000\n\n"
+    try:
+        async for frame in _frames(topic, known, ensure_allowed):
+            yield frame
+    except Unauthenticated as error:
+        said = orjson.dumps({"code": error.code, "detail": str(error)})
+        yield b"event: refused\ndata: %s\n\n" % said
+
+
+async def _frames(
+    topic: Topic, known: str | None, ensure_allowed: Callable[[float], Awaitable[None]]
+) -> AsyncIterator[bytes]:
+    spoke_at = time.monotonic()
     while True:
         changed = topic.changed
-        if topic.tag is not None and topic.tag != known:
+        if topic.tag is not None and topic.tag != known and await _holds(ensure_allowed, _FRESH):
             known = topic.tag
+            spoke_at = time.monotonic()
             yield topic.frame
-        if topic.is_over:
+        if topic.is_over and topic.tag in (known, None):
             yield b"event: end\ndata: {}\n\n"
-        if topic.is_over or topic.is_shut:
             return
-        try:
-            async with asyncio.timeout(_HEARTBEAT):
-                await changed.wait()
-        except TimeoutError:
-            if not await is_welcome():
-                return
-            yield b": still here\n\n"
+        if topic.is_shut:
+            return
+        if not await _changes(changed, within=_CHECK_EVERY):
+            await _holds(ensure_allowed, _CHECK_EVERY)
+            if time.monotonic() - spoke_at >= _HEARTBEAT:
+                spoke_at = time.monotonic()
+                yield b": still here\n\n"
+
+
+async def _holds(ensure_allowed: Callable[[float], Awaitable[None]], max_age: float) -> bool:
+    """False where it cannot be asked: then nothing is told until it can."""
+    try:
+        await ensure_allowed(max_age)
+    except Unauthenticated:
+        raise
+    except _TROUBLE:
+        return False
+    return True
+
+
+async def _changes(changed: asyncio.Event, *, within: float) -> bool:
+    try:
+        async with asyncio.timeout(within):
+            await changed.wait()
+    except TimeoutError:
+        return False
+    return True

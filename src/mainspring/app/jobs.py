@@ -47,7 +47,7 @@ class Jobs(Namespace):
                 before=following,
                 limit=limit - len(jobs),
             )
-            jobs += some
+            jobs += await services.load_jobs(self._app.database, TenantId(tenant_id), some)
             if following is None:
                 break
         return jobs

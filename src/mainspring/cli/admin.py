@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mainspring.api.models.jobs import JobModel
+from mainspring.api.models.jobs import JobSummaryModel
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
 from mainspring.cli.job_output import jobs_table
@@ -127,7 +127,7 @@ def _system_kinds(client: Client) -> list[dict[str, Any]]:
     return [{"source": JobSource.SCHEDULE}, *({"definition": key} for key in keys)]
 
 
-def _newest(lists: list[Iterator[JobModel]]) -> Iterator[JobModel]:
+def _newest(lists: list[Iterator[JobSummaryModel]]) -> Iterator[JobSummaryModel]:
     """The jobs of all lists, each once, the newest first."""
     last = None
     for job in merge(*lists, key=lambda job: -job.id):

@@ -8,14 +8,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.api.models.jobs import AttemptModel, JobModel
+from mainspring.api.models.jobs import AttemptModel, JobFacts, JobModel, WatchedJobModel
 from mainspring.cli.output import STATE_STYLES, ago, facts_table, instant, table, took
 from mainspring.domain.types import JobState
 
 _BAR_WIDTH = 20
 
 
-def jobs_table(jobs: Sequence[JobModel]) -> Table:
+def jobs_table(jobs: Sequence[JobFacts]) -> Table:
     # Only an operator sees more than one tenant's.
     has_tenants = len({job.tenant for job in jobs}) > 1
     names = ["ID", "STATE", "DEFINITION", "QUEUE", "TRY", "CREATED", "TOOK", "NOTE"]
@@ -35,14 +35,14 @@ def jobs_table(jobs: Sequence[JobModel]) -> Table:
     return made
 
 
-def job_view(job: JobModel, attempts: Sequence[AttemptModel]) -> Group:
+def job_view(job: JobModel | WatchedJobModel, attempts: Sequence[AttemptModel]) -> Group:
     parts: list[Table | Text] = [facts_table(_facts(job))]
     for attempt in attempts:
         parts += _attempt_lines(attempt)
     return Group(*parts)
 
 
-def state_text(job: JobModel) -> Text:
+def state_text(job: JobFacts) -> Text:
     text = Text(str(job.state), style=STATE_STYLES[job.state])
     if job.waits_for:
         text.append(f" (waits for {job.waits_for})", style="dim")
@@ -51,7 +51,7 @@ def state_text(job: JobModel) -> Text:
     return text
 
 
-def progress_bar(job: JobModel) -> ProgressBar | Text:
+def progress_bar(job: JobFacts) -> ProgressBar | Text:
     """How far a running job says it is."""
     progress = job.progress
     if progress is None or not progress.total:
@@ -59,14 +59,14 @@ def progress_bar(job: JobModel) -> ProgressBar | Text:
     return ProgressBar(total=progress.total, completed=progress.current, width=_BAR_WIDTH)
 
 
-def progress_text(job: JobModel) -> str:
+def progress_text(job: JobFacts) -> str:
     if job.progress is None:
         return ""
     total = f"/{job.progress.total:g}" if job.progress.total else ""
     return f"{job.progress.current:g}{total} {job.progress.message or ''}".strip()
 
 
-def _note(job: JobModel) -> Text:
+def _note(job: JobFacts) -> Text:
     said = ""
     if job.state is JobState.RUNNING:
         said = progress_text(job)
@@ -75,16 +75,17 @@ def _note(job: JobModel) -> Text:
     return Text(said, overflow="ellipsis", no_wrap=True)
 
 
-def _facts(job: JobModel) -> list[tuple[str, Text | str]]:
+def _facts(job: JobModel | WatchedJobModel) -> list[tuple[str, Text | str]]:
     facts: list[tuple[str, Text | str]] = [
         ("job", str(job.id)),
         ("state", state_text(job)),
         ("definition", job.definition),
         ("tenant", job.tenant),
         ("queue", f"{job.queue} (priority {job.priority})"),
-        ("payload", Text(orjson.dumps(job.payload).decode())),
         ("created", instant(job.created_at) + (f" by {job.created_by}" if job.created_by else "")),
     ]
+    if isinstance(job, JobModel):
+        facts.insert(5, ("payload", Text(orjson.dumps(job.payload).decode())))
     if job.waits_for:
         facts.append(("due", instant(job.scheduled_for)))
     if job.progress:

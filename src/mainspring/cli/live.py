@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from mainspring.api.models.jobs import JobModel
+from mainspring.api.models.jobs import WatchedJobModel
 from mainspring.api.models.streams import WatchedModel
 from mainspring.cli import output
 from mainspring.cli.job_output import job_view, jobs_table, progress_bar
@@ -33,7 +33,7 @@ def watch_jobs(client: Client, *, limit: int, **filters: Any) -> None:
 
 def watch_job(client: Client, job_id: JobId) -> None:
     """A job as it changes, until it has ended or Ctrl-C; raises if it ended without success."""
-    last: JobModel | None = None
+    last: WatchedJobModel | None = None
 
     def look(show: Callable[[RenderableType], None]) -> None:
         nonlocal last
@@ -43,13 +43,13 @@ def watch_job(client: Client, job_id: JobId) -> None:
 
     _live(look)
     if last is not None and last.finished_at is not None:
-        output.console.print(job_view(last, client.jobs.attempts(job_id)))
+        output.console.print(job_view(client.jobs.get(job_id), client.jobs.attempts(job_id)))
         _ensure_succeeded(last)
 
 
 def wait_for(client: Client, job_id: JobId, seconds: float) -> Any:
     """The result of a job; raises where it has none, or not in time."""
-    ended: queue.Queue[JobModel | Exception] = queue.Queue()
+    ended: queue.Queue[WatchedJobModel | Exception] = queue.Queue()
 
     def follow() -> None:
         try:
@@ -66,10 +66,10 @@ def wait_for(client: Client, job_id: JobId, seconds: float) -> Any:
     if isinstance(job, Exception):
         raise job
     _ensure_succeeded(job)
-    return job.result
+    return client.jobs.get(job_id).result if job.is_result_omitted else job.result
 
 
-def _ensure_succeeded(job: JobModel) -> None:
+def _ensure_succeeded(job: WatchedJobModel) -> None:
     if job.state is not JobState.SUCCEEDED:
         raise JobUnsuccessful(JobId(job.id), job.state, job.last_error)
 

@@ -108,7 +108,9 @@ def plain(value: Any) -> Any:
         case list() | tuple():
             return [plain(each) for each in value]
     # Without naming pydantic's class, whose import takes a while.
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+    return (
+        value.model_dump(mode="json", exclude_unset=True) if hasattr(value, "model_dump") else value
+    )
 
 
 def table(*columns: str, wrap: str | None = None) -> Table:

@@ -64,14 +64,14 @@ class HttpClaim:
                     break
                 await self._admit(claimed)
         finally:
-            await self._hand_back(self._aside)
+            await self.hand_back(self._aside)
         return self._admitted
 
     async def _admit(self, claimed: Sequence[ClaimedRow]) -> None:
         """Those of the claimed begin that may."""
         known = [row for row in claimed if row.definition in self.definitions]
         unknown = [row for row in claimed if row.definition not in self.definitions]
-        await self._hand_back(unknown, WaitsFor.HANDLER)
+        await self.hand_back(unknown, WaitsFor.HANDLER)
         lonely = await self._to_run_alone(known)
         has_others, runs_alone = await self._held_beside(known)
         is_busy = has_others or bool(self._admitted)
@@ -122,7 +122,7 @@ class HttpClaim:
             await store.announce_free_place(self.connection, key)
         return is_taken
 
-    async def _hand_back(
+    async def hand_back(
         self, rows: Iterable[ClaimedRow], waits_for: WaitsFor | None = None
     ) -> None:
         lanes = by_lane(rows)

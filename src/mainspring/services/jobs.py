@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mainspring.db.plans import Plan, Statement
 from mainspring.db.sessions import Session
 from mainspring.domain.errors import JobNotFound, JobUnsuccessful, ResultTimeout
 from mainspring.domain.jobs.filters import JobFilter
-from mainspring.domain.jobs.model import Attempt, Job
+from mainspring.domain.jobs.model import Attempt, Job, JobSummary
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
 from mainspring.settings import Settings
 from mainspring.store import jobs as store
@@ -75,10 +75,21 @@ async def list_jobs(
     *,
     before: JobId | None = None,
     limit: int = 50,
-) -> tuple[list[Job], JobId | None]:
+) -> tuple[list[JobSummary], JobId | None]:
     """Newest first, and the id to go on before, if there may be more: a page may be short, or
     empty, where few of very many jobs pass. Of all tenants if none is given."""
     return await store.list_jobs(session, tenant_id, asked, before=before, limit=limit)
+
+
+async def load_jobs(
+    session: Session, tenant_id: TenantId | None, found: Sequence[JobSummary]
+) -> list[Job]:
+    """The jobs of a list with all that is kept of them; one that is gone meanwhile is left out."""
+    loaded = {
+        job.id: job
+        for job in await store.load_jobs(session, tenant_id, [each.id for each in found])
+    }
+    return [loaded[each.id] for each in found if each.id in loaded]
 
 
 async def attempts(

@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mainspring.db.sessions import Session
-from mainspring.domain.jobs.model import Job
+from mainspring.domain.jobs.model import WatchedJob
 from mainspring.domain.types import JobId
 from mainspring.store import streams as store
 from mainspring.store.streams import Output
 
 _ENDED = "ended"
 _AT_ONCE = 1000
+# A larger result is left to whoever asks for the job.
+_MOST_RESULT_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class Watched:
     """A job as it is now, with what it has printed; None where it is gone."""
 
     version: str
-    job: Job | None
+    job: WatchedJob | None
     output: Output | None
 
 
@@ -38,7 +40,8 @@ async def _changes(
     changed = [each for each in job_ids if versions.get(each, _ENDED) != known[each]]
     if not changed:
         return {}
-    jobs = {job.id: job for job in await store.load_jobs(session, changed)}
+    loaded = await store.load_jobs(session, changed, most_bytes=_MOST_RESULT_BYTES)
+    jobs = {job.id: job for job in loaded}
     outputs = await store.load_outputs(session, changed)
     return {
         job_id: Watched(versions.get(job_id, _ENDED), jobs.get(job_id), outputs.get(job_id))

@@ -135,6 +135,16 @@ async def authenticate(session: Session, text: str) -> Caller:
     return caller
 
 
+async def authenticate_again(session: Session, text: str, known: Caller) -> None:
+    """Raise Unauthenticated unless whoever showed the token before may still do the same."""
+    ensure_same_rights(await authenticate(session, text), known)
+
+
+def ensure_same_rights(caller: Caller, known: Caller) -> None:
+    if caller.rights != known.rights:
+        raise Unauthenticated("the token's role or scopes have changed; send the request again")
+
+
 async def open_login(
     session: Session,
     name: str,
@@ -214,14 +224,19 @@ async def renew_console(session: Session, text: str, life: timedelta) -> str:
     return await store.renew_console(session, rules.digest(text), life=life)
 
 
-async def keep_key(session: Session, digest: bytes) -> None:
-    """Note that a login through a provider was begun."""
-    await store.keep_key(session, digest, life=rules.LOGIN_LIFE)
+async def cookie_key(session: Session) -> bytes:
+    """What cookies are signed with."""
+    return await store.cookie_key(session)
+
+
+async def is_key_used(session: Session, digest: bytes) -> bool:
+    """Whether a login through a provider was completed before."""
+    return await store.is_key_used(session, digest)
 
 
 async def use_key(session: Session, digest: bytes) -> bool:
-    """Whether it was begun here, a short while ago, and not ended before."""
-    return await store.use_key(session, digest)
+    """Complete a login through a provider; false if it was completed before."""
+    return await store.use_key(session, digest, life=rules.LOGIN_LIFE)
 
 
 async def log_out(session: Session, text: str) -> None:

@@ -22,7 +22,7 @@ from mainspring.db.sql_errors import translated
 from mainspring.domain.access.roles import Caller
 from mainspring.domain.documents import is_deeper
 from mainspring.domain.errors import InvalidPayload, LeaseLost, PayloadTooLarge
-from mainspring.domain.errors.access import WorkerGone
+from mainspring.domain.errors.access import Unauthenticated, WorkerGone
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.domain.housekeeping import ensure_leasable
 from mainspring.domain.jobs.model import Progress
@@ -45,6 +45,7 @@ from mainspring.domain.types import (
     TenantId,
     WorkerId,
 )
+from mainspring.services import tokens
 from mainspring.services.claiming import ClaimOrders
 from mainspring.services.http_claims import HttpClaim
 from mainspring.services.secrets import Owner, key_ring
@@ -83,6 +84,7 @@ class Work:
     database: Database
     caller: Caller
     orders: ClaimOrders
+    token: str
 
     async def register(
         self, name: str, queues: Sequence[str], *, concurrency: int, lease: timedelta
@@ -119,17 +121,32 @@ class Work:
         until, pause = time.monotonic() + wait, _FIRST_LOOK
         while True:
             async with self._connected() as connection:
+                if pause > _FIRST_LOOK:
+                    await tokens.authenticate_again(connection, self.token, self.caller)
                 queues = await self._queues(connection, worker_id)
                 await waits.release_known(connection, definitions, [])
                 order = self.orders.of(queues, self.caller.tenant_id)
                 claim = HttpClaim(connection, order, worker_id, definitions=frozenset(definitions))
                 rows = await claim.rows(queues, limit=limit, tenant_id=self.caller.tenant_id)
+                await self._ensure_deliverable(connection, claim, rows)
                 items = await self._items(connection, worker_id, rows)
             left = until - time.monotonic()
             if items or left <= 0:
                 return items
             await asyncio.sleep(min(pause, left))
             pause = min(pause * 1.5, _LONGEST_LOOK)
+
+    async def _ensure_deliverable(
+        self, connection: AsyncConnection[Any], claim: HttpClaim, rows: Sequence[ClaimedRow]
+    ) -> None:
+        """A token may be revoked while its worker waits: then the jobs are someone else's."""
+        if not rows:
+            return
+        try:
+            await tokens.authenticate_again(connection, self.token, self.caller)
+        except Unauthenticated:
+            await claim.hand_back(rows)
+            raise
 
     async def _items(
         self,

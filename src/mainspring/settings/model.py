@@ -1,5 +1,6 @@
 """Every setting with its unit, default and range, and what is wrong with a value it cannot have."""
 
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ SEPARATORS = {
     "encryption_keys": ",",
     "prune_tables": ",",
     "role_urls": " ",
+    "trusted_proxies": ",",
 }
 # Shown to nobody as they are.
 SECRETS = frozenset(
@@ -150,6 +152,18 @@ class Settings(BaseModel):
         le=10_000_000,
         description="requests that one caller may send to one server process; 0 is unlimited",
     )
+    max_connections: int = Field(
+        default=2_000,
+        ge=10,
+        le=1_000_000,
+        description="connections that one server process accepts",
+    )
+    max_connections_per_address: int = Field(
+        default=500,
+        ge=1,
+        le=1_000_000,
+        description="connections of one client address, unless it is a trusted proxy",
+    )
     public_url: str | None = Field(
         default=None,
         description="public URL of the server, if it is behind a proxy",
@@ -158,6 +172,11 @@ class Settings(BaseModel):
         default="",
         description="other host names that requests may use, such as *.example.com, separated by "
         "commas",
+    )
+    trusted_proxies: str = Field(
+        default="",
+        description="addresses of proxies, such as 10.0.0.0/8, whose X-Forwarded-For is believed, "
+        "separated by commas",
     )
     oidc_issuer: str | None = Field(
         default=None, description="URL of the OpenID Connect provider that people log in with"
@@ -210,6 +229,18 @@ class Settings(BaseModel):
         rules.urls_of_roles(urls.get_secret_value())
         return urls
 
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _ensure_networks(cls, proxies: str) -> str:
+        for each in rules.split(proxies, ","):
+            try:
+                ip_network(each, strict=False)
+            except ValueError:
+                raise ValueError(
+                    f"{each!r} is not an address or a network such as 10.0.0.0/8"
+                ) from None
+        return proxies
+
     @field_validator("public_url", "oidc_issuer")
     @classmethod
     def _ensure_address(cls, url: str | None, info: ValidationInfo) -> str | None:
@@ -237,6 +268,12 @@ class Settings(BaseModel):
     @property
     def host_names(self) -> tuple[str, ...]:
         return rules.split(self.allowed_hosts.lower(), ",")
+
+    @property
+    def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        return tuple(
+            ip_network(each, strict=False) for each in rules.split(self.trusted_proxies, ",")
+        )
 
     @property
     def prunable_columns(self) -> tuple[str, ...]:

@@ -6347,6 +6347,37 @@ CREATE TABLE mainspring.installed_functions (
     CONSTRAINT installed_functions_is_only_row_check CHECK (is_only_row)
 );
 
+CREATE VIEW mainspring.job_summaries AS
+ SELECT job_id,
+    tenant_id,
+    definition,
+    queue,
+    state,
+    waits_for,
+    priority,
+    source,
+    created_by,
+    created_at,
+    scheduled_for,
+    started_at,
+    finished_at,
+    deadline_at,
+    cancel_requested_at,
+    attempt,
+    failures,
+    losses,
+    max_attempts,
+    dedupe_key,
+    correlation_id,
+    tags,
+        CASE
+            WHEN (progress IS NOT NULL) THEN jsonb_build_object('current', (progress -> 'current'::text), 'total', (progress -> 'total'::text), 'message', "left"((progress ->> 'message'::text), 200))
+            ELSE NULL::jsonb
+        END AS progress,
+    "left"(last_error, 200) AS error_line,
+    last_error
+   FROM mainspring.job_status;
+
 CREATE TABLE mainspring.jobs_history_default (
     job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
     fence bigint,

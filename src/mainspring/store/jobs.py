@@ -5,12 +5,12 @@ from typing import Any
 
 import orjson
 
-from mainspring.db.arrays import TextArray
+from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.calls import Call
 from mainspring.db.sessions import Session, fetch_mappings, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.jobs.filters import JobFilter, write_filter
-from mainspring.domain.jobs.model import FINAL_STATES, Attempt, Job
+from mainspring.domain.jobs.model import FINAL_STATES, Attempt, Job, JobSummary
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import (
     AttemptStatus,
@@ -18,7 +18,7 @@ from mainspring.domain.types import (
     JobState,
     TenantId,
 )
-from mainspring.store.rows.jobs import option_params, read_job
+from mainspring.store.rows.jobs import option_params, read_job, read_summary
 
 _STATEMENTS = load("jobs")
 _ENQUEUE = _STATEMENTS["enqueue"].sql
@@ -116,7 +116,7 @@ async def list_jobs(
     *,
     before: JobId | None = None,
     limit: int = 50,
-) -> tuple[list[Job], JobId | None]:
+) -> tuple[list[JobSummary], JobId | None]:
     """Newest first, and the id to go on before, if there may be more; of all tenants if none is
     given."""
     listing, edge_of = _LISTINGS[_listing(asked, tenant_id)]
@@ -129,11 +129,20 @@ async def list_jobs(
         "most": _MOST_SEEN,
     }
     rows = await fetch_mappings(session, listing, {**params, "limit": limit})
-    jobs = [read_job(row) for row in rows]
+    jobs = [read_summary(row) for row in rows]
     if len(jobs) == limit:
         return jobs, jobs[-1].id
     edge = await fetch_one(session, edge_of, params)
     return jobs, JobId(edge[0]) if edge else None
+
+
+async def load_jobs(
+    session: Session, tenant_id: TenantId | None, job_ids: Sequence[JobId]
+) -> list[Job]:
+    """The jobs whole, in any order; one that is gone meanwhile is left out."""
+    params = {"tenant_id": tenant_id, "job_ids": IntegerArray(job_ids)}
+    rows = await fetch_mappings(session, _STATEMENTS["load_listed_jobs"].sql, params)
+    return [read_job(row) for row in rows]
 
 
 def _listing(asked: JobFilter, tenant_id: TenantId | None) -> str:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from mainspring.db.arrays import IntegerArray
 from mainspring.db.sessions import Session, fetch_mappings
 from mainspring.db.statements import load
-from mainspring.domain.jobs.model import Job
+from mainspring.domain.jobs.model import WatchedJob
 from mainspring.domain.types import JobId
-from mainspring.store.rows.jobs import read_job
+from mainspring.store.rows.jobs import read_watched
 
 _STATEMENTS = load("streams")
 
@@ -28,10 +28,13 @@ async def versions(session: Session, job_ids: Sequence[JobId]) -> dict[JobId, st
     return {JobId(job_id): version for job_id, version in await cursor.fetchall()}
 
 
-async def load_jobs(session: Session, job_ids: Sequence[JobId]) -> list[Job]:
-    params = {"job_ids": IntegerArray(job_ids)}
+async def load_jobs(
+    session: Session, job_ids: Sequence[JobId], *, most_bytes: int
+) -> list[WatchedJob]:
+    """With results of up to so many bytes."""
+    params = {"job_ids": IntegerArray(job_ids), "most_bytes": most_bytes}
     rows = await fetch_mappings(session, _STATEMENTS["load_jobs"].sql, params)
-    return [read_job(row) for row in rows]
+    return [read_watched(row) for row in rows]
 
 
 async def load_outputs(session: Session, job_ids: Sequence[JobId]) -> dict[JobId, Output]:

@@ -159,15 +159,21 @@ async def renew_console(session: Session, digest: bytes, *, life: timedelta) -> 
     return str(outcome)
 
 
-async def keep_key(session: Session, digest: bytes, *, life: timedelta) -> None:
+async def cookie_key(session: Session) -> bytes:
+    ((key,),) = await fetch_all(session, _STATEMENTS["cookie_key"].sql, {})
+    return bytes(key)
+
+
+async def is_key_used(session: Session, digest: bytes) -> bool:
     """Of a login through a provider."""
-    params = {"digest": digest, "life": life}
-    await session.execute(_STATEMENTS["keep_login_key"].sql, params)
-
-
-async def use_key(session: Session, digest: bytes) -> bool:
-    """False if it is unknown, used or too old."""
     params = {"digest": digest}
+    ((is_used,),) = await fetch_all(session, _STATEMENTS["is_login_key_used"].sql, params)
+    return bool(is_used)
+
+
+async def use_key(session: Session, digest: bytes, *, life: timedelta) -> bool:
+    """False if it was used before."""
+    params = {"digest": digest, "life": life}
     return await fetch_one(session, _STATEMENTS["use_login_key"].sql, params) is not None
 
 

@@ -1,8 +1,9 @@
 """Jobs and their attempts in requests and answers."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -18,7 +19,7 @@ from mainspring.api.models.base import (
     Object,
     Text,
 )
-from mainspring.domain.jobs.model import Attempt, Job
+from mainspring.domain.jobs.model import Attempt, Job, JobSummary
 from mainspring.domain.summaries import Summary
 from mainspring.domain.types import AttemptStatus, JobSource, JobState, WaitsFor
 
@@ -32,8 +33,8 @@ class ProgressModel(Answer):
     data: Any
 
 
-class JobModel(Answer):
-    """One request to run a definition. Secrets in its payload are shown as [redacted]."""
+class JobFacts(Answer):
+    """What every answer says of a job."""
 
     id: IdOut
     tenant: str
@@ -42,7 +43,6 @@ class JobModel(Answer):
     state: JobState
     waits_for: WaitsFor | None = Field(description="What the job waits for, if it is not ready.")
     priority: int
-    payload: Object
     source: JobSource
     created_by: str | None = Field(description="Who enqueued it, if it came through the API.")
     created_at: datetime
@@ -58,17 +58,47 @@ class JobModel(Answer):
     correlation_id: str | None
     tags: list[str]
     progress: ProgressModel | None
-    checkpoint: Any
-    result: Any
     last_error: str | None
 
     @classmethod
-    def of(cls, job: Job) -> "JobModel":
+    def of(cls, job: JobSummary) -> Self:
         own = {name: getattr(job, name) for name in cls.model_fields if hasattr(job, name)}
         own |= {"tenant": job.tenant_id, "tags": list(job.tags)}
         if job.progress is not None:
             own["progress"] = ProgressModel.model_construct(**asdict(job.progress))
         return cls.model_construct(**own)
+
+
+class JobSummaryModel(JobFacts):
+    """A job in a list. Its progress has no data; of the message and of the last error there are the
+    first 200 characters. `payload` and `result` are there only if `include` names them."""
+
+    payload: Object | None = None
+    result: Any = None
+
+    @classmethod
+    def including(cls, summary: JobSummary, job: Job, names: Iterable[str]) -> Self:
+        """With some of what the whole job has."""
+        made = cls.of(summary)
+        for name in names:
+            setattr(made, name, getattr(job, name))
+        return made
+
+
+class JobModel(JobFacts):
+    """One request to run a definition. Secrets in its payload are shown as [redacted]."""
+
+    payload: Object
+    checkpoint: Any
+    result: Any
+
+
+class WatchedJobModel(JobFacts):
+    """A job in its stream. The result comes with the last event. If it is too large for that,
+    `is_result_omitted` is true, and `GET /jobs/{job_id}` returns it."""
+
+    result: Any
+    is_result_omitted: bool
 
 
 class SummaryModel(Answer):

@@ -1,7 +1,7 @@
 """What streams tell."""
 
 from mainspring.api.models.base import Answer
-from mainspring.api.models.jobs import JobModel
+from mainspring.api.models.jobs import WatchedJobModel
 
 
 class OutputModel(Answer):
@@ -14,5 +14,5 @@ class OutputModel(Answer):
 class WatchedModel(Answer):
     """The data of an event in a job's stream."""
 
-    job: JobModel
+    job: WatchedJobModel
     output: OutputModel | None

@@ -1,6 +1,6 @@
 """/jobs: look at jobs, enqueue and steer them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from http import HTTPStatus
@@ -17,6 +17,7 @@ from mainspring.api.models.jobs import (
     EnqueuedManyModel,
     EnqueuedModel,
     JobModel,
+    JobSummaryModel,
     NewJob,
     NewJobs,
     Reason,
@@ -24,7 +25,7 @@ from mainspring.api.models.jobs import (
     StateModel,
     SummaryModel,
 )
-from mainspring.api.responses import nothing, page, read_cursor, reply
+from mainspring.api.responses import PAGE_BYTES, nothing, read_cursor, reply, short_page
 from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number
 from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.plans import arun
@@ -32,6 +33,7 @@ from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import JobNotFound
 from mainspring.domain.errors.access import Forbidden
 from mainspring.domain.jobs.filters import JobFilter
+from mainspring.domain.jobs.model import JobSummary
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId, JobSource, JobState
 from mainspring.services import jobs
@@ -40,6 +42,8 @@ router = Router(prefix="/jobs", tags=["jobs"])
 
 Reader = Annotated[RequestContext, Depends(reading("jobs"))]
 Writer = Annotated[RequestContext, Depends(writing("jobs"))]
+_INCLUDE = "^(payload|result)(,(payload|result))?$"
+_LOADED_AT_ONCE = 8
 Decider = Annotated[RequestContext, Depends(writing("approvals"))]
 
 
@@ -92,11 +96,22 @@ def own_jobs(context: RequestContext, asked: JobFilter) -> JobFilter:
 Filters = Annotated[JobQuery, Depends()]
 
 
-@router.get("", response_model=Page[JobModel])
+@router.get("", response_model=Page[JobSummaryModel])
 async def list_jobs(
-    context: Reader, filters: Filters, limit: Limit = 50, cursor: Cursor = None
+    context: Reader,
+    filters: Filters,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    include: Annotated[
+        str | None,
+        Query(
+            pattern=_INCLUDE,
+            description="What to add to each job: payload, result or both, separated by a comma.",
+        ),
+    ] = None,
 ) -> Response:
-    """List jobs, newest first."""
+    """List jobs, newest first, in short. A page has at most 4 MiB: it may be shorter than `limit`,
+    and `next_cursor` continues."""
     before = read_cursor(cursor, int)
     found, following = await jobs.list_jobs(
         context.session,
@@ -105,7 +120,37 @@ async def list_jobs(
         before=None if before is None else JobId(before),
         limit=limit,
     )
-    return page(found, JobModel.of, following=following, model=Page[JobModel])
+    if include is not None:
+        return await _including(context, found, following, names=frozenset(include.split(",")))
+    return summaries(found, following)
+
+
+def summaries(found: Sequence[JobSummary], following: JobId | None) -> Response:
+    """A page of jobs in short."""
+    items = [JobSummaryModel.of(job) for job in found]
+    return short_page(items, [job.id for job in found], following=following)
+
+
+async def _including(
+    context: RequestContext,
+    found: Sequence[JobSummary],
+    following: JobId | None,
+    *,
+    names: frozenset[str],
+) -> Response:
+    """The same with payloads or results. Reads a few at a time: a page of large ones is short."""
+    items: list[JobSummaryModel] = []
+    left = PAGE_BYTES
+    for start in range(0, len(found), _LOADED_AT_ONCE):
+        some = found[start : start + _LOADED_AT_ONCE]
+        short = {job.id: job for job in some}
+        for job in await jobs.load_jobs(context.session, context.listed_tenant, some):
+            items.append(JobSummaryModel.including(short[job.id], job, names))
+            left -= len(items[-1].model_dump_json())
+        if left < 0:
+            following = some[-1].id
+            break
+    return short_page(items, [item.id for item in items], following=following)
 
 
 @router.post("", response_model=EnqueuedModel, status_code=201)

@@ -1,5 +1,6 @@
 """/login/oidc: the way in through a provider, where the settings name one."""
 
+import time
 from html import escape
 from http import HTTPStatus
 from typing import Annotated
@@ -19,6 +20,7 @@ from mainspring.services import tokens
 page_router = APIRouter(include_in_schema=False)
 
 OIDC_COOKIE = "mainspring_oidc"
+_NOT_OURS = "this login was started in another browser, has expired or was already used"
 Given = Annotated[str, Query(max_length=4000)]
 
 
@@ -45,12 +47,12 @@ async def start(request: Request) -> Response:
         entrance = await provider.entrance(key, _callback(request))
     except LoginFailed as error:
         return _failed(request, error)
-    await tokens.keep_key(server.database, key.digest)
+    life = token_rules.LOGIN_LIFE.total_seconds()
     answer = RedirectResponse(entrance, 303)
     answer.set_cookie(
         OIDC_COOKIE,
-        key.text,
-        max_age=int(token_rules.LOGIN_LIFE.total_seconds()),
+        key.signed(await server.cookie_key(), expires_at=time.time() + life),
+        max_age=int(life),
         path=f"{root_of(request)}/login/oidc",
         secure=is_secure(request, server.settings),
         httponly=True,
@@ -67,13 +69,14 @@ async def finish(
     """Log in the person that the provider names."""
     provider = _provider(request)
     server: ServerState = request.app.state.server
-    key = Key(request.cookies.get(OIDC_COOKIE, ""))
-    is_ours = key.is_of(state) and await tokens.use_key(server.database, key.digest)
+    key = Key.read(request.cookies.get(OIDC_COOKIE, ""), await server.cookie_key())
     try:
-        if not is_ours:
-            raise LoginFailed(
-                "this login was started in another browser, has expired or was already used"
-            )
+        if (
+            key is None
+            or not key.is_of(state)
+            or await tokens.is_key_used(server.database, key.digest)
+        ):
+            raise LoginFailed(_NOT_OURS)
         if iss and not provider.is_called(iss):
             raise LoginFailed("the answer came from a different provider than the one asked")
         if error or not code:
@@ -81,6 +84,8 @@ async def finish(
                 f"the provider refused the login: {error[:200] or 'it returned no code'}"
             )
         person = await provider.person(key, code, callback=_callback(request))
+        if not await tokens.use_key(server.database, key.digest):
+            raise LoginFailed(_NOT_OURS)
         return await _enter(request, person)
     except LoginFailed as failure:
         return _failed(request, failure)

@@ -5,15 +5,12 @@ from dataclasses import astuple
 from typing import Annotated, Any
 
 from mainspring.api.auth import RequestContext, reading
-from mainspring.api.models.base import Page
-from mainspring.api.models.jobs import JobModel, SummaryModel
+from mainspring.api.models.jobs import SummaryModel, WatchedJobModel
 from mainspring.api.models.streams import OutputModel, WatchedModel
-from mainspring.api.responses import page
-from mainspring.api.routes.jobs import Filters, own
+from mainspring.api.routes.jobs import Filters, own, summaries
 from mainspring.api.routes.parameters import Number
 from mainspring.api.routing import Depends, Header, Query, Response, Router
 from mainspring.api.streams import Topic, follow, stream
-from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import JobId
 from mainspring.services import jobs
 from mainspring.services.streams import Watched
@@ -36,7 +33,7 @@ def make_frame(watched: Watched) -> bytes:
     output = watched.output and OutputModel.model_construct(
         stdout_tail=watched.output.stdout_tail, stderr_tail=watched.output.stderr_tail
     )
-    made = WatchedModel.model_construct(job=JobModel.of(watched.job), output=output)
+    made = WatchedModel.model_construct(job=WatchedJobModel.of(watched.job), output=output)
     return made.model_dump_json().encode()
 
 
@@ -53,7 +50,7 @@ async def watch_list(
 
     async def look() -> bytes:
         found, following = await jobs.list_jobs(database, tenant_id, asked, limit=limit)
-        return bytes(page(found, JobModel.of, following=following, model=Page[JobModel]).body)
+        return bytes(summaries(found, following).body)
 
     key = (tenant_id, limit, *astuple(asked))
     return stream(_looking(context, "jobs", key, look=look, known=last_event_id))
@@ -101,11 +98,4 @@ async def _looking(
 
 
 def _follow(context: RequestContext, topic: Topic, known: str | None) -> AsyncIterator[bytes]:
-    async def is_welcome() -> bool:
-        try:
-            await context.ensure_token_valid()
-        except Unauthenticated:
-            return False
-        return True
-
-    return follow(topic, known=known, is_welcome=is_welcome)
+    return follow(topic, known=known, ensure_allowed=context.ensure_same_rights)

@@ -36,7 +36,8 @@ JobNumber = Annotated[IdIn, Path(description="The job's id.")]
 
 
 def _work(context: RequestContext) -> Work:
-    return Work(context.server.database, context.caller, context.server.claim_orders)
+    server = context.server
+    return Work(server.database, context.caller, server.claim_orders, context.token)
 
 
 def _lease(worker_id: int, job_id: int, fence: int) -> Lease:

@@ -10,6 +10,7 @@ from mainspring.api.models.jobs import (
     EnqueuedManyModel,
     EnqueuedModel,
     JobModel,
+    JobSummaryModel,
     StateModel,
     SummaryModel,
 )
@@ -44,14 +45,17 @@ class Jobs(Resource):
         body = {"definition": definition, "payloads": list(payloads), **given(**options)}
         return self._client.call(Request("POST", "/jobs/many", body=body), EnqueuedManyModel)
 
-    def list(self, *, limit: int = 100, **filters: Any) -> Iterator[JobModel]:
-        """All matching jobs, newest first; `limit` is the page size."""
+    def list(self, *, limit: int = 100, **filters: Any) -> Iterator[JobSummaryModel]:
+        """All matching jobs in short, newest first; `limit` is the page size, `include` what to
+        add, such as `payload,result`."""
         request = Request("GET", "/jobs", {**filters, "limit": limit})
-        return self._client.pages(request, Page[JobModel])
+        return self._client.pages(request, Page[JobSummaryModel])
 
-    def page(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> Page[JobModel]:
+    def page(
+        self, *, limit: int = 50, cursor: str | None = None, **filters: Any
+    ) -> Page[JobSummaryModel]:
         params = {**filters, "limit": limit, "cursor": cursor}
-        return self._client.call(Request("GET", "/jobs", params), Page[JobModel])
+        return self._client.call(Request("GET", "/jobs", params), Page[JobSummaryModel])
 
     def get(self, job_id: int) -> JobModel:
         return self._client.call(Request("GET", f"/jobs/{job_id}"), JobModel)
@@ -81,11 +85,11 @@ class Jobs(Resource):
             Request("GET", "/jobs/summary", given(tenant=tenant)), SummaryModel
         )
 
-    def watch(self, *, limit: int = 50, **filters: Any) -> Iterator[Page[JobModel]]:
+    def watch(self, *, limit: int = 50, **filters: Any) -> Iterator[Page[JobSummaryModel]]:
         """The first page of a job list, each time it changes."""
         for name, data in self._client.listen("/jobs/stream", {**filters, "limit": limit}):
             if name == "jobs":
-                yield read_as(Page[JobModel], data)
+                yield read_as(Page[JobSummaryModel], data)
 
     def follow(self, job_id: int) -> Iterator[WatchedModel]:
         """The job, each time it changes, until it has finished."""

@@ -82,6 +82,11 @@ class Caller:
     ends_in: timedelta | None = None
 
     @property
+    def rights(self) -> tuple[object, ...]:
+        """What it may see and do; where this has changed, whatever was begun with it has to end."""
+        return self.actor, self.role, self.tenant_id, self.scopes
+
+    @property
     def is_session(self) -> bool:
         return self.kind == "session"
 

@@ -70,9 +70,10 @@ class Progress:
     data: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One request to run a definition, as readers see it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSummary:
+    """One request to run a definition, as lists show it: of its progress without data, and with
+    the beginning of its last error."""
 
     id: JobId
     tenant_id: TenantId
@@ -80,7 +81,6 @@ class Job:
     queue: str
     state: JobState
     priority: int
-    payload: Payload
     created_at: datetime
     scheduled_for: datetime
     waits_for: WaitsFor | None = None
@@ -95,8 +95,6 @@ class Job:
     correlation_id: str | None = None
     tags: tuple[str, ...] = ()
     progress: Progress | None = None
-    checkpoint: Any = None
-    result: Any = None
     last_error: str | None = None
     created_by: str | None = None
     source: JobSource = JobSource.CODE
@@ -104,6 +102,24 @@ class Job:
     @property
     def is_final(self) -> bool:
         return self.state in FINAL_STATES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(JobSummary):
+    """The same with all that is kept of it."""
+
+    payload: Payload
+    checkpoint: Any = None
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedJob(JobSummary):
+    """A job as its stream shows it: with its progress and last error whole, and once it has ended
+    with its result, unless that is too large."""
+
+    result: Any = None
+    is_result_omitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,9 +145,13 @@ select * from mainspring.job_status
 -- name: list_jobs
 -- scope: tenant
 -- Newest first, before a job id if given, of those that match the filter. It looks at so many jobs
--- at the most, however rare those are that match; list_jobs_edge says where it would go on.
-select * from (
-    select * from mainspring.job_status
+-- at the most, however rare those are that match; list_jobs_edge says where it would go on. The
+-- columns are named, so that the whole last_error does not leave the database.
+select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+  from (
+    select * from mainspring.job_summaries
      where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
      order by job_id desc
      limit %(most)s) as seen
@@ -167,8 +171,11 @@ offset %(most)s::bigint - 1 limit 1;
 -- name: list_unsuccessful_jobs
 -- scope: tenant
 -- The same of jobs that ended in one state without success, which are rare and have an index.
-select * from (
-    select * from mainspring.job_status
+select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+  from (
+    select * from mainspring.job_summaries
      where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
        and finished_at is not null and state <> 'succeeded'
        and state = %(state)s::text::mainspring.job_state
@@ -192,8 +199,11 @@ offset %(most)s::bigint - 1 limit 1;
 -- name: list_created_jobs
 -- scope: tenant
 -- The same of jobs that someone created, in any tenant if none is given.
-select * from (
-    select * from mainspring.job_status
+select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+  from (
+    select * from mainspring.job_summaries
      where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
        and (%(before)s::bigint is null or job_id < %(before)s::bigint)
        and created_by = %(created_by)s
@@ -217,8 +227,11 @@ offset %(most)s::bigint - 1 limit 1;
 -- name: list_jobs_everywhere
 -- scope: system
 -- The same over all tenants.
-select * from (
-    select * from mainspring.job_status
+select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+  from (
+    select * from mainspring.job_summaries
      where (%(before)s::bigint is null or job_id < %(before)s::bigint)
      order by job_id desc
      limit %(most)s) as seen
@@ -238,8 +251,11 @@ offset %(most)s::bigint - 1 limit 1;
 -- name: list_unsuccessful_jobs_everywhere
 -- scope: system
 -- The same over all tenants of jobs that ended in one state without success.
-select * from (
-    select * from mainspring.job_status
+select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+  from (
+    select * from mainspring.job_summaries
      where (%(before)s::bigint is null or job_id < %(before)s::bigint)
        and finished_at is not null and state <> 'succeeded'
        and state = %(state)s::text::mainspring.job_state
@@ -259,6 +275,13 @@ select job_id from mainspring.job_status
    and state = %(state)s::text::mainspring.job_state
  order by job_id desc
 offset %(most)s::bigint - 1 limit 1;
+
+-- name: load_listed_jobs
+-- scope: tenant
+-- Jobs of a list with all that is kept of them.
+select * from mainspring.job_status
+ where job_id = any (%(job_ids)s::bigint[])
+   and (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text);
 
 -- name: attempts
 -- scope: tenant

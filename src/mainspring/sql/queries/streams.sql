@@ -9,8 +9,21 @@ select job.job_id, job.xmin::text || coalesce('.' || output.xmin::text, '')
 
 -- name: load_jobs
 -- scope: system
--- Jobs as readers see them, live or finished.
-select * from mainspring.job_status where job_id = any (%(job_ids)s::bigint[]);
+-- Jobs as those who watch them see them, live or finished: with the result of one that has ended,
+-- unless it is larger than so many bytes. The size as stored comes first: it is known without
+-- reading the result.
+select seen.job_id, seen.tenant_id, seen.definition, seen.queue, seen.state, seen.waits_for,
+       seen.priority, seen.source, seen.created_by, seen.created_at, seen.scheduled_for,
+       seen.started_at, seen.finished_at, seen.deadline_at, seen.cancel_requested_at, seen.attempt,
+       seen.failures, seen.max_attempts, seen.dedupe_key, seen.correlation_id, seen.tags,
+       seen.progress, seen.last_error, bounded.result,
+       seen.result is not null and bounded.result is null as is_result_omitted
+  from mainspring.job_status as seen, lateral (
+      select case when seen.finished_at is not null
+                   and pg_column_size(seen.result) <= %(most_bytes)s
+                   and octet_length(seen.result::text) <= %(most_bytes)s
+                  then seen.result end as result) as bounded
+ where seen.job_id = any (%(job_ids)s::bigint[]);
 
 -- name: load_outputs
 -- scope: system

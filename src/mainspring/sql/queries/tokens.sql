@@ -84,21 +84,26 @@ select mainspring.open_login(%(person_id)s::bigint, %(prefix)s, %(digest)s, %(li
 -- Trades a login for a session; null if it is unknown, used or too old.
 select mainspring.use_login(%(login)s, %(prefix)s, %(digest)s, %(life)s::interval);
 
--- name: keep_login_key
+-- name: cookie_key
 -- scope: system
--- Notes that a login through a provider was begun.
-insert into mainspring.login_keys (digest, expires_at)
-values (%(digest)s, now() + %(life)s::interval);
+-- The key of this installation that cookies are signed with.
+select key from mainspring.installation_keys where name = 'cookies';
+
+-- name: is_login_key_used
+-- scope: system
+-- Whether a login through a provider was completed before.
+select exists (select from mainspring.login_keys where digest = %(digest)s);
 
 -- name: use_login_key
 -- scope: system
--- Ends a login that was begun; no row if it is unknown, used or too old.
-delete from mainspring.login_keys where digest = %(digest)s and expires_at > now()
-returning expires_at;
+-- Notes that a login through a provider is completed; no row if it was before.
+insert into mainspring.login_keys (digest, expires_at)
+values (%(digest)s, now() + %(life)s::interval)
+on conflict (digest) do nothing returning digest;
 
 -- name: prune_login_keys
 -- scope: system
--- Removes logins that nobody has ended.
+-- Removes completed logins whose cookie has expired.
 delete from mainspring.login_keys where expires_at <= now();
 
 -- name: log_out

@@ -50,3 +50,15 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
 create or replace view mainspring.job_status as
 select * from mainspring.all_jobs
  where mainspring.is_visible(tenant_id) and mainspring.is_own(created_by);
+
+-- What lists show of a job: nothing that may be large. A list that names its columns does not read
+-- the payload, the result or the checkpoint at all.
+create or replace view mainspring.job_summaries as
+select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, losses, max_attempts, dedupe_key, correlation_id, tags,
+       case when progress is not null then jsonb_build_object(
+                'current', progress->'current', 'total', progress->'total',
+                'message', left(progress->>'message', 200)) end as progress,
+       left(last_error, 200) as error_line, last_error
+  from mainspring.job_status;

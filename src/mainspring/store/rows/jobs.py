@@ -3,13 +3,22 @@
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
-from mainspring.domain.jobs.model import Job, Progress
+from mainspring.domain.jobs.model import Job, JobSummary, Progress, WatchedJob
 from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import JobId, JobSource, JobState, WaitsFor
 
-_JOB_COLUMNS = tuple(field.name for field in fields(Job) if field.name != "id")
+AnyJob = TypeVar("AnyJob", bound=JobSummary)
+
+
+def _columns(kind: type[JobSummary]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.name != "id")
+
+
+_JOB_COLUMNS = _columns(Job)
+_SUMMARY_COLUMNS = _columns(JobSummary)
+_WATCHED_COLUMNS = _columns(WatchedJob)
 # The fields that are not as the database has them.
 _READ: Mapping[str, Callable[[Any], Any]] = {
     "state": JobState,
@@ -24,10 +33,23 @@ _values_of = attrgetter(*_OPTIONS)
 
 def read_job(row: Mapping[str, Any]) -> Job:
     """The row has a column of its name for every field of a job but its id."""
-    facts = {name: row[name] for name in _JOB_COLUMNS}
+    return _read(row, Job, _JOB_COLUMNS)
+
+
+def read_summary(row: Mapping[str, Any]) -> JobSummary:
+    """The same of a list, whose column `error_line` is the beginning of the last error."""
+    return _read({**row, "last_error": row["error_line"]}, JobSummary, _SUMMARY_COLUMNS)
+
+
+def read_watched(row: Mapping[str, Any]) -> WatchedJob:
+    return _read(row, WatchedJob, _WATCHED_COLUMNS)
+
+
+def _read(row: Mapping[str, Any], kind: type[AnyJob], columns: tuple[str, ...]) -> AnyJob:
+    facts = {name: row[name] for name in columns}
     for name, read in _READ.items():
         facts[name] = read(facts[name])
-    return Job(id=JobId(row["job_id"]), **facts)
+    return kind(id=JobId(row["job_id"]), **facts)
 
 
 def option_params(options: EnqueueOptions) -> dict[str, Any]:

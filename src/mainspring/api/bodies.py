@@ -1,0 +1,34 @@
+"""Bodies of requests as JSON: no NaN, and no depth that a reader further on would stumble over."""
+
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+
+from mainspring.api.errors import Refused
+from mainspring.domain.documents import is_deeper
+
+# Encoders of answers and the redaction of secrets go a little deeper.
+MOST_LEVELS = 200
+
+
+def read_body(content: bytes) -> Any:
+    """Raises JSONDecodeError where it is no JSON, and Refused where it is nested too deeply."""
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        if "depth" in str(error) or "ecursion" in str(error):
+            raise _too_deep() from None
+        raise
+    may_be_deep = content.count(b"{") + content.count(b"[") > MOST_LEVELS
+    if may_be_deep and is_deeper(value, MOST_LEVELS):
+        raise _too_deep()
+    return value
+
+
+def _too_deep() -> Refused:
+    return Refused(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "invalid_request",
+        f"body: is nested more than {MOST_LEVELS} levels deep; flatten it",
+    )
