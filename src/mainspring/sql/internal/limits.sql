@@ -299,7 +299,7 @@ begin
         return query
         update mainspring.jobs as job
            set state = 'running', waits_for = null, worker_id = claim_limited.worker_id,
-               fence = new_fence, started_at = statement_timestamp(),
+               fence = new_fence, started_at = clock_timestamp(),
                attempt = job.attempt + 1, probed_at = null
          where job.ctid = any (picked.places)
         returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,

@@ -29,7 +29,7 @@ select lane.priority, lane.tenant_id, lane.queue, lane.job_id,
 -- a pause, and before what the job waited for ended.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
-       fence = (select nextval('mainspring.fences')), started_at = statement_timestamp(),
+       fence = (select nextval('mainspring.fences')), started_at = clock_timestamp(),
        attempt = job.attempt + 1, probed_at = null
  where (select expires_at > clock_timestamp() from mainspring.workers
          where worker_id = %(worker_id)s::bigint)
