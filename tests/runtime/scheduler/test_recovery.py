@@ -245,6 +245,7 @@ def test_a_scheduler_goes_on_after_a_crash_of_the_database_and_leaves_without_on
         stopped_at = time.monotonic()
         try:
             assert scheduler.stop() == 0
+            took = time.monotonic() - stopped_at
         finally:
             server.bring_back()
-        assert time.monotonic() - stopped_at < 6
+        assert took < 6
