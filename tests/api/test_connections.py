@@ -80,13 +80,22 @@ async def test_headers_of_a_second_request_that_never_end_end_the_connection(
     assert said.count(b"HTTP/1.1 200 OK") == 1
 
 
-async def test_a_body_that_never_ends_is_refused(port: int, monkeypatch: pytest.MonkeyPatch):
+async def test_a_body_that_never_comes_is_refused(port: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("mainspring.api.middleware._BODY_SECONDS", 0.2)
 
-    said = await outcome(port, POST + b"Content-Length: 100000\r\n\r\n", b"x")
+    said = await outcome(port, POST + b"Content-Length: 100000\r\n\r\nx", b"")
 
     assert said.startswith(b"HTTP/1.1 408 ")
     assert b"request_timeout" in said
+
+
+async def test_a_body_that_comes_too_slowly_ends_the_connection(
+    port: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("mainspring.api.middleware._BODY_SECONDS", 0.2)
+
+    # Who goes on sending may not get to read why.
+    await outcome(port, POST + b"Content-Length: 100000\r\n\r\n", b"x")
 
 
 async def test_too_many_connections_of_one_address_are_refused(port: int):
