@@ -44,6 +44,8 @@ SAMPLES = {
     "approvers": ("ann", "bob"),
     "flow_id": 7,
     "role": "civic_jobs",
+    "seconds": 60.0,
+    "what": "payload",
     "reason": "it is not permitted to log in",
 }
 
@@ -64,7 +66,7 @@ def make(kind: type[MainspringError]) -> MainspringError:
     if "__init__" not in vars(kind):
         return kind("a sentence")
     names = [name for name in inspect.signature(kind).parameters if name in SAMPLES]
-    return kind(*(SAMPLES[name] for name in names))
+    return kind(**{name: SAMPLES[name] for name in names})
 
 
 def test_the_drawing_shows_every_error_on_its_parent():
