@@ -64,7 +64,10 @@ async def send_in_halves(
 
 def is_retried(sqlstate: str | None, *, is_alone: bool) -> bool:
     """Whether the same batch is sent again after an error. What was canceled, or took too long, is
-    tried in halves first; alone it is no fault of the report."""
+    tried in halves first; alone it is no fault of the report. A locked row holds up its own report
+    only."""
+    if sqlstate == _LOCK_TIMEOUT:
+        return False
     is_of_the_moment = is_alone and (sqlstate or "").startswith(_OF_THE_MOMENT)
     return is_worth_retrying(sqlstate) or is_of_the_moment
 
