@@ -45,7 +45,6 @@ SAMPLES = {
     "flow_id": 7,
     "role": "civic_jobs",
     "seconds": 60.0,
-    "what": "payload",
     "reason": "it is not permitted to log in",
 }
 
