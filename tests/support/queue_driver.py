@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from psycopg import AsyncConnection
+from psycopg.types.json import Jsonb
 
 from mainspring.db import calls
 from mainspring.db.calls import Call
@@ -144,6 +145,12 @@ class QueueDriver:
     def statement(self, noun: str, name: str, **params: Any) -> list[tuple[Any, ...]]:
         """A statement of the catalogue with parameters that its function does not offer."""
         return self.execute(load(noun)[name].sql, {"chosen": None, **params})
+
+    def content_digest(self, tenant_id: str, definition: str, payload: dict[str, Any]) -> str:
+        asked = "select mainspring.content_digest(%(tenant)s, %(definition)s, %(payload)s)"
+        values = {"tenant": tenant_id, "definition": definition, "payload": Jsonb(payload)}
+        ((digest,),) = self.execute(asked, values)
+        return str(digest)
 
     def call(self, call: Call) -> list[tuple[Any, ...]]:
         return self.run(calls.arun(self.connection, call))

@@ -4,9 +4,7 @@ It knows what a job is to become, along `domain.jobs.MOVES` alone, and nothing o
 are whole days after the start, so that the seconds a run takes change nothing.
 """
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -88,10 +86,15 @@ class Reservation:
     fingerprint: str | None = None
 
 
+# Of a payload, by tenant and definition. Its key is the installation's, which no model knows.
+Digest = Callable[[str, str, dict[str, Any]], str]
+
+
 class QueueModel:
     """Every job that was enqueued and not deleted, and who holds what."""
 
-    def __init__(self) -> None:
+    def __init__(self, digest: Digest) -> None:
+        self.digest = digest
         self.jobs: dict[int, ModelJob] = {}
         self.is_alive: dict[int, bool] = {}
         self.old_leases: list[Lease] = []
@@ -137,16 +140,26 @@ class QueueModel:
 
     # Enqueue
 
+    def dedupe_key(
+        self, definition: str, payload: dict[str, Any], options: EnqueueOptions
+    ) -> str | None:
+        if options.dedupe_by == "content":
+            return self.content_key(options.tenant_id, definition, payload)
+        return options.dedupe_key
+
+    def content_key(self, tenant_id: str, definition: str, payload: dict[str, Any]) -> str:
+        return f"content:{self.digest(tenant_id, definition, payload)}"
+
     def earlier(
         self, definition: str, payload: dict[str, Any], options: EnqueueOptions
     ) -> int | None:
         """The job an enqueue would meet instead of making one; raises what it must raise."""
         used = self.reservations.get(_idempotency(options))
         if options.idempotency_key and used:
-            if used.fingerprint != fingerprint(definition, payload):
+            if used.fingerprint != self.digest(options.tenant_id, definition, payload):
                 raise IdempotencyConflict(options.idempotency_key, JobId(used.job_id))
             return used.job_id
-        key = dedupe_key(definition, payload, options)
+        key = self.dedupe_key(definition, payload, options)
         found = self.holder(options.tenant_id, key)
         if key and options.dedupe_window:
             window = self.reservations.get((options.tenant_id, "window", key))
@@ -162,9 +175,9 @@ class QueueModel:
         if _idempotency(options) in self.reservations:
             return
         if options.idempotency_key:
-            used = Reservation(job_id, fingerprint(definition, payload))
+            used = Reservation(job_id, self.digest(options.tenant_id, definition, payload))
             self.reservations[_idempotency(options)] = used
-        window = (options.tenant_id, "window", dedupe_key(definition, payload, options) or "")
+        window = (options.tenant_id, "window", self.dedupe_key(definition, payload, options) or "")
         met_earlier = job_id in self.jobs
         if options.dedupe_window or (met_earlier and window in self.reservations):
             self.reservations[window] = Reservation(job_id)
@@ -180,7 +193,7 @@ class QueueModel:
             tenant_id=options.tenant_id,
             queue=options.queue or "a",
             priority=options.priority or 100,
-            dedupe_key=dedupe_key(definition, payload, options),
+            dedupe_key=self.dedupe_key(definition, payload, options),
         )
         job.wait_until(options.delay or NOW)
         self.jobs[job_id] = job
@@ -239,8 +252,8 @@ class QueueModel:
             raise IllegalMove(JobId(job.job_id), job.state, JobState.QUEUED)
         after = payload or job.payload
         key = job.dedupe_key
-        if key == content_key(job.definition, job.payload):
-            key = content_key(job.definition, after)
+        if key == self.content_key(job.tenant_id, job.definition, job.payload):
+            key = self.content_key(job.tenant_id, job.definition, after)
         if holder := self.holder(job.tenant_id, key):
             raise DuplicateJob(key or "", JobId(holder))
         job.move(JobState.QUEUED)
@@ -269,20 +282,6 @@ class QueueModel:
     def _executions(self, lease: Lease) -> list[Execution]:
         job = self.jobs.get(lease.job_id)
         return [e for e in job.executions if e.fence == lease.fence] if job else []
-
-
-def fingerprint(definition: str, payload: dict[str, Any]) -> str:
-    return hashlib.md5(f"{definition}\n{json.dumps(payload)}".encode()).hexdigest()
-
-
-def dedupe_key(definition: str, payload: dict[str, Any], options: EnqueueOptions) -> str | None:
-    if options.dedupe_by == "content":
-        return content_key(definition, payload)
-    return options.dedupe_key
-
-
-def content_key(definition: str, payload: dict[str, Any]) -> str:
-    return f"content:{fingerprint(definition, payload)}"
 
 
 def _idempotency(options: EnqueueOptions) -> tuple[str, str, str]:

@@ -59,7 +59,7 @@ class Machine(RuleBasedStateMachine):
     def __init__(self, queue: QueueDriver) -> None:
         super().__init__()
         self.queue = queue
-        self.model = QueueModel()
+        self.model = QueueModel(queue.content_digest)
         self.started_at = queue.clean()
         self.seen = queue.observe()
 
@@ -215,7 +215,7 @@ class TimeRules(Machine):
         due = [job for job in self.waiting_for(WaitsFor.TIME) if job.due_in <= horizon]
         now = self.started_at + horizon
         rows = self.queue.statement("waits", "promote", now=now, limit=1000)
-        assert sorted(queue for queue, _ in rows) == sorted(job.queue for job in due)
+        assert sorted(row[2] for row in rows) == sorted(job.queue for job in due)
         for job in due:
             job.waits_for = None
 
