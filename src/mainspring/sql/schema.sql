@@ -3681,7 +3681,7 @@ begin
         union all
         select place, name from candidate where not is_shared
     )
-    select array(select place from picked), array(select name from picked),
+    select array(select place from picked), array(select name from picked where is_shared),
            array(select number from candidate group by number having count(*) >= quota
                  union
                  select number from fitting where not is_due or rank > most)

@@ -50,8 +50,8 @@ _FEWEST = 20
 _REST = 1.0
 _COST_FACTOR = 20.0
 _SOON = 0.01
-# So many jobs are hoped for from each key that is asked.
-_JOBS_A_KEY = 5
+# To ask a key costs as much as a job or two, so as few are asked as may give enough.
+_JOBS_A_KEY, _MOST_JOBS_A_KEY = 5, 10
 _START = LimitKey("", "", "")
 _LIMIT_NAME = ClaimedRow._fields.index("limit_name")
 
@@ -192,7 +192,9 @@ class Grants:
         if not has_backlog:
             passed_over, self._passed_over = self._passed_over, {}
             self._freed.add_urgent(passed_over)
-        most = min(_PAGE, max(_FEWEST, limit // _JOBS_A_KEY))
+        first = next(iter(self._freed.ready), _START)
+        expected = min(self._freed.places.get(first.limit, _JOBS_A_KEY), _MOST_JOBS_A_KEY)
+        most = min(_PAGE, max(_FEWEST, limit // max(expected, 1)))
         freed = self._freed.take(most, time.monotonic(), has_backlog=has_backlog)
         self._elsewhere.taken(freed)
         shared, self._shared_due = self._shared_due, set()

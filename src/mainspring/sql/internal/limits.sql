@@ -174,8 +174,8 @@ $$;
 -- Picks and locks jobs of the queues that wait for the given limit keys, as far as there are places
 -- and up to `most`: the first by priority and id. None is less urgent than `lowest`, and of those
 -- that are no more urgent a tenant gives as many as its share. Where nothing is shared, because
--- each key has places of its own, there is nothing to rank. Gives their addresses and the names of
--- their limits, and the numbers of the keys that may have more for which there are places.
+-- each key has places of its own, there is nothing to rank. Gives their addresses, the names of
+-- their limits where places are shared, and the numbers of the keys that may have more.
 create or replace function mainspring.pick_limited(
     queues text[], names text[], keys text[], tenants text[], shares integer[],
     limits_free integer[], keys_free integer[], tenants_free integer[], most integer,
@@ -229,7 +229,7 @@ begin
         union all
         select place, name from candidate where not is_shared
     )
-    select array(select place from picked), array(select name from picked),
+    select array(select place from picked), array(select name from picked where is_shared),
            array(select number from candidate group by number having count(*) >= quota
                  union
                  select number from fitting where not is_due or rank > most)
