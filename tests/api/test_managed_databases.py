@@ -46,11 +46,11 @@ async def test_it_serves_tenants_whose_role_it_has_created(server_url: str):
             own.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
         async with serving(url) as api:
             for tenant in ("default", "acme"):
-                asked = {"definition": "work", "payload": {"of": tenant}}
+                asked = {"definition": "work", "tags": [f"of-{tenant}"]}
                 made = await api.post("/jobs", asked, role="admin", tenant=tenant)
                 assert made.status_code == 201, made.text
                 found = await api.get("/jobs", role="viewer", tenant=tenant)
-                assert [job["payload"] for job in found.json()["items"]] == [{"of": tenant}]
+                assert [job["tags"] for job in found.json()["items"]] == [[f"of-{tenant}"]]
 
 
 async def test_one_that_may_neither_become_nor_grant_the_role_is_told_what_to_do(server_url: str):

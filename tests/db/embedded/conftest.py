@@ -25,6 +25,13 @@ def data_dir() -> Iterator[Path]:
 
 
 @pytest.fixture
+def own_data_dir(folder: Path) -> Path:
+    """Where a server has made its database, for a test that changes who owns it."""
+    embedded.release(embedded.acquire(folder / "data"))
+    return folder / "data"
+
+
+@pytest.fixture
 def hold() -> Iterator[Callable[..., Holder]]:
     holders: list[Holder] = []
 

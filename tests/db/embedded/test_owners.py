@@ -53,18 +53,18 @@ def test_the_application_is_no_superuser(data_dir: Path):
             connection.execute("create role civic_jobs; set role civic_jobs")
 
 
-def test_a_data_directory_of_the_superuser_is_handed_over(data_dir: Path):
-    with embedded.running(data_dir) as server:
+def test_a_data_directory_of_the_superuser_is_handed_over(own_data_dir: Path):
+    with embedded.running(own_data_dir) as server:
         as_before(server.superuser_url)
     with (
-        embedded.running(data_dir) as server,
+        embedded.running(own_data_dir) as server,
         psycopg.connect(server.url, autocommit=True) as connection,
     ):
         assert connection.execute(LEFT).fetchall() == []
         assert connection.info.user == "mainspring"
         roles = "select spec ->> 'role' from mainspring.definitions where kind = 'sql' order by 1"
         assert connection.execute(roles).fetchall() == [("civic_jobs",), ("mainspring",)]
-        assert runs(server.url, data_dir) == [JobState.SUCCEEDED] * 2
+        assert runs(server.url, own_data_dir) == [JobState.SUCCEEDED] * 2
         lines = connection.execute("select line from civic.log order by 1").fetchall()
         assert lines == [("civic_jobs",), ("mainspring",)]
 

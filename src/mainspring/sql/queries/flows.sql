@@ -130,21 +130,26 @@ select (select count(*) from page), (select count(*) from removed), page.flow_id
 -- name: prune_dependencies
 -- scope: system
 -- Looks at one page of dependencies and removes those of jobs that are gone for good; says the
--- same. Each child is looked for once, however many parents it has.
-with page as (
+-- same. Each child is looked for once, however many parents it has, and what is removed is named by
+-- a list and not by a join, so stale statistics cannot make it read the table once for each row.
+with page as materialized (
     select known.job_id, known.parent_id from mainspring.dependencies as known
      where (known.job_id, known.parent_id) > (%(job_id)s::bigint, %(parent_id)s::bigint)
      order by known.job_id, known.parent_id limit %(limit)s
+), last as materialized (
+    select page.job_id, page.parent_id from page
+     order by page.job_id desc, page.parent_id desc limit 1
 ), gone as materialized (
     select child.job_id from (select distinct page.job_id from page) as child
      where not exists (select from mainspring.jobs as job where job.job_id = child.job_id)
        and not exists (select from mainspring.jobs_history as job
                         where job.job_id = child.job_id)
 ), removed as (
-    delete from mainspring.dependencies as known using page, gone
-     where gone.job_id = page.job_id
-       and known.job_id = page.job_id and known.parent_id = page.parent_id
+    delete from mainspring.dependencies as known
+     where known.job_id = any (array (select gone.job_id from gone))
+       and (known.job_id, known.parent_id) > (%(job_id)s::bigint, %(parent_id)s::bigint)
+       and (known.job_id, known.parent_id) <= (select last.job_id, last.parent_id from last)
     returning known.job_id
 )
-select (select count(*) from page), (select count(*) from removed), page.job_id, page.parent_id
-  from page order by page.job_id desc, page.parent_id desc limit 1;
+select (select count(*) from page), (select count(*) from removed), last.job_id, last.parent_id
+  from last;
