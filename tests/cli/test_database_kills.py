@@ -51,7 +51,7 @@ def run_job(data_dir: Path) -> None:
     assert state == ("succeeded",)
 
 
-@pytest.mark.parametrize(("role", "kills"), [("up", 3), ("worker", 1)])
+@pytest.mark.parametrize(("role", "kills"), [("up", 2), ("worker", 1)])
 def test_jobs_go_on_after_the_server_was_killed_again_and_again(start, data_dir, role, kills):
     process = start(role, "--app", "examples.hello:app", "--data-dir", str(data_dir))
     says(process, "worker_started")

@@ -28,7 +28,7 @@ ENDINGS = {
     JobState.CANCELED: AttemptStatus.CANCELED,
 }
 QUICK = settings(
-    max_examples=70,
+    max_examples=50,
     stateful_step_count=50,
     deadline=None,
     derandomize=True,

@@ -74,7 +74,7 @@ select job.job_id from mainspring.jobs as job
                     where d.job_id = job.job_id and d.outcome is null))
 """
 QUICK = settings(
-    max_examples=40,
+    max_examples=30,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,

@@ -8,9 +8,11 @@ from typing import Any, TypeVar, overload
 T = TypeVar("T")
 
 _LOOK_EVERY = 0.01
+# What holds ends the wait at once; only a failure takes so long, also on a busy machine.
+PATIENCE = 30.0
 
 
-def wait_until(predicate: Callable[[], T], timeout: float = 10, what: str = "") -> T:
+def wait_until(predicate: Callable[[], T], timeout: float = PATIENCE, what: str = "") -> T:
     """The first truthy answer of the predicate; fails when there is none within the timeout."""
     deadline = time.monotonic() + timeout
     while not (answer := predicate()):
@@ -22,11 +24,11 @@ def wait_until(predicate: Callable[[], T], timeout: float = 10, what: str = "") 
 
 @overload
 async def await_until(
-    predicate: Callable[[], Awaitable[T]], within: float = 10, what: str = ""
+    predicate: Callable[[], Awaitable[T]], within: float = PATIENCE, what: str = ""
 ) -> T: ...
 @overload
-async def await_until(predicate: Callable[[], T], within: float = 10, what: str = "") -> T: ...
-async def await_until(predicate: Callable[[], Any], within: float = 10, what: str = "") -> Any:
+async def await_until(predicate: Callable[[], T], within: float = PATIENCE, what: str = "") -> T: ...
+async def await_until(predicate: Callable[[], Any], within: float = PATIENCE, what: str = "") -> Any:
     """The same in an event loop; the predicate may be async."""
     deadline = time.monotonic() + within
     while not (answer := await _answer(predicate)):

@@ -4,6 +4,7 @@ Nothing here uses the code under test: a rule is judged minute by minute in UTC,
 zone's clock shows at that minute.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
+WEEK = timedelta(days=7)
 AROUND = timedelta(hours=14)
 SINCE = datetime(2019, 1, 1, tzinfo=UTC)
 UNTIL = datetime(2029, 1, 1, tzinfo=UTC)
@@ -65,22 +67,33 @@ class Rule:
 
 @cache
 def changes(name: str) -> list[Change]:
-    """Every change of the zone's offset in ten years, to the minute."""
+    """Every change of the zone's offset in ten years, to the minute. No zone changes it twice in a
+    week: the closest two are those around Ramadan."""
     zone, found = ZoneInfo(name), []
-    day, offset = SINCE, offset_at(zone, SINCE)
-    while day < UNTIL:
-        tomorrow = day + DAY
-        if offset_at(zone, tomorrow) != offset:
-            found.append(_change_between(zone, day, tomorrow))
-        day, offset = tomorrow, offset_at(zone, tomorrow)
+    week, offset = SINCE, offset_at(zone, SINCE)
+    while week < UNTIL:
+        following = min(week + WEEK, UNTIL)
+        if (then := offset_at(zone, following)) != offset:
+            found.append(_change_between(zone, week, following))
+        week, offset = following, then
     return found
+
+
+@cache
+def distinct() -> list[str]:
+    """One zone of each set whose clocks all changed alike, if they changed at all."""
+    alike = {tuple((each.at, each.after) for each in changes(name)): name for name in ZONES}
+    return sorted(name for name in alike.values() if changes(name))
 
 
 def _change_between(zone: ZoneInfo, start: datetime, end: datetime) -> Change:
     before = offset_at(zone, start)
-    while start < end and offset_at(zone, start) == before:
-        start += MINUTE
-    return Change(zone, start, before, offset_at(zone, start))
+    minutes = range((end - start) // MINUTE)
+    passed = bisect_left(
+        minutes, True, key=lambda minute: offset_at(zone, start + minute * MINUTE) != before
+    )
+    at = start + passed * MINUTE
+    return Change(zone, at, before, offset_at(zone, at))
 
 
 def offset_at(zone: ZoneInfo, instant: datetime) -> timedelta:
