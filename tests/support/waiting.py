@@ -27,8 +27,12 @@ async def await_until(
     predicate: Callable[[], Awaitable[T]], within: float = PATIENCE, what: str = ""
 ) -> T: ...
 @overload
-async def await_until(predicate: Callable[[], T], within: float = PATIENCE, what: str = "") -> T: ...
-async def await_until(predicate: Callable[[], Any], within: float = PATIENCE, what: str = "") -> Any:
+async def await_until(
+    predicate: Callable[[], T], within: float = PATIENCE, what: str = ""
+) -> T: ...
+async def await_until(
+    predicate: Callable[[], Any], within: float = PATIENCE, what: str = ""
+) -> Any:
     """The same in an event loop; the predicate may be async."""
     deadline = time.monotonic() + within
     while not (answer := await _answer(predicate)):
