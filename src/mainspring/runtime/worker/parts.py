@@ -196,9 +196,13 @@ class Parts:
         """All that has to run."""
         yield self.reporter.run()
         yield self.claimer.run()
-        yield self.watchdog.loop.run()
         yield self.unknown.run()
-        for loop in (*self.maintenance.loops, *self.cleanup.loops, self.stragglers.loop):
+        for loop in (
+            *self.watchdog.loops,
+            *self.maintenance.loops,
+            *self.cleanup.loops,
+            self.stragglers.loop,
+        ):
             yield loop.run()
 
     def _make_maintenance(self, known: Mapping[str, Handler]) -> Maintenance:
