@@ -41,6 +41,7 @@ _LEVELS: dict[str, int] = {
     "job_recovered": logging.WARNING,
     "late_report_refused": logging.WARNING,
     "lease_lost": logging.ERROR,
+    "limit_key_set_aside": logging.ERROR,
     "loop_failed": logging.ERROR,
     "notification_ignored": logging.WARNING,
     "output_refused": logging.ERROR,

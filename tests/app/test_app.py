@@ -111,9 +111,7 @@ async def test_options_add_to_those_that_were_chosen_before(app, greet):
     assert (jobs[0].state, jobs[2].correlation_id) == (JobState.BLOCKED, "c")
 
 
-def test_a_connection_that_was_chosen_before_is_used(
-    app, greet, database_url, connection
-):
+def test_a_connection_that_was_chosen_before_is_used(app, greet, database_url, connection):
     with psycopg.connect(database_url) as theirs:
         chosen = greet.options(connection=theirs)
         chosen.enqueue("Ada", tags=["a"])

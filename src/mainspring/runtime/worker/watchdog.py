@@ -127,9 +127,7 @@ class Watchdog:
         found = [output for job in writing if (output := job.output.take(job.report))]
 
         async def send(some: list[Output]) -> None:
-            await self._connection.run(
-                lambda c: outputs.store(c, some), is_passing=_IS_PASSING
-            )
+            await self._connection.run(lambda c: outputs.store(c, some), is_passing=_IS_PASSING)
 
         if found:
             await send_in_halves(found, send, _skip_output)
