@@ -173,31 +173,48 @@ class Grants:
                 shares = self._order.shares.limited_shares(tenants, limit, buffered)
             began_at = time.monotonic()
             if keys:
-                given = await self._order.take_limited(
-                    connection,
-                    keys,
-                    worker_id=worker_id,
-                    queues=self._queues,
-                    limit=limit,
-                    shares=shares,
+                given = await self._claim_keys(
+                    connection, worker_id, keys, limit=limit, shares=shares
                 )
             is_served = given is not None or not keys
-        except psycopg.Error as error:
-            if not is_of_a_job(error):
-                raise
-            self._refuse(keys, error)
         finally:
             if not is_served:
                 self._freed.add_urgent(freed)
                 self._shared_due.update(shared)
         if given is not None:
-            self._refused.served(keys)
             self._note(pages, keys, given, shares=shares)
             self._note_cost(given, time.monotonic() - began_at)
         elif not is_served:
             self._try_again_soon()
         if self._scan.is_under_way:
             self.loop.wake()
+        return given
+
+    async def _claim_keys(
+        self,
+        connection: AsyncConnection[Any],
+        worker_id: WorkerId,
+        keys: Sequence[LimitKey],
+        *,
+        limit: int,
+        shares: LimitedShares,
+    ) -> LimitedClaim | None:
+        """None while someone else claims, or if the database refuses this because of a key."""
+        try:
+            given = await self._order.take_limited(
+                connection,
+                keys,
+                worker_id=worker_id,
+                queues=self._queues,
+                limit=limit,
+                shares=shares,
+            )
+        except psycopg.Error as error:
+            if not is_of_a_job(error):
+                raise
+            self._refuse(keys, error)
+            return None
+        self._refused.served(keys)
         return given
 
     def _refuse(self, keys: Sequence[LimitKey], error: psycopg.Error) -> None:
