@@ -32,7 +32,7 @@ from mainspring.runtime.worker.environment import Enqueuer
 from mainspring.runtime.worker.hand_backs import hand_back_unknown, leave
 from mainspring.runtime.worker.lease import LeaseKeeper, host_name, process_identity
 from mainspring.runtime.worker.parts import Parts
-from mainspring.runtime.worker.refused_reports import said_by, send_in_halves
+from mainspring.runtime.worker.refused_reports import is_retried, said_by, send_in_halves
 from mainspring.settings import Settings
 from mainspring.store import attempts, workers
 from mainspring.store.attempts import Report
@@ -234,7 +234,10 @@ class Worker:
             return
 
         async def hand_back(some: list[Report]) -> None:
-            queues = await self._do(lambda c: attempts.hand_back(c, some, waits_for))
+            queues = await self.parts.connections.maintenance.run(
+                lambda c: attempts.hand_back(c, some, waits_for),
+                is_passing=partial(is_retried, is_alone=False),
+            )
             if waits_for is None and queues:
                 await self._do(lambda c: workers.wake(c, queues))
 
