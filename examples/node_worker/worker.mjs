@@ -50,8 +50,9 @@ const beat = setInterval(
 );
 console.log(`worker ${worker_id} is ready`);
 while (!isStopping) {
+  // Nothing is held here: what a lost response had claimed comes again.
   const { jobs } = await ask("POST", `${worker}/claim`, {
-    definitions: Object.keys(handlers), limit: 10, wait: 2,
+    definitions: Object.keys(handlers), limit: 10, wait: 2, held: [],
   });
   await Promise.all(jobs.map((job) => run(worker, job)));
 }

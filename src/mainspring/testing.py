@@ -9,7 +9,7 @@ needs beyond the standard library is imported by the function that needs it.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -202,18 +202,21 @@ class _InlineJobs:
 
     def enqueue_many(self, *args: Any, **options: Any) -> Any:
         job_ids = self._class.enqueue_many(self._app, *args, **options)
-        self._wait_for(job_ids, options)
+        self._wait_for(job_ids, args, options)
         _apart(self._app, self.run_all)
         return job_ids
 
     async def aenqueue_many(self, *args: Any, **options: Any) -> Any:
         job_ids = await self._class.aenqueue_many(self._app, *args, **options)
-        self._wait_for(job_ids, options)
+        self._wait_for(job_ids, args, options)
         await self.run_all()
         return job_ids
 
-    def _wait_for(self, job_ids: list[Any], options: Mapping[str, Any]) -> None:
-        tenant_id = options.get("tenant_id", "default")
+    def _wait_for(
+        self, job_ids: list[Any], args: Sequence[Any], options: Mapping[str, Any]
+    ) -> None:
+        job = args[0] if args else options["job"]
+        tenant_id = {**getattr(job, "given", {}), **options}.get("tenant_id", "default")
         self._waiting.extend((tenant_id, job_id) for job_id in job_ids)
 
     async def run_all(self) -> None:

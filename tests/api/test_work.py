@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import psycopg
 import pytest
 
@@ -16,6 +15,7 @@ from mainspring.api.server import Server
 from mainspring.domain.access.roles import Role
 from tests.support.api import Api
 from tests.support.waiting import await_until
+from tests.support.work import claim, define_remote, enqueue, register, state_of, told
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "node_worker" / "worker.mjs"
 
@@ -28,45 +28,9 @@ REPORTS: dict[str, dict[str, Any]] = {
 }
 
 
-# A worker that waits has looked for jobs.
-LOOKED = "select from pg_stat_activity where pid <> pg_backend_pid() and query like '%skip locked%'"
-
-
 @pytest.fixture(autouse=True)
 def remote(api: Api, connection: psycopg.Connection) -> None:
-    connection.execute(
-        "insert into mainspring.definitions (key, kind, queue, max_attempts, backoff_base,"
-        " backoff_jitter) values ('remote', 'python', 'far', 2, '0', '0')"
-    )
-
-
-async def told(api: Api, method: str, path: str, json: Any = None, **given: Any) -> httpx.Response:
-    given.setdefault("role", Role.WORKER)
-    return await api.ask(method, f"/work{path}", json=json or {}, **given)
-
-
-async def register(api: Api, **given: Any) -> str:
-    answer = await told(api, "POST", "/workers", {"name": "w", "queues": ["far"]}, **given)
-    assert answer.status_code == 201, answer.text
-    return f"/workers/{answer.json()['worker_id']}"
-
-
-async def enqueue(api: Api, **given: Any) -> str:
-    answer = await api.post("/jobs", {"definition": "remote", "payload": {"n": 1}, **given})
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["id"])
-
-
-async def claim(api: Api, worker: str, **given: Any) -> list[dict[str, Any]]:
-    asked = {"definitions": ["remote"], "limit": 10, **given}
-    answer = await told(api, "POST", f"{worker}/claim", asked)
-    assert answer.status_code == 200, answer.text
-    jobs: list[dict[str, Any]] = answer.json()["jobs"]
-    return jobs
-
-
-async def state_of(api: Api, job_id: str) -> str:
-    return str((await api.get(f"/jobs/{job_id}")).json()["state"])
+    define_remote(connection)
 
 
 async def test_a_job_is_claimed_reported_on_and_completed(api: Api):
@@ -206,70 +170,6 @@ async def test_a_worker_that_leaves_gives_its_jobs_back_at_once(api: Api):
     assert await state_of(api, job_id) == "queued"
 
 
-async def test_a_claim_waits_for_a_job(api: Api):
-    worker = await register(api)
-    waiting = asyncio.create_task(claim(api, worker, wait=10))
-    await asyncio.sleep(0)
-
-    job_id = await enqueue(api)
-
-    assert [job["job_id"] for job in await waiting] == [job_id]
-
-
-async def test_jobs_it_does_not_know_wait_for_someone_who_does(
-    api: Api, connection: psycopg.Connection
-):
-    job_id = await enqueue(api)
-    worker = await register(api)
-
-    assert await claim(api, worker, definitions=["other"]) == []
-    assert (await api.get(f"/jobs/{job_id}")).json()["waits_for"] == "handler"
-    assert [job["job_id"] for job in await claim(api, worker)] == [job_id]
-
-
-@pytest.mark.parametrize("role", [Role.WORKER, Role.OPERATOR])
-async def test_what_comes_with_mainspring_is_left_to_its_own_workers(api: Api, role: Role):
-    worker = await register(api, role=role)
-
-    queue = await told(
-        api, "POST", "/workers", {"name": "w", "queues": ["far", "mainspring"]}, role=role
-    )
-    asked = {"definitions": ["remote", "mainspring.bulk"]}
-    definition = await told(api, "POST", f"{worker}/claim", asked, role=role)
-
-    for answer, refused in ((queue, "queues"), (definition, "definitions")):
-        assert answer.status_code == 422, answer.text
-        assert answer.json()["code"] == "invalid_option"
-        assert answer.json()["detail"].startswith(f"{refused} cannot contain mainspring")
-
-
-async def test_a_worker_gets_the_jobs_of_its_tenant_alone(api: Api):
-    theirs = await api.post("/jobs", {"definition": "remote"}, params={"tenant": "acme"})
-    own = await enqueue(api)
-    worker = await register(api)
-
-    jobs = await claim(api, worker)
-    other = await told(api, "POST", f"{worker}/heartbeat", tenant="acme")
-
-    assert [job["job_id"] for job in jobs] == [own]
-    assert await state_of(api, own) == "running"
-    assert theirs.status_code == 201
-    assert (other.status_code, other.json()["code"]) == (409, "worker_gone")
-
-
-async def test_a_place_of_a_limit_and_the_jobs_that_come_after_are_let_go(
-    api: Api, connection: psycopg.Connection
-):
-    first = await enqueue(api)
-    second = await enqueue(api, after=[first])
-    worker = await register(api)
-    (job,) = await claim(api, worker)
-
-    await told(api, "POST", f"{worker}/jobs/{first}/complete", {"fence": job["fence"]})
-
-    assert [each["job_id"] for each in await claim(api, worker, wait=5)] == [second]
-
-
 async def test_what_a_worker_reports_shows_no_secret(api: Api, connection: psycopg.Connection):
     connection.execute(
         "insert into mainspring.definitions (key, kind, queue, arg_schema) values ('login',"
@@ -353,40 +253,6 @@ async def test_the_example_in_javascript_works(
 # Payloads that nobody can read
 
 
-UNREADABLE = {
-    "of an unknown key": '{"$mainspring": "encrypted", "key": "1f0c9a2e", "value": "AAAA"}',
-    "with a key that is no text": '{"$mainspring": "encrypted", "key": ["x"], "value": "AAAA"}',
-    "with nothing in it": '{"$mainspring": "encrypted"}',
-    "nested too deep": "[" * 230 + "]" * 230,
-    "nested beyond every reader": "[" * 1100 + "]" * 1100,
-}
-
-
-@pytest.mark.parametrize("kind", UNREADABLE)
-async def test_a_job_that_cannot_be_read_fails_alone(
-    api: Api, connection: psycopg.Connection, kind: str
-):
-    """Such a row may be from before it was refused, or from SQL."""
-    before, bad, after = [await enqueue(api) for _ in range(3)]
-    connection.execute(
-        "update mainspring.jobs set payload = jsonb_build_object('n', %s::jsonb) where job_id = %s",
-        (UNREADABLE[kind], bad),
-    )
-    worker = await register(api)
-
-    jobs = await claim(api, worker)
-
-    assert [job["job_id"] for job in jobs] == [before, after]
-    at = f"{worker}/jobs/{after}"
-    done = await told(api, "POST", f"{at}/complete", {"fence": jobs[1]["fence"]})
-    assert done.status_code == 200, done.text
-    ((failures, error),) = connection.execute(
-        "select failures, last_error from mainspring.all_jobs where job_id = %s", (bad,)
-    ).fetchall()
-    assert failures == 1
-    assert "payload" in error
-
-
 async def test_a_checkpoint_or_result_that_looks_encrypted_is_refused(api: Api):
     job_id = await enqueue(api)
     worker = await register(api)
@@ -409,34 +275,3 @@ async def test_a_request_that_looks_encrypted_is_refused(api: Api, path: str):
 
     assert answer.status_code == 422, answer.text
     assert "reserved for encrypted values" in answer.text
-
-
-async def test_a_waiting_worker_gets_nothing_once_its_token_is_revoked(
-    api: Api, connection: psycopg.Connection
-):
-    worker = await register(api)
-    asked = {"definitions": ["remote"], "limit": 10, "wait": 20}
-    waiting = asyncio.create_task(told(api, "POST", f"{worker}/claim", asked))
-    await await_until(lambda: connection.execute(LOOKED).fetchone() is not None)
-
-    connection.execute("update mainspring.tokens set revoked_at = now() where role = 'worker'")
-    job_id = await enqueue(api)
-    answer = await waiting
-
-    assert answer.status_code == 401
-    assert await state_of(api, job_id) == "queued"
-
-
-async def test_what_was_claimed_for_a_revoked_token_is_handed_back(
-    api: Api, connection: psycopg.Connection
-):
-    worker = await register(api)
-    job_id = await enqueue(api)
-    connection.execute("update mainspring.tokens set revoked_at = now() where role = 'worker'")
-
-    answer = await told(api, "POST", f"{worker}/claim", {"definitions": ["remote"], "limit": 10})
-
-    assert answer.status_code == 401
-    assert "payload" not in answer.text
-    assert await state_of(api, job_id) == "queued"
-    assert (await api.get(f"/jobs/{job_id}")).json()["attempt"] == 0

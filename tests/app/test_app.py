@@ -95,6 +95,32 @@ async def test_options_are_given_apart_or_among_the_arguments(greet):
         assert (job.priority, job.tags, job.payload) == (5, ("a",), {"name": "Ada"})
 
 
+async def test_options_add_to_those_that_were_chosen_before(app, greet):
+    parent = await greet.aenqueue("Ada")
+    tagged = greet.options(tags=["a"], connection=None).options(priority=5)
+    flow = app.flow("letters")
+    step = flow.add(tagged, name="Ada")
+
+    one = await tagged.aenqueue("Ada", after=[parent])
+    (many,) = await app.aenqueue_many(tagged, [{"name": "Ada"}])
+    followup = await app.aenqueue_followup(tagged, {"name": "Ada"}, correlation_id="c")
+    found = [one.id, many, followup.id, (await flow.aenqueue()).jobs[step].id]
+
+    jobs = [await app.jobs.aget(job_id) for job_id in found]
+    assert [(job.priority, job.tags) for job in jobs] == [(5, ("a",))] * 4
+    assert (jobs[0].state, jobs[2].correlation_id) == (JobState.BLOCKED, "c")
+
+
+def test_a_connection_that_was_chosen_before_is_used(app, greet, database_url, connection):
+    with psycopg.connect(database_url) as theirs:
+        chosen = greet.options(connection=theirs)
+        chosen.enqueue("Ada", tags=["a"])
+        app.enqueue_many(chosen, [{"name": "Bob"}])
+        theirs.rollback()
+
+    assert payloads(connection) == []
+
+
 async def test_an_argument_wins_over_an_option_of_its_name(app):
     @app.job
     async def sort(queue: str, priority: int = 1) -> None: ...

@@ -12,74 +12,11 @@ import pytest
 
 from mainspring.db.connect import connection_arguments
 from mainspring.db.template_databases import fresh_database
+from tests.support.plan_tables import ALIVE, fill
 from tests.support.plans import Plan, measure
 
 pytestmark = pytest.mark.xdist_group("query_plans")
 
-ALIVE = 7
-QUIET = """
-do $$ declare name text;
-begin
-    for name in select oid::regclass::text from pg_class
-                 where relnamespace = 'mainspring'::regnamespace and relkind = 'r' loop
-        execute 'alter table ' || name || ' set (autovacuum_enabled = false)';
-    end loop;
-end $$
-"""
-SEED = [
-    "insert into mainspring.definitions (key) values ('work')",
-    # One whose payloads readers see redacted, which costs those of the others next to nothing.
-    """
-    insert into mainspring.definitions (key, arg_schema)
-    values ('login', '{"properties": {"word": {"writeOnly": true}}}')
-    """,
-    """
-    insert into mainspring.workers
-        (worker_id, expires_at, pid, concurrency, name, host, process_identity, queues, version)
-    values (7, 'infinity', 1, 1, 'alive', 'h', '', '{a}', '0'),
-           (8, '-infinity', 1, 1, 'dead', 'h', '', '{a}', '0')
-    """,
-    """
-    insert into mainspring.jobs_history (job_id, definition, state, started_at, finished_at)
-    select -n, 'work', 'succeeded', now(), now() - n * interval '1 second'
-      from generate_series(1, 1000000) as n
-    """,
-    """
-    insert into mainspring.attempts
-        (job_id, fence, worker_id, started_at, finished_at, number, status)
-    select -n, n, 7, now(), now() - n * interval '1 second', 1, 'lost'
-      from generate_series(1, 100000) as n
-    """,
-    # Running jobs are older than all that is queued, as in life: ids 1 to 70.
-    """
-    insert into mainspring.jobs
-        (job_id, definition, state, fence, worker_id, started_at, cancel_requested_at)
-    select n, 'work', 'running', n, case when n <= 50 then 7 else 8 end, now(),
-           case when n <= 5 then now() end
-      from generate_series(1, 70) as n
-    """,
-    """
-    insert into mainspring.jobs (job_id, definition, queue, priority, tenant_id)
-    select n, 'work', case when n % 2 = 0 then 'a' else 'b' end, 100 + n % 3, 'tenant' || n % 5
-      from generate_series(101, 200100) as n
-    """,
-    """
-    insert into mainspring.jobs (job_id, definition, waits_for, scheduled_for)
-    select 300000 + n, 'work', 'time', now() + (n - 100) * interval '1 minute'
-      from generate_series(1, 20000) as n
-    """,
-    """
-    insert into mainspring.jobs (job_id, definition, waits_for, limit_name, limit_key)
-    select 500000 + n, 'work', 'limit', 'busy', 'key ' || n % 50
-      from generate_series(1, 5000) as n
-    """,
-    """
-    insert into mainspring.jobs (job_id, definition, waits_for, deadline_at, cancel_requested_at)
-    select 400000 + n, 'work', 'handler', now() + (n - 100) * interval '1 minute',
-           case when n <= 5 then now() end
-      from generate_series(1, 1000) as n
-    """,
-]
 
 RUNNING: dict[str, Any] = {"job_ids": list(range(1, 11)), "fences": list(range(1, 11))}
 REPORTS: dict[str, Any] = {
@@ -303,12 +240,6 @@ def plans(server_url: str) -> Iterator[dict[tuple[str, str], Plan]]:
     ):
         fill(worker)
         yield dict(all_plans(worker, reader))
-
-
-def fill(connection: psycopg.Connection) -> None:
-    connection.execute("set synchronous_commit = off")
-    for statement in (QUIET, *SEED):
-        connection.execute(statement)
 
 
 def all_plans(

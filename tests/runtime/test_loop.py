@@ -12,7 +12,7 @@ async def test_a_loop_that_keeps_failing_pauses_ten_seconds_at_most(failures: in
         raise psycopg.OperationalError("away")
 
     loop = Loop("test", fail)
-    loop._failures = failures
+    loop._failures._count = failures
 
     assert 0 < await loop._pass() <= 10
 

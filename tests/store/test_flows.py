@@ -127,14 +127,17 @@ def test_a_child_may_wait_until_a_failed_parent_is_retried(tx):
     assert states(tx, child) == ["queued"]
 
 
-def test_a_parent_that_was_deleted_counts_as_canceled(tx):
-    parent = enqueue(tx)
-    child = enqueue(tx, after=[parent])
-    call(tx, "delete_job", parent)
+@pytest.mark.parametrize("policy", ["cancel", "wait"])
+def test_a_parent_that_was_deleted_cancels_its_child(tx, policy):
+    parent, failed = enqueue(tx), enqueue(tx)
+    finish(tx, failed, "failed")
+    children = [enqueue(tx, after=[p], on_parent_failure=policy) for p in (parent, failed)]
+    for deleted in (parent, failed):
+        call(tx, "delete_job", deleted)
 
     settle(tx)
 
-    assert states(tx, child) == ["canceled"]
+    assert states(tx, *children) == ["canceled", "canceled"]
 
 
 def test_a_parent_that_does_not_exist_is_refused(tx):

@@ -4,7 +4,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mainspring.app.flows import Flow
-from mainspring.app.job_functions import JobFunction, JobHandle, checked, make_options
+from mainspring.app.job_functions import (
+    JobFunction,
+    JobHandle,
+    checked,
+    given_of,
+    make_options,
+    without_connection,
+)
 from mainspring.app.namespaces import App
 from mainspring.db.plans import Plan, arun, run
 from mainspring.domain.jobs.options import EnqueueOptions, ensure_payload
@@ -67,7 +74,7 @@ class EnqueueMethods(App):
         dedupe_keys: Sequence[str | None] | None,
         connection: object,
     ) -> Plan[list[JobId]]:
-        given = list(payloads)
+        given, chosen = list(payloads), given_of(job)
         if isinstance(job, JobFunction):
             for payload in given:
                 if not (isinstance(payload, dict) and job.signature.fits(payload)):
@@ -76,9 +83,9 @@ class EnqueueMethods(App):
         return self.enqueuer.enqueue_many(
             job.key if isinstance(job, JobFunction) else job,
             given,
-            make_options(options),
+            make_options({**without_connection(chosen), **options}),
             dedupe_keys=dedupe_keys,
-            connection=connection,
+            connection=chosen.get("connection") if connection is None else connection,
         )
 
     def enqueue_payload(
@@ -109,13 +116,13 @@ class EnqueueMethods(App):
 
     def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> JobHandle:
         """Enqueue from within a handler; see `Context.enqueue`."""
-        return self.enqueue(*checked(job, payload), **options)
+        return self.enqueue(*checked(job, payload), **{**options, **given_of(job)})
 
     async def aenqueue_followup(
         self, job: Any, payload: dict[str, Any], **options: Any
     ) -> JobHandle:
         """Async version of `enqueue_followup`."""
-        return await self.aenqueue(*checked(job, payload), **options)
+        return await self.aenqueue(*checked(job, payload), **{**options, **given_of(job)})
 
     def flow(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> Flow:
         """Jobs that wait for each other, to be enqueued together."""

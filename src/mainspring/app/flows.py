@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from mainspring.app.job_functions import JobFunction, JobHandle, make_options, option_names
+from mainspring.app.job_functions import (
+    JobFunction,
+    JobHandle,
+    given_of,
+    make_options,
+    option_names,
+)
 from mainspring.app.namespaces import App, Namespace, blocking
 from mainspring.db.plans import Plan, arun, run
 from mainspring.domain.errors import InvalidOption
@@ -68,6 +74,7 @@ class Flow:
             ensure_payload(payload)
         names = job.signature.names if isinstance(job, JobFunction) else (payload or {}).keys()
         options = {name: given.pop(name) for name in given.keys() & option_names() - set(names)}
+        options = {**given_of(job), **options}
         ensure_step_options(options)
         arguments = {**(payload or {}), **given}
         made = Step(

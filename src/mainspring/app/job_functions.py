@@ -61,9 +61,9 @@ class JobFunction(Generic[P, R]):
         self.handler = handler
         self.function: Callable[..., Any] = handler.function
         self.signature = signature
+        self.given: dict[str, Any] = {}  # The enqueue options that were chosen, as they were given.
         self._app = app
         self._options = DEFAULT_OPTIONS
-        self._connection: object = None
         self.__doc__ = handler.function.__doc__
         self.__name__ = handler.function.__name__
         self.__qualname__ = handler.function.__qualname__
@@ -85,12 +85,15 @@ class JobFunction(Generic[P, R]):
     def options(
         self, *, connection: object = None, **options: Unpack[EnqueueFields]
     ) -> "JobFunction[P, R]":
-        """The same job with these enqueue options; its arguments are still type-checked."""
+        """The same job with these enqueue options besides those it has; its arguments are still
+        type-checked."""
         chosen: JobFunction[P, R] = JobFunction(self._app, self.handler, self.signature)
-        chosen._connection = connection
         if not options.get("tenant_id"):
             options.pop("tenant_id", None)
-        chosen._options = make_options({**options})
+        chosen.given = {**self.given, **options}
+        if connection is not None:
+            chosen.given["connection"] = connection
+        chosen._options = make_options(without_connection(chosen.given))
         return chosen
 
     @overload
@@ -105,7 +108,7 @@ class JobFunction(Generic[P, R]):
         """Enqueue from blocking code; with `connection=`, in that connection's transaction."""
         chosen, payload = self._split(args, kwargs)
         return chosen._app.enqueue_payload(
-            chosen.key, payload, chosen._options, connection=chosen._connection
+            chosen.key, payload, chosen._options, connection=chosen.given.get("connection")
         )
 
     @overload
@@ -120,7 +123,7 @@ class JobFunction(Generic[P, R]):
         """Enqueue from async code; with `connection=`, in that connection's transaction."""
         chosen, payload = self._split(args, kwargs)
         return await chosen._app.aenqueue_payload(
-            chosen.key, payload, chosen._options, connection=chosen._connection
+            chosen.key, payload, chosen._options, connection=chosen.given.get("connection")
         )
 
     def _split(
@@ -162,6 +165,15 @@ class JobDecorator:
         job: JobFunction[..., Any] = JobFunction(self._app, handler, signature)
         self._app.functions[key] = job
         return job
+
+
+def given_of(job: "JobFunction[..., Any] | str") -> dict[str, Any]:
+    """The enqueue options that were chosen with the job."""
+    return job.given if isinstance(job, JobFunction) else {}
+
+
+def without_connection(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name != "connection"}
 
 
 def checked(

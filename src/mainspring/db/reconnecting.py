@@ -14,6 +14,7 @@ from psycopg import AsyncConnection
 from mainspring import telemetry
 from mainspring.db import connect
 from mainspring.domain.errors.database import DatabaseUnreachable
+from mainspring.domain.sqlstates import is_worth_retrying
 
 T = TypeVar("T")
 
@@ -24,7 +25,8 @@ _LOST = (psycopg.OperationalError, psycopg.InterfaceError, DatabaseUnreachable)
 
 class ReconnectingConnection:
     """Runs actions on one connection, one at a time, and retries each until the database
-    answers. So an action must be safe to repeat when its answer was lost on the way.
+    answers. So an action must be safe to repeat when its answer was lost on the way. What the
+    database answers that would come back as often as it is asked is raised.
 
     Other threads may read since when an action has waited, how often it has failed since, and
     `backend_pid`; nothing else.
@@ -69,7 +71,7 @@ class ReconnectingConnection:
         self,
         action: Callable[[AsyncConnection[Any]], Awaitable[T]],
         *,
-        is_passing: Callable[[str | None], bool] = lambda _: True,
+        is_passing: Callable[[str | None], bool] = is_worth_retrying,
     ) -> T:
         """`is_passing` says of which error codes of the server the action is retried; the others
         are raised."""

@@ -36,5 +36,7 @@ def halves(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     return rows[:middle], rows[middle:]
 
 
-# How long a row is set aside by how often it has failed alone; the last for all that follow.
+# How long a row is set aside by how often it has failed alone; the last for all that follow. One
+# that someone holds is tried again soon: nothing is wrong with it.
+LOCKED_PAUSES = (_FIRST_PAUSE,)
 PAUSES = tuple(min(_FIRST_PAUSE * 2**tries, _LONGEST_PAUSE) for tries in range(_MOST_DOUBLINGS))

@@ -8,7 +8,19 @@ from the statement or from one of its rows: it comes back as often as the statem
 _CLASSES = ("08", "40", "53", "57P", "58")
 # A lock that was not available, and a server that is a standby until it is promoted. A statement
 # that took too long (57014) would do so again: fewer rows may not.
-_CONDITIONS = frozenset({"55P03", "25006"})
+_LOCKED = "55P03"
+_CONDITIONS = frozenset({_LOCKED, "25006"})
+
+
+def is_locked(sqlstate: str | None) -> bool:
+    """Whether someone else holds a row or a table. It passes, but nobody knows when, and what the
+    statement does besides need not wait for it."""
+    return sqlstate == _LOCKED
+
+
+def is_of_a_row(sqlstate: str | None) -> bool:
+    """Whether a statement over many rows may pass without one of them."""
+    return is_locked(sqlstate) or not is_worth_retrying(sqlstate)
 
 
 def is_worth_retrying(sqlstate: str | None) -> bool:

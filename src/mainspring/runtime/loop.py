@@ -13,6 +13,24 @@ _LONGEST_PAUSE = 10.0
 _MOST_DOUBLINGS = 6
 
 
+class Failures:
+    """Errors in a row of something that goes on in spite of them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._count = 0
+
+    def note(self, error: Exception) -> float:
+        """Report the first; how many seconds to wait before the next try."""
+        self._count += 1
+        if self._count == 1:  # An outage is one event, not one a pass.
+            telemetry.event("loop_failed", loop=self._name, error=str(error))
+        return min(0.2 * 2.0 ** min(self._count, _MOST_DOUBLINGS), _LONGEST_PAUSE)
+
+    def end(self) -> None:
+        self._count = 0
+
+
 class Loop:
     """Calls `action` for ever; it answers how many seconds to wait, and `wake` ends the wait.
 
@@ -25,7 +43,7 @@ class Loop:
         self.passes = 0
         self._action = action
         self._wake = asyncio.Event()
-        self._failures = 0
+        self._failures = Failures(name)
 
     def wake(self) -> None:
         self._wake.set()
@@ -45,11 +63,8 @@ class Loop:
         try:
             pause: float = await self._action()
         except (psycopg.Error, DatabaseError, OSError) as error:
-            self._failures += 1
-            if self._failures == 1:  # An outage is one event, not one a pass.
-                telemetry.event("loop_failed", loop=self.name, error=str(error))
-            return min(0.2 * 2.0 ** min(self._failures, _MOST_DOUBLINGS), _LONGEST_PAUSE)
-        self._failures = 0
+            return self._failures.note(error)
+        self._failures.end()
         return pause
 
 

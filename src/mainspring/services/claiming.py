@@ -22,13 +22,16 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import psycopg
 from psycopg import AsyncConnection
+from psycopg.pq import TransactionStatus
 
 from mainspring.domain.claiming.fair_share import FairShare, LimitedShares, Visit
 from mainspring.domain.claiming.lanes import Lane, LaneBook, ReadyLane, lane_order
 from mainspring.domain.errors import LeaseLost
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import WorkerId
+from mainspring.services.refused_claims import Claim, is_of_a_job
 from mainspring.store import attempts, limits
 from mainspring.store.attempts import ClaimedRow, Report
 from mainspring.store.limits import FIRST_KEY, LimitedClaim, WaitingKey
@@ -155,14 +158,14 @@ class ClaimOrder:
         """One claim statement; rows in the shape of ClaimedRow, in no particular order. Note them
         before anything else is claimed."""
         parts = [(lane, span) for lane, share in visits for span in self.lanes.spans(lane, share)]
-        rows = await attempts.claim(
-            connection,
-            worker_id,
-            [(lane, span.mark) for lane, span in parts],
-            limit=limit,
-            shares=[span.share for _, span in parts],
-            untils=[span.until for _, span in parts],
-        )
+        claim = Claim(connection, worker_id)
+        try:
+            rows = await claim.rows(parts, limit)
+        except psycopg.Error as error:
+            is_open = connection.info.transaction_status != TransactionStatus.IDLE
+            if is_open or not is_of_a_job(error):
+                raise
+            rows = await claim.rows_apart(parts, limit, error)
         if len(parts) > len(visits):
             # Once all that was wanted was taken, not all of the named ones were looked at.
             looked = {row[0] for row in rows} if len(rows) >= limit else None

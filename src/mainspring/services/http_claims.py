@@ -67,6 +67,10 @@ class HttpClaim:
             await self.hand_back(self._aside)
         return self._admitted
 
+    async def undelivered(self, held: Sequence[int], *, limit: int) -> list[ClaimedRow]:
+        """Jobs that the worker holds and does not know of: the answer to their claim was lost."""
+        return await store.held_besides(self.connection, self.worker_id, held, limit=limit)
+
     async def _admit(self, claimed: Sequence[ClaimedRow]) -> None:
         """Those of the claimed begin that may."""
         known = [row for row in claimed if row.definition in self.definitions]

@@ -114,9 +114,16 @@ class Work:
             await workers.wake(connection, queues)
 
     async def claim(
-        self, worker_id: WorkerId, definitions: Sequence[str], *, limit: int, wait: float
+        self,
+        worker_id: WorkerId,
+        definitions: Sequence[str],
+        *,
+        limit: int,
+        wait: float,
+        held: Sequence[int] | None = None,
     ) -> list[WorkItem]:
-        """Up to so many jobs; waits so many seconds for the first."""
+        """Up to so many jobs; waits so many seconds for the first. If the worker says which jobs it
+        has, those that it holds besides are given first: their answer was lost."""
         ensure_leasable(definitions=definitions)
         until, pause = time.monotonic() + wait, _FIRST_LOOK
         while True:
@@ -124,10 +131,12 @@ class Work:
                 if pause > _FIRST_LOOK:
                     await tokens.authenticate_again(connection, self.token, self.caller)
                 queues = await self._queues(connection, worker_id)
-                await waits.release_known(connection, definitions, [])
                 order = self.orders.of(queues, self.caller.tenant_id)
                 claim = HttpClaim(connection, order, worker_id, definitions=frozenset(definitions))
-                rows = await claim.rows(queues, limit=limit, tenant_id=self.caller.tenant_id)
+                rows = [] if held is None else await claim.undelivered(held, limit=limit)
+                if not rows:
+                    await waits.release_known(connection, definitions, [])
+                    rows = await claim.rows(queues, limit=limit, tenant_id=self.caller.tenant_id)
                 await self._ensure_deliverable(connection, claim, rows)
                 items = await self._items(connection, worker_id, rows)
             left = until - time.monotonic()

@@ -1735,7 +1735,7 @@ begin
                 where job.job_id = open.parent_id limit 1) as past on true
          where open.outcome is null and (parents is null or open.parent_id = any (parents))
            and not exists (select from mainspring.jobs as live where live.job_id = open.parent_id)
-           and (past.state = 'succeeded' or open.on_failure <> 'wait')
+           and (past.state = 'succeeded' or past.state is null or open.on_failure <> 'wait')
          limit most
     ), outcome as (
         update mainspring.dependencies as known set outcome = ended.state
@@ -4801,7 +4801,7 @@ begin
           left join lateral (
                select known.parent_id, known.outcome from mainspring.dependencies as known
                 where known.job_id = job.job_id and known.outcome <> 'succeeded'
-                  and known.on_failure = 'cancel'
+                  and known.on_failure <> 'continue'
                 order by known.parent_id limit 1) as failed on true
          where job.job_id = any (children) and job.state in ('blocked', 'awaiting_approval')
            and not exists (select from mainspring.set_aside as aside
@@ -5301,7 +5301,7 @@ CREATE TABLE mainspring.dependencies (
 
 CREATE FUNCTION mainspring.unsettled_among(children bigint[]) RETURNS bigint[]
     LANGUAGE sql STABLE
-    RETURN ARRAY(SELECT job.job_id FROM mainspring.jobs job WHERE ((job.job_id = ANY (unsettled_among.children)) AND (job.state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state])) AND ((EXISTS (SELECT FROM mainspring.dependencies failed WHERE ((failed.job_id = job.job_id) AND (failed.outcome <> 'succeeded'::mainspring.job_state) AND (failed.on_failure = 'cancel'::text)))) OR ((job.state = 'blocked'::mainspring.job_state) AND (NOT (EXISTS (SELECT FROM mainspring.dependencies open WHERE ((open.job_id = job.job_id) AND (open.outcome IS NULL)))))))));
+    RETURN ARRAY(SELECT job.job_id FROM mainspring.jobs job WHERE ((job.job_id = ANY (unsettled_among.children)) AND (job.state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state])) AND ((EXISTS (SELECT FROM mainspring.dependencies failed WHERE ((failed.job_id = job.job_id) AND (failed.outcome <> 'succeeded'::mainspring.job_state) AND (failed.on_failure <> 'continue'::text)))) OR ((job.state = 'blocked'::mainspring.job_state) AND (NOT (EXISTS (SELECT FROM mainspring.dependencies open WHERE ((open.job_id = job.job_id) AND (open.outcome IS NULL)))))))));
 
 CREATE FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) RETURNS void
     LANGUAGE plpgsql

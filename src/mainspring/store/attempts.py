@@ -11,7 +11,7 @@ import orjson
 from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.sessions import Session
 from mainspring.db.statements import load
-from mainspring.domain.claiming.lanes import Lane, ReadyLane
+from mainspring.domain.claiming.lanes import Lane, ReadyLane, Span
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
 
 _STATEMENTS = load("attempts")
@@ -181,6 +181,23 @@ async def claim(
         },
     )
     return await cursor.fetchall()
+
+
+async def find_ready(
+    session: Session, parts: Sequence[tuple[Lane, Span]], *, limit: int
+) -> list[tuple[Lane, int]]:
+    """The jobs that a claim of these parts of lanes would take, but for those set aside."""
+    params = {
+        "queues": [lane.queue for lane, _ in parts],
+        "priorities": [lane.priority for lane, _ in parts],
+        "tenants": [lane.tenant_id for lane, _ in parts],
+        "marks": [span.mark for _, span in parts],
+        "untils": [span.until for _, span in parts],
+        "shares": [span.share for _, span in parts],
+        "limit": limit,
+    }
+    cursor = await session.execute(_STATEMENTS["find_ready"].sql, params)
+    return [(Lane(*row[:3]), row[3]) for row in await cursor.fetchall()]
 
 
 def _finished(rows: list[tuple[Any, ...]], leases: Iterable[Report]) -> Finished:

@@ -21,6 +21,11 @@ async def put(
     return int(row[0])
 
 
+async def put_off(session: Session, duty: str, key: int) -> None:
+    """Let a ready job wait for as long as the duty has set it aside."""
+    await session.execute(_STATEMENTS["put_off"].sql, {"duty": duty, "key": key})
+
+
 async def list_aside(session: Session, limit: int = 20) -> list[Aside]:
     """The newest first."""
     cursor = await session.execute(_STATEMENTS["list_aside"].sql, {"limit": limit})

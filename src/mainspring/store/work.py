@@ -13,7 +13,7 @@ from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
-from mainspring.store.attempts import Report
+from mainspring.store.attempts import ClaimedRow, Report
 from mainspring.store.rows.definitions import read_backoff
 from mainspring.store.rows.secrets import read_paths
 
@@ -103,6 +103,15 @@ async def timeouts(
 async def announce_free_place(session: Session, key: LimitKey) -> None:
     params = {"limit_name": key.limit, "limit_key": key.key, "tenant_id": key.tenant_id}
     await session.execute(_STATEMENTS["announce_free_place"].sql, params)
+
+
+async def held_besides(
+    session: Session, worker_id: WorkerId, job_ids: Iterable[int], *, limit: int
+) -> list[ClaimedRow]:
+    """What the worker runs besides these jobs, as it was claimed."""
+    params = {"worker_id": worker_id, "job_ids": list(job_ids), "limit": limit}
+    cursor = await session.execute(_STATEMENTS["held_besides"].sql, params)
+    return [ClaimedRow(*row) for row in await cursor.fetchall()]
 
 
 async def to_run_alone(

@@ -30,6 +30,14 @@ def live(connection: psycopg.Connection, queue: str) -> int:
     return int(count)
 
 
+async def look_for_places(worker: Worker) -> None:
+    """Wait until the worker has looked twice for jobs that can go."""
+    grants = worker.parts.maintenance.grants
+    grants.limits_changed()
+    passes = grants.loop.passes
+    await await_until(lambda: grants.loop.passes > passes + 1)
+
+
 async def declare(app: Mainspring) -> None:
     """A definition without a limit, and one under a shared limit of two at once."""
 
@@ -101,28 +109,27 @@ async def test_an_urgent_job_takes_the_place_before_one_that_has_not_started(app
 async def test_a_limit_that_was_lowered_long_ago_while_no_worker_ran_holds(
     app: Mainspring, connection: psycopg.Connection
 ):
-    running: Counter[str] = Counter()
-    most = 0
+    started = 0
+    gate = asyncio.Event()
 
     @app.job(concurrency=10, queue="late")
     async def work() -> None:
-        nonlocal most
-        running["all"] += 1
-        most = max(most, running["all"])
-        await asyncio.sleep(0.005)
-        running["all"] -= 1
+        nonlocal started
+        started += 1
+        await gate.wait()
 
     await app.aregister_definitions()
     await app.aenqueue_many(work, [{}] * 10)
     async with Mainspring(app.database.url) as other, working(other) as worker:
-        passes = worker.parts.maintenance.grants.loop.passes
-        await await_until(lambda: worker.parts.maintenance.grants.loop.passes > passes + 1)
+        await look_for_places(worker)
     connection.execute(LOWER)
 
-    async with working(app):
+    async with working(app) as worker:
+        await await_until(lambda: started)
+        await look_for_places(worker)
+        assert started == 1
+        gate.set()
         await await_until(lambda: live(connection, "late") == 0, 5, "all jobs are done")
-
-    assert most == 1
 
 
 @asynccontextmanager
@@ -147,18 +154,20 @@ async def test_workers_of_different_queues_take_turns_in_a_limit_they_share(
     app: Mainspring, connection: psycopg.Connection
 ):
     started: list[str] = []
+    gate = asyncio.Event()
     await app.limits.aset("provider", concurrency=1)
 
     @app.job(limit="provider")
     async def work(name: str) -> None:
         started.append(name)
-        await asyncio.sleep(0.005)
+        await gate.wait()
 
     await app.aregister_definitions()
     await app.aenqueue_many(work, [{"name": "near"}] * 400)
     await app.aenqueue_many(work, [{"name": "far"}] * 10, queue="far")
 
     async with working(app), far_worker(app):
+        gate.set()
         await await_until(lambda: started.count("far") == 10, 10, "the other queue is served")
 
     assert started.count("near") < 400
@@ -175,12 +184,10 @@ async def test_a_backlog_does_not_keep_jobs_of_a_limit_from_their_share(
     async def free() -> None:
         started.append("free")
         await gate.wait()
-        await asyncio.sleep(0.001)
 
     @app.job(concurrency=100)
     async def limited() -> None:
         started.append("limited")
-        await asyncio.sleep(0.001)
 
     await app.aregister_definitions()
     await app.tenants.acreate("acme")
@@ -211,16 +218,14 @@ async def test_jobs_of_a_limit_and_others_start_by_priority(
     @app.job(concurrency=10)
     async def limited(priority: int) -> None:
         started.append(priority)
-        await asyncio.sleep(0.001)
 
-    await app.aregister_definitions()
-    for priority, job in ((300, limited), (200, free), (100, limited), (50, free), (10, limited)):
-        await app.aenqueue_many(job, [{"priority": priority}] * 20, priority=priority)
-    await app.aenqueue("free", {"priority": 0}, priority=0)
-
+    waiting = ((300, limited), (200, free), (100, limited), (50, free), (10, limited))
     async with working(app, concurrency=1, prefetch=0) as worker:
-        grants = worker.parts.grants
-        await await_until(lambda: started == [0] and grants.is_due(has_backlog=True))
+        await app.aenqueue("free", {"priority": 0}, priority=0)
+        await await_until(lambda: started == [0])
+        for priority, job in waiting:
+            await app.aenqueue_many(job, [{"priority": priority}] * 20, priority=priority)
+        await await_until(lambda: worker.parts.grants.is_due(has_backlog=True))
         gate.set()
         await await_until(lambda: len(started) == 101, 10, "all jobs start")
 
@@ -231,21 +236,22 @@ async def test_jobs_of_a_limit_and_others_start_by_priority(
 
 async def test_a_retried_job_of_a_limit_waits_for_its_place_again(app: Mainspring):
     attempts = Counter[int]()
-    running = 0
+    gate = asyncio.Event()
 
     @app.job(concurrency=1, max_attempts=2, backoff=Backoff(timedelta(0)))
     async def work(number: int) -> None:
-        nonlocal running
-        running += 1
-        assert running == 1
         attempts[number] += 1
-        await asyncio.sleep(0.001)
-        running -= 1
         if attempts[number] == 1:
             raise ValueError("once more")
+        await gate.wait()
 
     async with working(app) as worker:
         await app.aenqueue_many(work, [{"number": n} for n in range(5)])
+        await await_until(lambda: 2 in attempts.values(), 10, "one is tried again")
+        tried = attempts.total()
+        await look_for_places(worker)
+        assert attempts.total() == tried, "the others wait for its place"
+        gate.set()
         await await_until(lambda: attempts.total() == 10, 10, "each is tried twice")
         await await_until(lambda: not worker.parts.runners.running)
 

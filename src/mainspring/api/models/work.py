@@ -64,11 +64,14 @@ class KeptModel(Answer):
 
 
 class Claim(Body):
-    """What the worker can run, how many jobs at most, and how many seconds to wait for one."""
+    """What the worker can run, how many jobs at most, and how many seconds to wait for one. With
+    `held`, the ids of all jobs that the worker has, a claim can be repeated: jobs that it holds
+    without knowing, because a response was lost, are sent again first."""
 
     definitions: Annotated[list[Name], Field(min_length=1, max_length=1000)]
     limit: Annotated[int, Field(ge=1, le=1000)] = 1
     wait: Annotated[float, Field(ge=0, le=30)] = 0
+    held: Annotated[list[IdIn], Field(max_length=10_000)] | None = None
 
 
 class WorkModel(Answer):

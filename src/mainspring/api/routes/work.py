@@ -80,7 +80,11 @@ async def claim(
 ) -> Response:
     """Claim jobs; with `wait`, respond as soon as there is one or the time is up."""
     items = await _work(context).claim(
-        WorkerId(worker_id), asked.definitions, limit=asked.limit, wait=asked.wait
+        WorkerId(worker_id),
+        asked.definitions,
+        limit=asked.limit,
+        wait=asked.wait,
+        held=asked.held,
     )
     return reply(ClaimedModel.model_construct(jobs=[WorkModel.of(item) for item in items]))
 

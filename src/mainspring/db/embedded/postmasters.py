@@ -31,11 +31,19 @@ class Postmaster:
         return f"postgresql://{user}@/{database}?host={host}&port={PORT}"
 
     def answers(self) -> bool:
+        """Whether it accepts connections."""
+        return self._ping() == pq.Ping.OK
+
+    def is_listening(self) -> bool:
+        """The same of one that is starting or stopping too."""
+        return self._ping() in (pq.Ping.OK, pq.Ping.REJECT)
+
+    def _ping(self) -> pq.Ping:
         if not self.socket_dir:
-            return False
+            return pq.Ping.NO_ATTEMPT
         url = self.url("postgres", SUPERUSER) + "&connect_timeout=5"
         # A ping, since a server with all its connections taken is running too.
-        return pq.PGconn.ping(os.fsencode(url)) == pq.Ping.OK
+        return pq.Ping(pq.PGconn.ping(os.fsencode(url)))
 
 
 def answering(home: Home) -> Postmaster | None:
@@ -55,9 +63,12 @@ def answering(home: Home) -> Postmaster | None:
 def alive(home: Home) -> Postmaster | None:
     """The recorded server, if that process runs and is this data directory's."""
     found = recorded(home)
-    if found is None or os.fsencode(home.cluster) not in _command_line(found.pid):
+    if found is None:
         return None
-    return found
+    command = _command_line(found.pid)
+    # Only our server listens in its folder, so that tells it from a process nobody may look at.
+    is_ours = found.is_listening() if command is None else os.fsencode(home.cluster) in command
+    return found if is_ours else None
 
 
 def recorded(home: Home) -> Postmaster | None:
@@ -68,6 +79,11 @@ def recorded(home: Home) -> Postmaster | None:
         return Postmaster(int(lines[0]), lines[4] if len(lines) > 4 else "")
     except (FileNotFoundError, IndexError, ValueError):
         return None
+
+
+def is_hidden(pid: int) -> bool:
+    """Whether there is such a process and it cannot be known what it runs."""
+    return _command_line(pid) is None
 
 
 def end_survivors(home: Home) -> None:
@@ -83,19 +99,27 @@ def _is_survivor(home: Home, process: Path) -> bool:
     is_ours = (process / "cwd").readlink() == home.cluster
     is_postgres = (process / "exe").readlink().name.startswith("postgres")
     # A postmaster names the cluster in its command line, and its children do not.
-    return is_ours and is_postgres and os.fsencode(home.cluster) not in _command(process)
+    command = (process / "cmdline").read_bytes()
+    return is_ours and is_postgres and os.fsencode(home.cluster) not in command
 
 
-def _command_line(pid: int) -> bytes:
-    """Empty for a process that is gone, a zombie included."""
+def _command_line(pid: int) -> bytes | None:
+    """Empty for a process that is gone, a zombie included; None for one that is hidden from us, as
+    those of other users are where /proc is mounted with hidepid."""
     if not Path("/proc/self/cmdline").exists():
         listing = ("/bin/ps", "-ww", "-o", "command=", "-p", str(pid))
         return subprocess.run(listing, check=False, capture_output=True).stdout
-    return _command(Path(f"/proc/{pid}"))
-
-
-def _command(process: Path) -> bytes:
     try:
-        return (process / "cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return None if _exists(pid) else b""
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -140,9 +140,12 @@ def _clear_stale(home: Home, socket_dir: Path) -> None:
     """Remove what names a process that is not our server but lives: PostgreSQL would stop at it.
 
     Its pid was given to another program, as after every restart of a container. A dead one
-    is left to PostgreSQL, which then looks harder for survivors of the old server.
+    is left to PostgreSQL, which then looks harder for survivors of the old server, and so is one
+    that is hidden from us, which may be our server.
     """
     recorded = postmasters.recorded(home)
+    if recorded is not None and postmasters.is_hidden(recorded.pid):
+        return
     with suppress(ProcessLookupError, PermissionError):
         if recorded is not None:
             os.kill(recorded.pid, 0)

@@ -11,8 +11,8 @@ import psycopg
 from psycopg import AsyncConnection
 
 from mainspring import telemetry
-from mainspring.domain.batches import PAUSES, halves
-from mainspring.domain.sqlstates import is_worth_retrying
+from mainspring.domain.batches import LOCKED_PAUSES, PAUSES, halves
+from mainspring.domain.sqlstates import is_locked, is_of_a_row
 from mainspring.store import set_aside
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ async def run_batch(connection: AsyncConnection[Any], batch: Batch[T]) -> list[T
     try:
         return await batch.run(connection, None)
     except psycopg.Error as error:
-        if is_worth_retrying(error.sqlstate):
+        if not is_of_a_row(error.sqlstate):
             raise
         keys = await batch.find(connection)
         if not keys:
@@ -61,7 +61,7 @@ async def _run_keys(
         try:
             given += await batch.run(connection, half)
         except psycopg.Error as error:
-            if is_worth_retrying(error.sqlstate):
+            if not is_of_a_row(error.sqlstate):
                 raise
             given += await _run_keys(connection, batch, half, cause=error)
     return given
@@ -71,8 +71,9 @@ async def _put_aside(
     connection: AsyncConnection[Any], duty: str, key: int, *, cause: psycopg.Error
 ) -> None:
     reason = str(cause).strip().partition("\n")[0]
-    tries = await set_aside.put(connection, duty, key, reason=reason, pauses=PAUSES)
-    seconds = PAUSES[min(tries, len(PAUSES)) - 1].total_seconds()
+    pauses = LOCKED_PAUSES if is_locked(cause.sqlstate) else PAUSES
+    tries = await set_aside.put(connection, duty, key, reason=reason, pauses=pauses)
+    seconds = pauses[min(tries, len(pauses)) - 1].total_seconds()
     telemetry.event(
         "row_set_aside", duty=duty, job_id=key, tries=tries, seconds=seconds, error=reason
     )

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import AsyncConnection
 
 from mainspring.db.reconnecting import ReconnectingConnection
-from mainspring.domain.sqlstates import is_worth_retrying
+from mainspring.domain.sqlstates import is_of_a_row
 from mainspring.domain.types import JobId
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance.batches import Batch, run_batch
@@ -94,7 +94,7 @@ async def settle(
             return await flows.settle(connection, parents)
         return await flows.settle_page(connection, place)
     except psycopg.Error as error:
-        if is_worth_retrying(error.sqlstate):
+        if not is_of_a_row(error.sqlstate):
             raise
         return await _settle_apart(connection, parents, place)
 

@@ -14,7 +14,8 @@ of that when soon.
 Jobs of one limit may wait in queues of other workers; see `domain/claiming/elsewhere.py`.
 
 Someone else claiming right now is waited for a few milliseconds: what is there to claim may have
-come free behind its back.
+come free behind its back. So is a claim that the database refuses because of one key, until that
+key is found (`domain/claiming/refused_keys.py`).
 """
 
 import asyncio
@@ -27,13 +28,16 @@ from itertools import chain, islice
 from typing import Any
 
 import orjson
+import psycopg
 from psycopg import AsyncConnection
 
+from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.claiming.elsewhere import Elsewhere
 from mainspring.domain.claiming.fair_share import LimitedShares
 from mainspring.domain.claiming.freed_places import FreedPlaces
 from mainspring.domain.claiming.lanes import Lane, lane_order
+from mainspring.domain.claiming.refused_keys import PAUSE_SECONDS, RefusedKeys
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import WorkerId
 from mainspring.runtime.loop import Loop
@@ -41,6 +45,7 @@ from mainspring.runtime.worker.buffer import Claimed, by_lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.services.claiming import ClaimOrder
+from mainspring.services.refused_claims import is_of_a_job
 from mainspring.store import limits
 from mainspring.store.attempts import ClaimedRow
 from mainspring.store.limits import FIRST_KEY, LimitedClaim, WaitingKey
@@ -81,6 +86,7 @@ class Grants:
         self._retry_at = -math.inf
         self._scan = KeyScan()
         self._elsewhere = Elsewhere()
+        self._refused = RefusedKeys()
 
     def freed(self, keys: Collection[LimitKey]) -> None:
         """Places of these keys have come free here, one each time a key comes up."""
@@ -158,20 +164,17 @@ class Grants:
         given, is_served = None, False
         try:
             pages = {name: await self._next_keys(connection, name, len(freed)) for name in shared}
-            keys = list({*freed, *chain(*pages.values())})
+            due = list(dict.fromkeys((*freed, *chain(*pages.values()))))
+            keys, later = self._refused.allowed(due, time.monotonic())
+            self._freed.add_urgent(later)
             shares = LimitedShares()
             if has_backlog:
                 tenants = {key.tenant_id for key in keys}
                 shares = self._order.shares.limited_shares(tenants, limit, buffered)
             began_at = time.monotonic()
             if keys:
-                given = await self._order.take_limited(
-                    connection,
-                    keys,
-                    worker_id=worker_id,
-                    queues=self._queues,
-                    limit=limit,
-                    shares=shares,
+                given = await self._claim_keys(
+                    connection, worker_id, keys, limit=limit, shares=shares
                 )
             is_served = given is not None or not keys
         finally:
@@ -186,6 +189,44 @@ class Grants:
         if self._scan.is_under_way:
             self.loop.wake()
         return given
+
+    async def _claim_keys(
+        self,
+        connection: AsyncConnection[Any],
+        worker_id: WorkerId,
+        keys: Sequence[LimitKey],
+        *,
+        limit: int,
+        shares: LimitedShares,
+    ) -> LimitedClaim | None:
+        """None while someone else claims, or if the database refuses this because of a key."""
+        try:
+            given = await self._order.take_limited(
+                connection,
+                keys,
+                worker_id=worker_id,
+                queues=self._queues,
+                limit=limit,
+                shares=shares,
+            )
+        except psycopg.Error as error:
+            if not is_of_a_job(error):
+                raise
+            self._refuse(keys, error)
+            return None
+        self._refused.served(keys)
+        return given
+
+    def _refuse(self, keys: Sequence[LimitKey], error: psycopg.Error) -> None:
+        if (found := self._refused.refused(keys, time.monotonic())) is not None:
+            telemetry.event(
+                "limit_key_set_aside",
+                limit=found.limit,
+                key=found.key,
+                tenant=found.tenant_id,
+                seconds=PAUSE_SECONDS,
+                error=str(error),
+            )
 
     def _take(self, limit: int, *, has_backlog: bool) -> tuple[list[LimitKey], set[str]]:
         """What to serve now. What comes free meanwhile may not be seen, so it is served again."""

@@ -13,21 +13,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import psycopg
 from psycopg import AsyncConnection
 
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.claiming import lanes as domain
 from mainspring.domain.claiming.fair_share import Visit
-from mainspring.domain.claiming.lanes import (
-    Lane,
-    LaneBook,
-    ReadyLane,
-    lane_order,
-    parse_named_jobs,
-    parse_ready_lane,
-)
+from mainspring.domain.claiming.lanes import Lane, LaneBook, lane_order
 from mainspring.domain.claiming.prefetch import PrefetchRate
 from mainspring.domain.types import WorkerId
+from mainspring.runtime.loop import Failures
 from mainspring.runtime.maintenance.limit_grants import Grants
+from mainspring.runtime.worker import sweeps
 from mainspring.runtime.worker.buffer import Buffer, Claimed, by_lane, lane_of
 from mainspring.runtime.worker.buffer_pauses import BufferPauses
 from mainspring.runtime.worker.claimed_job import ClaimedJob
@@ -38,8 +35,7 @@ from mainspring.runtime.worker.runners import Runners
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.runtime.worker.unknown_definitions import UnknownDefinitions
 from mainspring.services.claiming import ClaimOrder, Given
-from mainspring.store import attempts, workers
-from mainspring.store import lanes as lane_store
+from mainspring.store import workers
 from mainspring.store.attempts import Report
 
 _LARGEST_BATCH = 1000
@@ -75,6 +71,7 @@ class Claimer:
         self.pace = PrefetchRate(prefetch)
         self.is_stopping = False
         self.wants_wake = True
+        self.returns: list[Report] = []  # To be handed back, besides what waits for too long.
         self._connection, self._order = connection, order
         self._buffer, self._runners = buffer, runners
         self._reporter, self._unknown = reporter, unknown
@@ -91,6 +88,7 @@ class Claimer:
         self._announced: set[Lane] = set()
         self._visiting: Sequence[Visit] = ()
         self._pauses = BufferPauses(buffer, runners)
+        self._failures = Failures("claims")
         self._late: list[ClaimedJob] = []  # Claimed too late to begin: at a stop, after the lease.
 
     def wake(self) -> None:
@@ -101,7 +99,7 @@ class Claimer:
 
     def lane_ready(self, announcement: str) -> None:
         """An enqueue announces a lane that looked empty while all workers were busy."""
-        ready = parse_ready_lane(announcement)
+        ready = domain.parse_ready_lane(announcement)
         if ready is None or ready.lane.queue not in self._queues or self.is_stopping:
             return
         buffered = self._buffered()
@@ -125,7 +123,7 @@ class Claimer:
 
     def jobs_announced(self, announcement: str) -> None:
         """Another worker made jobs ready."""
-        if (found := parse_named_jobs(announcement)) is not None:
+        if (found := domain.parse_named_jobs(announcement)) is not None:
             self.jobs_ready(*found)
 
     @property
@@ -158,20 +156,26 @@ class Claimer:
 
     async def run(self) -> None:
         while True:
-            if self._announced:
-                await self._claim_announced()
-            wanted = self._wanted()
-            if not wanted:
-                self._has_capacity.clear()
-                if not self._wanted() and not self._announced:
-                    await self._has_capacity.wait()
-                continue
-            self._wake.clear()
-            claimed = await self._claim(wanted)
-            if claimed == wanted:
-                await self._stay_busy()
-            else:
-                await self._rest()
+            try:
+                await self._pass()
+                self._failures.end()
+            except psycopg.Error as error:
+                await asyncio.sleep(self._failures.note(error))
+
+    async def _pass(self) -> None:
+        if self._announced:
+            await self._claim_announced()
+        wanted = self._wanted()
+        if not wanted:
+            self._has_capacity.clear()
+            if not self._wanted() and not self._announced:
+                await self._has_capacity.wait()
+            return
+        self._wake.clear()
+        if await self._claim(wanted) == wanted:
+            await self._stay_busy()
+        else:
+            await self._rest()
 
     def _wanted(self) -> int:
         """How many to claim: nothing until the buffer is half empty, so batches stay large."""
@@ -214,26 +218,17 @@ class Claimer:
 
     async def _sweep_if_due(self, *, is_busy: bool) -> bool:
         """Whether a sweep was made and found something ready."""
-        started = time.monotonic()
-        if not self._order.lanes.is_sweep_due(started, is_busy=is_busy):
+        lanes = self._order.lanes
+        if not lanes.is_sweep_due(time.monotonic(), is_busy=is_busy):
             return False
         if not self._has_floors:
-            read = partial(lane_store.read_floors, queues=self._queues)
-            self._order.lanes.restore(*await self._connection.run(read))
+            await self._connection.run(partial(sweeps.restore, lanes=lanes, queues=self._queues))
             self._has_floors = True
-        is_dear = (lanes := self._order.lanes).is_dear
-
-        async def discover(connection: AsyncConnection[Any]) -> list[ReadyLane]:
-            nonlocal started
-            started = time.monotonic()  # Waiting for the database to come back is no cost.
-            if is_dear:
-                return await lane_store.discover_above(connection, self._queues, lanes.floors)
-            return await attempts.discover(connection, self._queues)
-
-        found = await self._connection.run(discover)
-        now = time.monotonic()
-        note = self._order.swept_above if is_dear else self._order.swept
-        note(found, now=now, cost=now - started, buffered=self._buffered())
+        floors = lanes.floors if lanes.is_dear else None
+        sweep = partial(sweeps.sweep, queues=self._queues, floors=floors)
+        found, cost = await self._connection.run(sweep)
+        note = self._order.swept if floors is None else self._order.swept_above
+        note(found, now=time.monotonic(), cost=cost, buffered=self._buffered())
         self._has_swept = True
         return bool(found)
 
@@ -272,9 +267,15 @@ class Claimer:
         is_alone = self._busy_since is None and not self._buffer
         claim = self._claim_speculatively if is_alone else self._claim_from
         self._visiting = visits
-        given = await self._connection.run(partial(claim, visits=visits, limit=limit))
-        self._visiting = ()
-        return given
+        try:
+            return await self._connection.run(partial(claim, visits=visits, limit=limit))
+        except psycopg.Error:
+            if not is_alone or self._speculation.job_ids():
+                raise
+            # Outside of a transaction the claim gets past the job at fault.
+            return await self._connection.run(partial(self._claim_from, visits=visits, limit=limit))
+        finally:
+            self._visiting = ()
 
     async def _claim_from(
         self, connection: AsyncConnection[Any], visits: Sequence[Visit], limit: int
@@ -331,7 +332,7 @@ class Claimer:
             self._runners.start()
 
     def _would_start_others(self, lane: Lane) -> bool:
-        """Whether jobs wait here, or may be on their way, that have no precedence over the lane."""
+        """Whether jobs are here, or on their way, that have no precedence over the lane."""
         others = {*self._buffer.counts(), *(visited for visited, _ in self._visiting)} - {lane}
         return any(other.priority >= lane.priority for other in others)
 
@@ -373,7 +374,8 @@ class Claimer:
             self.returned(list(self._buffer))
             return self.take_all()
         late, self._late = self._late, []
-        return [job.report for job in late]
+        returns, self.returns = self.returns, []
+        return [*returns, *(job.report for job in late)]
 
     def returned(self, jobs: Sequence[ClaimedJob]) -> None:
         """These jobs, which had not begun, are handed back."""

@@ -155,7 +155,8 @@ class Drain:
         )
         self._worker_id = await self._do(lambda c: workers.register(c, facts, _LEASE))
         self._reporter.worker_id = self._watchdog.worker_id = self._worker_id
-        for duty in (self._reporter.run(), self._watchdog.loop.run()):
+        watching = (loop.run() for loop in self._watchdog.loops)
+        for duty in (self._reporter.run(), *watching):
             self._duties.append(asyncio.create_task(duty))
         await self.end_waits()
         return self

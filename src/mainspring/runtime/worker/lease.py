@@ -31,10 +31,12 @@ from mainspring.db import connect
 from mainspring.db.blocking_sessions import ConnectionSession, at_once
 from mainspring.db.reconnecting import ReconnectingConnection, shut_down
 from mainspring.domain.errors.database import DatabaseError
+from mainspring.domain.sqlstates import is_worth_retrying
 from mainspring.domain.types import WorkerId
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.progress import Progress, SignOfLife
 from mainspring.store import attempts, workers
+from mainspring.store.attempts import Report
 
 _UNREACHABLE = (psycopg.Error, DatabaseError, OSError)
 
@@ -83,6 +85,9 @@ class LeaseOwner(Protocol):
 
     def resumed(self, handed_back: list[ClaimedJob]) -> None:
         """Called in the event loop after jobs were handed back, and when things move again."""
+
+    def hand_back_refused(self, reports: list[Report]) -> None:
+        """Called in the event loop: jobs could not be handed back together."""
 
     def withdraw(self) -> list[ClaimedJob]:
         """Called in the thread: give up what has not begun."""
@@ -193,9 +198,18 @@ class LeaseKeeper:
             )
 
     def _hand_back(self) -> None:
+        """What the database refuses stays with the worker until the event loop moves: the lease
+        must not end because of it."""
         session = self._session()
         reports = [job.report for job in self._withdrawn]
-        if queues := at_once(attempts.hand_back(session, reports)):
+        queues: set[str] = set()
+        try:
+            queues = at_once(attempts.hand_back(session, reports))
+        except psycopg.Error as error:
+            if is_worth_retrying(error.sqlstate):
+                raise
+            self._call(self._owner.hand_back_refused, reports)
+        if queues:
             at_once(workers.wake(session, queues))
         handed_back, self._withdrawn = self._withdrawn, []
         self._call(self._owner.resumed, handed_back)

@@ -55,8 +55,9 @@ from mainspring.services.claiming import ClaimOrder
 from mainspring.services.secrets import key_ring
 from mainspring.settings import Settings
 
-# Whoever holds the row of one job must not hold up the reports of the others.
-_FINISH_OPTIONS = "-c lock_timeout=1s"
+# Whoever holds the row of one job must not hold up the reports of the others, nor what is done for
+# them.
+_LOCK_OPTIONS = "-c lock_timeout=1s"
 
 OnReconnect = Callable[[AsyncConnection[Any]], Awaitable[None]]
 
@@ -196,9 +197,13 @@ class Parts:
         """All that has to run."""
         yield self.reporter.run()
         yield self.claimer.run()
-        yield self.watchdog.loop.run()
         yield self.unknown.run()
-        for loop in (*self.maintenance.loops, *self.cleanup.loops, self.stragglers.loop):
+        for loop in (
+            *self.watchdog.loops,
+            *self.maintenance.loops,
+            *self.cleanup.loops,
+            self.stragglers.loop,
+        ):
             yield loop.run()
 
     def _make_maintenance(self, known: Mapping[str, Handler]) -> Maintenance:
@@ -258,7 +263,7 @@ def _connect(
     )
     return Connections(
         claims=connect(url, name="mainspring claim", on_reconnect=on_claims_lost),
-        finishes=connect(with_options(url, _FINISH_OPTIONS), name="mainspring finish"),
-        maintenance=connect(url, name="mainspring maintenance"),
+        finishes=connect(with_options(url, _LOCK_OPTIONS), name="mainspring finish"),
+        maintenance=connect(with_options(url, _LOCK_OPTIONS), name="mainspring maintenance"),
         cleanup=connect(url, name="mainspring cleanup"),
     )

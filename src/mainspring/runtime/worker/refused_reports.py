@@ -83,15 +83,19 @@ def is_locked(error: psycopg.Error) -> bool:
     return error.sqlstate == _LOCK_TIMEOUT
 
 
+def said_by(error: psycopg.Error) -> str:
+    """The error of the server, without the statement."""
+    return error.diag.message_primary or str(error)
+
+
 class RefusedReport:
     """One report, and those that may take its place."""
 
     def __init__(self, reports: Reports, error: psycopg.Error, redactor: Redactor) -> None:
         self.lease = leases_of(reports)[0][0]
         self.is_at_fault = is_at_fault(error)
-        said = error.diag.message_primary or str(error)
         what = "result" if isinstance(reports, Successes) else "report"
-        self.problem = clean(redactor.tail(f"the {what} could not be stored: {said}"))
+        self.problem = clean(redactor.tail(f"the {what} could not be stored: {said_by(error)}"))
         self._timings = _timings(reports)
 
     def ending(self) -> Ending:
@@ -113,6 +117,13 @@ class RefusedReport:
             failed=1,
             delay=_AGAIN_AFTER,
         )
+
+
+def put_off(report: Report, problem: str) -> Return:
+    """Of a job that never began."""
+    return Return(
+        *report, 0, 0, status=AttemptStatus.FAILED, error=problem, failed=0, delay=_AGAIN_AFTER
+    )
 
 
 class Unsent:

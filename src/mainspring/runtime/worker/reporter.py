@@ -22,7 +22,7 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
-from mainspring.domain.jobs.outcomes import End, Requeue
+from mainspring.domain.jobs.outcomes import End, Requeue, clean
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor
 from mainspring.domain.sqlstates import is_worth_retrying
@@ -38,6 +38,7 @@ from mainspring.runtime.worker.refused_reports import (
     is_locked,
     is_retried,
     leases_of,
+    put_off,
     send_in_halves,
 )
 from mainspring.runtime.worker.speculation import SpeculativeStarts
@@ -294,6 +295,13 @@ class Reporter:
         if await self._replace(worker_id, again, attempts.finish_requeued):
             self._events.notifications_missed()
         else:
+            self._unsent.add(attempts.finish_requeued, again)
+
+    async def put_off(self, report: Report, problem: str) -> None:
+        """Queue a job that could not be handed back again after a while, with the reason."""
+        telemetry.event("report_refused", job_id=report.job_id, error=problem)
+        again = [put_off(report, clean(problem))]
+        if not await self._replace(self.worker_id, again, attempts.finish_requeued):
             self._unsent.add(attempts.finish_requeued, again)
 
     async def _replace(self, worker_id: WorkerId, reports: Reports, statement: Statement) -> bool:

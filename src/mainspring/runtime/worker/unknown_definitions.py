@@ -2,21 +2,30 @@
 
 import asyncio
 import time
+from datetime import timedelta
 from functools import partial
 
+import psycopg
+
+from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
-from mainspring.domain.jobs.outcomes import End
+from mainspring.domain.jobs.outcomes import End, Requeue, clean
 from mainspring.domain.types import AttemptStatus, JobState
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.refused_reports import said_by, send_in_halves
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.stored_handlers import StoredHandlers
 from mainspring.store.attempts import Report
+from mainspring.store.definitions import Version
+
+_AGAIN_AFTER = timedelta(minutes=5)
 
 
 class UnknownDefinitions:
     """Keeps claimed jobs while their definitions are loaded. Those that cannot be run here fail if
-    `fails_unknown`, and else wait in `missing` to be handed back."""
+    `fails_unknown`, and else wait in `missing` to be handed back. Those whose definition cannot be
+    read are queued again after a while, with the reason."""
 
     def __init__(
         self,
@@ -46,8 +55,23 @@ class UnknownDefinitions:
             await self._arrival.wait()
             self._arrival.clear()
             versions = {(job.definition, job.version) for job in self.loading}
-            await self._connection.run(partial(self._stored.load, versions=versions))
+            await send_in_halves(sorted(versions), self._load, self._refuse)
             self._sort()
+
+    async def _load(self, versions: list[Version]) -> None:
+        await self._connection.run(partial(self._stored.load, versions=versions))
+
+    async def _refuse(self, versions: list[Version], error: psycopg.Error) -> None:
+        """Put off the jobs of a version that cannot be read."""
+        problem = clean(f"the definition could not be read: {said_by(error)}")
+        telemetry.event("loop_failed", loop="definitions", error=problem)
+        refused = [job for job in self.loading if (job.definition, job.version) == versions[0]]
+        self.loading = [job for job in self.loading if job not in refused]
+        for job in refused:
+            job.began_at = time.monotonic()
+            again = Requeue(AttemptStatus.FAILED, problem, _AGAIN_AFTER)
+            self._reporter.requeue(job, again)
+        self._events.capacity_freed()
 
     def take_missing(self) -> list[Report]:
         taken, self.missing = self.missing, []

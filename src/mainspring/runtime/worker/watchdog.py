@@ -1,47 +1,64 @@
 """Ends handlers that must end: timeouts, cancels, and those that do not listen.
 
 asked to stop ─ grace ─▶ forced ─ grace ─▶ abandoned: reported, and left to itself
+
+A timeout is a matter of the clock alone, so no loop that asks the database stands before it. What
+is asked and stored, cancels, progress and output, has a loop of its own.
 """
 
 import time
+from functools import partial
 from typing import Any
 
+import psycopg
 from psycopg import AsyncConnection
 
+from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.jobs.outcomes import StopReason
 from mainspring.domain.types import WorkerId
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.worker.claimed_job import ClaimedJob
+from mainspring.runtime.worker.refused_reports import is_retried, send_in_halves
 from mainspring.runtime.worker.runners import Runners
 from mainspring.store import attempts, outputs
 from mainspring.store.attempts import Report
+from mainspring.store.outputs import Output
 
 _TICK = 0.05
 _PROGRESS_EVERY = 0.5
 _CANCELS_EVERY = 5.0
 
+_IS_PASSING = partial(is_retried, is_alone=False)
+
+ProgressReport = tuple[Report, bytes]
+
 
 class Watchdog:
-    """Looks at the running jobs of one worker twenty times a second."""
+    """Looks at the running jobs of one worker twenty times a second, and asks for cancels and
+    stores what they have to show twice a second."""
 
     def __init__(
         self, runners: Runners, connection: ReconnectingConnection, *, grace_seconds: float
     ) -> None:
         self.worker_id = WorkerId(0)
-        self.loop = Loop("watchdog", self._pass)
+        self.clock = Loop("watchdog", self._pass_clock)
+        self.database = Loop("watchdog reports", self._pass_database)
         self._runners = runners
         self._connection = connection
         self._grace = grace_seconds
-        self._next_progress = 0.0
         self._next_cancels = 0.0
         self._stopped_at: dict[int, float] = {}
 
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        return (self.clock, self.database)
+
     def look_for_cancels(self) -> None:
         self._next_cancels = 0.0
-        self.loop.wake()
+        self.database.wake()
 
-    async def _pass(self) -> float:
+    async def _pass_clock(self) -> float:
         now = time.monotonic()
         jobs = list(self._runners.running.values())
         for job in jobs:
@@ -49,14 +66,17 @@ class Watchdog:
         self._stopped_at = {
             job.id: self._stopped_at[job.id] for job in jobs if job.id in self._stopped_at
         }
+        return _TICK
+
+    async def _pass_database(self) -> float:
+        now = time.monotonic()
+        jobs = list(self._runners.running.values())
         if jobs and now >= self._next_cancels:
             self._next_cancels = now + _CANCELS_EVERY
             await self._connection.try_once(self._request_stops)
-        if now >= self._next_progress:
-            self._next_progress = now + _PROGRESS_EVERY
-            await self._store_progress(jobs)
-            await self._store_output(jobs)
-        return _TICK
+        await self._store_progress(jobs)
+        await self._store_output(jobs)
+        return _PROGRESS_EVERY
 
     def _watch(self, job: ClaimedJob, now: float) -> None:
         if job.stop is None:
@@ -81,14 +101,22 @@ class Watchdog:
                 self._runners.stop_job(job, StopReason.CANCEL, reason or "canceled by request")
 
     async def _store_progress(self, jobs: list[ClaimedJob]) -> None:
-        reports: list[tuple[Report, bytes]] = []
+        reports: list[ProgressReport] = []
         for job in jobs:
             if job.progress is not None:
                 reports.append((job.report, job.progress))
                 job.progress = None
-        if not reports:
-            return
-        locked = await self._connection.try_once(lambda c: attempts.report_progress(c, reports))
+        locked: set[Report] = set()
+
+        async def send(some: list[ProgressReport]) -> None:
+            locked.update(
+                await self._connection.run(
+                    lambda c: attempts.report_progress(c, some), is_passing=_IS_PASSING
+                )
+            )
+
+        if reports:
+            await send_in_halves(reports, send, _skip_progress)
         known = dict(reports)
         for job in jobs:
             if job.report in locked and job.progress is None:
@@ -97,5 +125,17 @@ class Watchdog:
     async def _store_output(self, jobs: list[ClaimedJob]) -> None:
         writing = [job for job in jobs if job.output is not None]
         found = [output for job in writing if (output := job.output.take(job.report))]
+
+        async def send(some: list[Output]) -> None:
+            await self._connection.run(lambda c: outputs.store(c, some), is_passing=_IS_PASSING)
+
         if found:
-            await self._connection.try_once(lambda c: outputs.store(c, found))
+            await send_in_halves(found, send, _skip_output)
+
+
+async def _skip_progress(reports: list[ProgressReport], error: psycopg.Error) -> None:
+    telemetry.event("progress_refused", job_id=reports[0][0].job_id, error=str(error))
+
+
+async def _skip_output(found: list[Output], error: psycopg.Error) -> None:
+    telemetry.event("output_refused", job_id=found[0].report.job_id, error=str(error))

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+import psycopg
 from psycopg import AsyncConnection
 
 from mainspring import telemetry
@@ -31,6 +32,7 @@ from mainspring.runtime.worker.environment import Enqueuer
 from mainspring.runtime.worker.hand_backs import hand_back_unknown, leave
 from mainspring.runtime.worker.lease import LeaseKeeper, host_name, process_identity
 from mainspring.runtime.worker.parts import Parts
+from mainspring.runtime.worker.refused_reports import is_retried, said_by, send_in_halves
 from mainspring.settings import Settings
 from mainspring.store import attempts, workers
 from mainspring.store.attempts import Report
@@ -111,7 +113,7 @@ class Worker:
     async def _start(self) -> None:
         self._spawn(self._beat())
         await self._register()
-        await self._do(self.parts.maintenance.recover)
+        await self._recover()
         for loop in self.parts.loops():
             self._spawn(loop)
         self._spawn(self._tend_buffer())
@@ -182,8 +184,8 @@ class Worker:
                 await self._hand_back(parts.claimer.take_all())
                 await parts.reporter.drained()
                 await self._hand_back(parts.unknown.take_all())
-        except TimeoutError:
-            telemetry.event("database_lost", connection="drain")
+        except (TimeoutError, psycopg.Error) as error:
+            telemetry.event("database_lost", connection="drain", error=str(error))
 
     async def _announce_stop(self, buffered: list[Report]) -> None:
         await self._do(lambda connection: workers.stop(connection, self.worker_id))
@@ -212,8 +214,8 @@ class Worker:
         try:
             async with asyncio.timeout(_LAST_WORDS_SECONDS):
                 await self._do(partial(leave, worker_id=self.worker_id))
-        except TimeoutError:
-            telemetry.event("database_lost", connection="leave")
+        except (TimeoutError, psycopg.Error) as error:
+            telemetry.event("database_lost", connection="leave", error=str(error))
 
     # Jobs
 
@@ -231,13 +233,21 @@ class Worker:
         if not reports:
             return
 
-        async def hand_back(connection: AsyncConnection[Any]) -> None:
-            queues = await attempts.hand_back(connection, reports, waits_for)
+        async def hand_back(some: list[Report]) -> None:
+            queues = await self.parts.connections.maintenance.run(
+                lambda c: attempts.hand_back(c, some, waits_for),
+                is_passing=partial(is_retried, is_alone=False),
+            )
             if waits_for is None and queues:
-                await workers.wake(connection, queues)
+                await self._do(lambda c: workers.wake(c, queues))
 
         await self.parts.speculation.resolved()
-        await self._do(hand_back)
+        await send_in_halves(reports, hand_back, self._put_off)
+
+    async def _put_off(self, reports: list[Report], error: psycopg.Error) -> None:
+        await self.parts.reporter.put_off(
+            reports[0], f"it could not be handed back: {said_by(error)}"
+        )
 
     async def _return_lost_claims(self, connection: AsyncConnection[Any]) -> None:
         """Hand back what a claim took whose answer was lost."""
@@ -290,6 +300,9 @@ class Worker:
         job = next((job for job in running if job.task is task), None)
         return {} if job is None else {"job_id": job.id, "definition": job.definition}
 
+    def hand_back_refused(self, reports: list[Report]) -> None:
+        self.parts.claimer.returns += reports
+
     def resumed(self, handed_back: list[ClaimedJob]) -> None:
         if handed_back:
             self.parts.claimer.returned(handed_back)
@@ -311,7 +324,7 @@ class Worker:
         await self.parts.connections.come_back(self.parts.lease.ask_after)
         await self._register()
         self._stop_outlived()
-        await self._do(self.parts.maintenance.recover)
+        await self._recover()
         await self.parts.reporter.repeat_late()
 
     def _stop_outlived(self) -> None:
@@ -319,6 +332,13 @@ class Worker:
         for job in list(runners.running.values()):
             if job.stop is not StopReason.LEASE_LOST:
                 runners.stop_job(job, StopReason.LEASE_LOST, "the lease was lost")
+
+    async def _recover(self) -> None:
+        """Before anything is claimed; if it fails, its loop goes on with it."""
+        try:
+            await self._do(self.parts.maintenance.recover)
+        except psycopg.Error as error:
+            telemetry.event("loop_failed", loop="recovery", error=str(error))
 
     async def _do(self, action: Callable[[AsyncConnection[Any]], Awaitable[T]]) -> T:
         return await self.parts.connections.maintenance.run(action)

@@ -4,6 +4,9 @@
 --                                                          └▶ one of them is not: cancel, continue
 --                                                             or wait, as the dependency says
 --
+-- A child that waits until its parent is retried waits in vain once the parent is deleted: then it
+-- is canceled too.
+--
 -- Whatever ends a parent leaves its children alone, so that no two of them wait for each other; the
 -- children are settled afterwards, one transaction at a time under an advisory lock that is only
 -- tried. What nobody settles, because a worker died in between, a sweep finds: a dependency without
@@ -67,7 +70,8 @@ $$;
 
 -- Gives dependencies whose parent has ended their outcome: of the given parents, or, without any,
 -- of all. Says how many, and which children they belong to. What cannot be decided, because the
--- child waits until its parent is retried, is left out before it is counted.
+-- child waits until its parent is retried, is left out before it is counted; a parent that is gone
+-- never will be.
 create or replace function mainspring.decide_outcomes(
     parents bigint[], most integer, out children bigint[], out decided integer
 )
@@ -83,7 +87,7 @@ begin
                 where job.job_id = open.parent_id limit 1) as past on true
          where open.outcome is null and (parents is null or open.parent_id = any (parents))
            and not exists (select from mainspring.jobs as live where live.job_id = open.parent_id)
-           and (past.state = 'succeeded' or open.on_failure <> 'wait')
+           and (past.state = 'succeeded' or past.state is null or open.on_failure <> 'wait')
          limit most
     ), outcome as (
         update mainspring.dependencies as known set outcome = ended.state
@@ -106,7 +110,7 @@ return array(
      where job.job_id = any (children) and job.state in ('blocked', 'awaiting_approval')
        and (exists (select from mainspring.dependencies as failed
                      where failed.job_id = job.job_id and failed.outcome <> 'succeeded'
-                       and failed.on_failure = 'cancel')
+                       and failed.on_failure <> 'continue')
             or (job.state = 'blocked'
                 and not exists (select from mainspring.dependencies as open
                                  where open.job_id = job.job_id and open.outcome is null))));
@@ -139,7 +143,7 @@ begin
           left join lateral (
                select known.parent_id, known.outcome from mainspring.dependencies as known
                 where known.job_id = job.job_id and known.outcome <> 'succeeded'
-                  and known.on_failure = 'cancel'
+                  and known.on_failure <> 'continue'
                 order by known.parent_id limit 1) as failed on true
          where job.job_id = any (children) and job.state in ('blocked', 'awaiting_approval')
            and not exists (select from mainspring.set_aside as aside

@@ -68,6 +68,26 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
           job.limit_name, job.limit_key,
           job.definition_version;
 
+-- name: find_ready
+-- scope: system
+-- The jobs that claim would take; it is asked for after one of them made a claim fail. Leaves out
+-- what is set aside.
+select lane.priority, lane.tenant_id, lane.queue, ready.job_id
+  from unnest(%(queues)s::text[], %(priorities)s::smallint[], %(tenants)s::text[],
+              %(marks)s::bigint[], %(untils)s::bigint[], %(shares)s::integer[])
+       as lane (queue, priority, tenant_id, mark, until, share),
+       lateral (
+           select waiting.job_id from mainspring.jobs as waiting
+            where waiting.queue = lane.queue and waiting.priority = lane.priority
+              and waiting.tenant_id = lane.tenant_id
+              and waiting.job_id > lane.mark and waiting.job_id <= lane.until
+              and waiting.state = 'queued' and waiting.waits_for is null
+              and not exists (select from mainspring.set_aside as aside
+                               where aside.duty = 'claim' and aside.key = waiting.job_id
+                                 and aside.again_at > now() offset 0)
+            order by waiting.job_id limit lane.share) as ready
+ limit %(limit)s;
+
 -- name: finish_succeeded
 -- scope: system
 -- Moves succeeded jobs to history with their attempt rows. Returns null when all reports were

@@ -53,6 +53,22 @@ select count(*) > 0, coalesce(bool_or(alone_fence = fence), false) from mainspri
  where state = 'running' and worker_id = %(worker_id)s::bigint
    and job_id <> all (%(job_ids)s::bigint[]);
 
+-- name: held_besides
+-- scope: system
+-- The jobs that a worker runs besides some, in the shape of claim.
+select job.job_id, job.fence, job.definition, job.payload::text, job.attempt, job.failures,
+       job.losses, job.max_attempts, job.queue, job.priority, job.tenant_id,
+       jsonb_build_object(
+           'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
+           'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
+           'is_suspect', job.suspected_at is not null or job.losses > 0,
+           'is_rated', false)::text,
+       job.limit_name, job.limit_key, job.definition_version
+  from mainspring.jobs as job
+ where job.state = 'running' and job.worker_id = %(worker_id)s::bigint
+   and job.job_id <> all (%(job_ids)s::bigint[])
+ order by job.job_id limit %(limit)s;
+
 -- name: announce_free_place
 -- scope: system
 -- Notifies those who grant that a place of a limit key is free.
