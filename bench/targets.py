@@ -121,6 +121,7 @@ TARGETS: Final = (
     Target("drain_history", _FREE, _to_free("drain_history"), 0.95),
     Target("drain_100_tenants", _FREE, _to_free("drain_100_tenants"), 0.8),
     Target("fair_share_wait", "jobs", _own("fair_share_wait"), 400, is_ceiling=True),
+    Target("fair_share_worst", "jobs", _own("fair_share_worst"), 400, is_ceiling=True),
     Target("drain_backlog", _FREE, _to_free("drain_backlog"), 0.95),
     Target("drain_snapshot", _FREE, _to_free("drain_snapshot"), 0.9, 1.0),
     Target("fire_due", "of bulk enqueue", _own("fire_due_ratio"), 0.5),

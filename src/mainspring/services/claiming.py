@@ -157,6 +157,15 @@ class ClaimOrder:
     ) -> list[tuple[Any, ...]]:
         """One claim statement; rows in the shape of ClaimedRow, in no particular order. Note them
         before anything else is claimed."""
+        if not self.lanes.named:  # As is nearly always the case, and there may be many lanes.
+            marks = self.lanes.marks
+            return await attempts.claim(
+                connection,
+                worker_id,
+                [(lane, marks.get(lane, 0)) for lane, _ in visits],
+                limit=limit,
+                shares=[share for _, share in visits],
+            )
         parts = [(lane, span) for lane, share in visits for span in self.lanes.spans(lane, share)]
         claim = Claim(connection, worker_id)
         try:

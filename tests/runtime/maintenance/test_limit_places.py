@@ -11,11 +11,15 @@ import psycopg
 import pytest
 
 from mainspring import Backoff, Mainspring
+from mainspring.domain.limits import LimitKey
 from mainspring.runtime.worker.worker import Worker
 from mainspring.settings import load
+from mainspring.store import limits, workers
+from mainspring.store.workers import WorkerFacts
 from tests.support.waiting import await_until
 from tests.support.workers import working
 
+OTHER = WorkerFacts("other", "host", 1, "identity", ("default",), 200, "test")
 LIVE = "select count(*) from mainspring.jobs where queue = %s"
 LOWER = """
 alter table mainspring.limits disable trigger limits_touch;
@@ -256,3 +260,24 @@ async def test_a_retried_job_of_a_limit_waits_for_its_place_again(app: Mainsprin
         await await_until(lambda: not worker.parts.runners.running)
 
     assert set(attempts.values()) == {2}
+
+
+async def test_a_key_with_a_free_place_does_not_wait_for_others_that_have_none(
+    app: Mainspring, aconnection: psycopg.AsyncConnection
+):
+    done = asyncio.Event()
+
+    @app.job(key_concurrency=1, limit_by="key")
+    async def keyed(key: str) -> None:
+        done.set()
+
+    await app.aregister_definitions()
+    full = [f"a{number:03}" for number in range(200)]
+    await app.aenqueue_many("keyed", [{"key": key} for key in full * 2])
+    other = await workers.register(aconnection, OTHER, timedelta(minutes=1))
+    keys = [LimitKey("keyed", key, "default") for key in full]
+    await limits.claim(aconnection, keys, worker_id=other, queues=["default"], limit=200)
+    await app.aenqueue("keyed", {"key": "free"})
+
+    async with working(app, concurrency=2, poll_seconds=60):
+        await asyncio.wait_for(done.wait(), 5)

@@ -348,8 +348,8 @@ class Claimer:
         if not self.wants_wake:
             await self._set_wants_wake(wants_wake=True)
             return  # Look once more: what came meanwhile was not notified.
-        if was_busy:
-            return
+        if was_busy or self._grants.is_due(has_backlog=False):
+            return  # Keys that were asked in vain say nothing of those that were not asked yet.
         pause = self._poll_seconds * random.uniform(0.75, 1.25)  # noqa: S311 - only jitter
         if not self._has_swept:
             pause = min(pause, self._order.lanes.until_sweep(time.monotonic()))
