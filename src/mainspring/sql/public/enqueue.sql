@@ -9,10 +9,9 @@ create or replace function mainspring.enqueue_job(
     scheduled_for timestamptz default null, delay interval default null,
     deadline timestamptz default null, dedupe_key text default null, dedupe_by text default null,
     dedupe_window interval default null, idempotency_key text default null,
-    on_duplicate text default 'raise', correlation_id text default null,
-    tags text[] default null, limit_key text default null, approvals_needed integer default null,
-    after bigint[] default null, on_parent_failure text default 'cancel',
-    out job_id bigint, out is_new boolean
+    on_duplicate text default 'raise', correlation_id text default null, tags text[] default null,
+    limit_key text default null, approvals_needed integer default null, after bigint[] default null,
+    on_parent_failure text default 'cancel', out job_id bigint, out is_new boolean
 )
 language plpgsql
 security definer
@@ -42,6 +41,7 @@ begin
            and mainspring.is_visible(tenant) and mainspring.is_plain_request(
                enqueue_job.payload, enqueue_job.queue, enqueue_job.priority,
                enqueue_job.max_attempts, delay, enqueue_job.scheduled_for, on_duplicate)
+           and mainspring.are_plain_words(enqueue_job.queue, correlation_id, enqueue_job.tags)
         returning job.job_id, true, case
             when exists (select from mainspring.workers as worker
                           where worker.wants_wake and job.queue = any (worker.queues))
@@ -116,7 +116,7 @@ begin
         definition, null, tenant, queue, priority, max_attempts, scheduled_for, deadline,
         null, correlation_id, tags, limit_key);
     perform mainspring.check_times(delay, scheduled_for, deadline);
-    perform mainspring.check_text('queue', queue);
+    perform mainspring.check_words(queue, correlation_id, tags);
     perform mainspring.check_bulk(payloads, dedupe_keys);
     defined := mainspring.with_approvals(defined, approvals_needed);
     perform mainspring.check_text('limit_key', limit_key);
