@@ -2222,7 +2222,7 @@ begin
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
             scheduled_for, waits_for, correlation_id, tags)
         select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key, d.version,
-               coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
+               coalesce(enqueue_job.priority % 1001, d.priority), enqueue_job.payload,
                coalesce(enqueue_job.max_attempts, d.max_attempts),
                coalesce(enqueue_job.scheduled_for, now() + delay, now()),
                case when coalesce(enqueue_job.scheduled_for, now() + delay) > now()

@@ -2,7 +2,8 @@
 
 -- Enqueues one job. The common case is a fast path of one statement, since plpgsql pays for every
 -- expression anew in each transaction. It inserts nothing if anything is wrong or needs a closer
--- look; then enqueue_asked decides, and says what is wrong.
+-- look; then enqueue_asked decides, and says what is wrong. A priority out of range is made to fit
+-- its column, since the planner would fail on it before the condition that refuses it.
 create or replace function mainspring.enqueue_job(
     definition text, payload jsonb default '{}', tenant text default 'default',
     queue text default null, priority integer default null, max_attempts integer default null,
@@ -27,7 +28,7 @@ begin
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
             scheduled_for, waits_for, correlation_id, tags)
         select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key, d.version,
-               coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
+               coalesce(enqueue_job.priority % 1001, d.priority), enqueue_job.payload,
                coalesce(enqueue_job.max_attempts, d.max_attempts),
                coalesce(enqueue_job.scheduled_for, now() + delay, now()),
                case when coalesce(enqueue_job.scheduled_for, now() + delay) > now()
