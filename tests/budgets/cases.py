@@ -83,6 +83,10 @@ def get(path: Callable[[int], str]) -> Send:
     return lambda bench, count: bench.rest("GET", path(count))
 
 
+def filtered(name: str) -> Send:
+    return get(lambda count: f"/jobs?{name}={text(count)}")
+
+
 def query(statement: str, make: Callable[[Bench, int], list[Any]]) -> Send:
     return lambda bench, count: bench.sql(statement, *make(bench, count))
 
@@ -195,7 +199,9 @@ def report(kind: str, make: Callable[[int], Any]) -> Send:
 
 def steps(count: int, parents: int = 0) -> list[dict[str, Any]]:
     """Steps with so many parents together: every later one after the first."""
-    first = [{"step": f"s{number}", "definition": "work"} for number in range(count)]
+    first: list[dict[str, Any]] = [
+        {"step": f"s{number}", "definition": "work"} for number in range(count)
+    ]
     left = parents
     names = [step["step"] for step in first]
     for number, step in enumerate(first):
@@ -335,6 +341,10 @@ def claim(bench: Bench, asked: dict[str, Any]) -> Refusal | None:
     made = bench.ask("POST", "/work/workers", {"name": "w", "queues": ["none"]}, role="worker")
     path = f"/work/workers/{made.json()['worker_id']}/claim"
     return bench.rest("POST", path, asked, role="worker")
+
+
+def claiming(make: Callable[[int], dict[str, Any]]) -> Send:
+    return lambda bench, count: claim(bench, make(count))
 
 
 def whole_request(bench: Bench, size: int) -> Refusal | None:
@@ -561,7 +571,7 @@ CASES: list[Case] = [
             "filter: text (queue, definition, tag, error, creator)",
             f"REST, {name}",
             500,
-            get(lambda count, name=name: f"/jobs?{name}={text(count)}"),
+            filtered(name),
             "422",
             "500",
         )
@@ -993,7 +1003,7 @@ CASES: list[Case] = [
             f"worker over the API: {row}",
             "REST",
             limit,
-            lambda bench, count, make=make: claim(bench, make(count)),
+            claiming(make),
             "422",
             str(limit),
         )
