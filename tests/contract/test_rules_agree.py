@@ -17,9 +17,10 @@ from mainspring.db.template_databases import fresh_database
 from mainspring.domain import events, limits
 from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import MainspringError
-from mainspring.domain.flows import MOST_DEPENDENCIES, MOST_STEPS
+from mainspring.domain.flows import MOST_BYTES, MOST_DEPENDENCIES, MOST_STEPS
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.jobs.options import (
+    MAX_JOBS,
     MAX_PARENTS,
     MAX_PAYLOAD_BYTES,
     EnqueueOptions,
@@ -128,6 +129,12 @@ def queues(field: str = "queue") -> list[tuple[Row, Verdict]]:
     return [*texts(field, 500), ({field: "a b"}, True), *wrong]
 
 
+def tags() -> list[tuple[Row, Verdict]]:
+    right = [[], ["x"], ["ü" * 500], ["ü" * 500] * 50]
+    wrong = [["x"] * 51, [""], ["x", ""], ["ü" * 501], ["x", "ü" * 501], [None], ["x", None]]
+    return either("tags", right, wrong)
+
+
 def either(field: str, right: Iterable[Any], wrong: Iterable[Any]) -> list[tuple[Row, Verdict]]:
     return [*(({field: each}, True) for each in right), *(({field: each}, False) for each in wrong)]
 
@@ -145,9 +152,10 @@ SCHEDULES = [
     *(*words("dst_gap", DstGap), *words("dst_fold", DstFold)),
     *(*words("catch_up", CatchUp), *words("overlap", Overlap)),
     *(*texts("name", 200), *queues(), *either("name", ["a b"], [" ", "\t\n"])),
-    *either("definition", ["x"], ["", " "]),
-    *either("launcher", ["x"], ["", " "]),
-    *either("condition_sql", ["select true"], ["", " "]),
+    *either("definition", ["x", "x" * 200], ["", " ", "x" * 201]),
+    *either("description", ["", "ü" * 10_000], ["ü" * 10_001]),
+    *either("launcher", ["x", "x" * 500], ["", " ", "x" * 501]),
+    *either("condition_sql", ["select true", "x" * 10_000], ["", " ", "x" * 10_001]),
     *either("payload", [{}], [[], "x"]),
     *(
         ({"gauge_sql": "select 1", "gauge_lower": low, "gauge_upper": high}, verdict)
@@ -188,8 +196,8 @@ JOBS = [
     *numbers("approvals_needed", 0, 100),
     *durations("delay", timedelta(0)),
     *(({"dedupe_key": "k", **row}, verdict) for row, verdict in durations("dedupe_window", TICK)),
-    *(*texts("queue", 500), *texts("dedupe_key", 500), *texts("idempotency_key", 500)),
-    *texts("limit_key", 500),
+    *(*queues(), *texts("dedupe_key", 500), *texts("idempotency_key", 500)),
+    *(*texts("limit_key", 500), *texts("correlation_id", 500), *tags()),
     *words("on_duplicate", ["raise", "existing"]),
     *words("dedupe_by", ["content"]),
     ({"dedupe_by": "content", "dedupe_key": "k"}, False),
@@ -207,6 +215,24 @@ def test_the_options_of_an_enqueue_are_accepted_by_both_or_by_neither(tx, row, v
 
 
 @pytest.mark.parametrize(
+    ("row", "verdict"), [*queues(), *texts("correlation_id", 500), *tags()], ids=str
+)
+@pytest.mark.parametrize("function", ["enqueue_many", "enqueue_flow", "enqueue with a key"])
+def test_the_words_of_a_job_are_accepted_by_every_function_or_by_none(tx, row, verdict, function):
+    if function == "enqueue_flow":
+        step = {"definition": "work", **row}
+        arguments: Row = {"name": "flow", "steps": Jsonb([step])}
+    elif function == "enqueue_many":
+        arguments = {"definition": "work", "payloads": [Jsonb({})], **row}
+    else:
+        # With a key it is no plain job, for which a fast path decides.
+        arguments = {"definition": "work", "idempotency_key": "k", **row}
+
+    name = function.partition(" ")[0]
+    assert sql_accepts(tx, call(name, arguments), arguments) is verdict
+
+
+@pytest.mark.parametrize(
     ("size", "verdict"), [(MAX_PAYLOAD_BYTES, True), (MAX_PAYLOAD_BYTES + 1, False)]
 )
 def test_a_payload_may_have_as_many_bytes_in_both(tx, size, verdict):
@@ -221,6 +247,13 @@ def test_a_payload_may_have_as_many_bytes_in_both(tx, size, verdict):
 
 # Definitions
 
+APPROVERS = [
+    (["ü" * 500], True),
+    (["x"] * 100, True),
+    ([""], False),
+    (["ü" * 501], False),
+    (["x"] * 101, False),
+]
 DEFINITIONS = [
     *(*numbers("priority", 0, 1000), *numbers("max_attempts", 1, 1000)),
     *numbers("approvals_needed", 0, 100),
@@ -229,7 +262,8 @@ DEFINITIONS = [
         ({"approvals_needed": 1, **row}, verdict)
         for row, verdict in durations("approval_expiry", TICK)
     ),
-    *queues(),
+    *(*queues(), *tags(), *either("description", ["", "ü" * 10_000], ["ü" * 10_001])),
+    *(({"approvals_needed": 1, "approvers": names}, verdict) for names, verdict in APPROVERS),
     *(*numbers("concurrency", 0, MOST), *numbers("key_concurrency", 0, MOST)),
     *(({"rate": "1/s", **row}, verdict) for row, verdict in numbers("burst", 1, MOST)),
     *either("key", ["a", "_", "A.b:c-1", "x" * 200], ["", "1a", "a b", "a/b", "ü", "x" * 201]),
@@ -305,6 +339,11 @@ def test_a_flow_may_be_as_large_in_both(tx):
     bounds = "select mainspring.most_steps(), mainspring.most_dependencies()"
     assert tx.execute(bounds).fetchone() == (MOST_STEPS, MOST_DEPENDENCIES)
     assert tx.execute("select mainspring.most_parents()").fetchone() == (MAX_PARENTS,)
+    assert tx.execute("select mainspring.most_flow_bytes()").fetchone() == (MOST_BYTES,)
+
+
+def test_a_call_may_enqueue_as_many_jobs_in_both(tx):
+    assert tx.execute("select mainspring.most_jobs()").fetchone() == (MAX_JOBS,)
 
 
 # Events and triggers

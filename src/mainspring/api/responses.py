@@ -3,7 +3,7 @@
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import orjson
@@ -19,6 +19,7 @@ Row = TypeVar("Row")
 JSON = "application/json"
 # One item is always sent, however large it is.
 PAGE_BYTES = 4 * 1024 * 1024
+_LOADED_AT_ONCE = 8
 _STRANGE_CURSOR = "is invalid; pass next_cursor from the previous page"
 
 
@@ -49,6 +50,35 @@ def page(
     return reply(made)
 
 
+async def large_page(
+    load: Callable[[Any, int], Awaitable[Sequence[Row]]],
+    make: Callable[[Row], Item],
+    place_of: Callable[[Row], object],
+    *,
+    after: object,
+    limit: int,
+) -> Response:
+    """The same of a list whose items may be large, within the byte budget of a page. `load` gives
+    so many items after a place. A few are read at a time, so that hardly more is read than is
+    sent, and requests of others are answered in between."""
+    parts: list[bytes] = []
+    left = PAGE_BYTES
+    while len(parts) < limit:
+        count = min(_LOADED_AT_ONCE, limit - len(parts))
+        rows = await load(after, count)
+        for row in rows:
+            item = make(row)
+            part = item.__pydantic_serializer__.to_json(item)
+            left -= len(part)
+            if parts and left < 0:
+                return _written(parts, after)
+            parts.append(part)
+            after = place_of(row)
+        if len(rows) < count:
+            return _written(parts, None)
+    return _written(parts, after)
+
+
 def short_page(items: Sequence[Item], places: Sequence[object], *, following: object) -> Response:
     """The same within the byte budget of a page: what is over it is left to the next one, which
     comes after the place of the last item. Fields that were not set are left out."""
@@ -63,6 +93,10 @@ def short_page(items: Sequence[Item], places: Sequence[object], *, following: ob
         last = place_of_item
     if len(parts) < len(items):
         following = last
+    return _written(parts, following)
+
+
+def _written(parts: Sequence[bytes], following: object) -> Response:
     cursor = None if following is None else write_cursor(following)
     content = b'{"items":[%s],"next_cursor":%s}' % (b",".join(parts), orjson.dumps(cursor))
     return Response(content, 200, None, JSON)

@@ -10,9 +10,11 @@ from typing import Final
 
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.jobs.options import ensure_text
 from mainspring.domain.suggestions import did_you_mean
 from mainspring.domain.types import JobId, JobState, Payload, TenantId
 
+MAX_APPROVERS: Final = 100
 _OF_ROLE: Final = "role:"
 _DECIDING: Final = tuple(
     f"{_OF_ROLE}{role.value}" for role in (Role.OPERATOR, Role.ADMIN, Role.MEMBER)
@@ -56,7 +58,12 @@ def ensure_approvers(approvers: Sequence[str]) -> None:
     """Refuse what nobody could ever be."""
     if isinstance(approvers, str) or not all(isinstance(name, str) and name for name in approvers):
         raise InvalidOption("approvers", "must be a list of names")
+    if len(approvers) > MAX_APPROVERS:
+        raise InvalidOption(
+            "approvers", f"must have at most {MAX_APPROVERS} entries, not {len(approvers)}"
+        )
     for name in approvers:
+        ensure_text("approvers", name)
         if name.startswith(_OF_ROLE) and name not in _DECIDING:
             hint = did_you_mean(name, _DECIDING)
             raise InvalidOption(

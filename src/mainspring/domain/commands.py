@@ -20,7 +20,11 @@ from mainspring.domain.suggestions import did_you_mean
 
 _JOB = "job."
 _PLACEHOLDER = re.compile(r"\{((?:job\.)?[A-Za-z_][A-Za-z0-9_]*)\}")
-_MOST_ARGUMENTS = 1000
+MOST_ARGUMENTS = 1000
+LONGEST_ARGUMENT = 10_000
+MOST_VARIABLES = 100
+_LONGEST_PATH = 500
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,499}")
 _END_OF_OPTIONS = "--"
 
 
@@ -98,8 +102,7 @@ def read_argv(key: str, argv: object) -> ArgvTemplate:
     """The template; refuses what could not be understood, or not safely."""
     if not isinstance(argv, Sequence) or isinstance(argv, str) or not argv:
         raise InvalidDefinition(f"{key}: argv must be a list of arguments, the command first")
-    if len(argv) > _MOST_ARGUMENTS:
-        raise InvalidDefinition(f"{key}: argv has more than {_MOST_ARGUMENTS} arguments")
+    _ensure_affordable(key, argv)
     executable, *rest = argv
     if not isinstance(executable, str) or not executable or "{" in executable:
         raise InvalidDefinition(
@@ -110,6 +113,17 @@ def read_argv(key: str, argv: object) -> ArgvTemplate:
     if any("\x00" in text for text in _texts(argv)):
         raise InvalidDefinition(f"{key}: argv contains a NUL byte")
     return ArgvTemplate(executable, groups, optional)
+
+
+def _ensure_affordable(key: str, argv: Sequence[Any]) -> None:
+    items = [item if isinstance(item, list | tuple) else [item] for item in argv]
+    if sum(map(len, items)) > MOST_ARGUMENTS:
+        raise InvalidDefinition(f"{key}: argv has more than {MOST_ARGUMENTS} arguments")
+    texts = (text for item in items for text in item if isinstance(text, str))
+    if any(len(text) > LONGEST_ARGUMENT for text in texts):
+        raise InvalidDefinition(
+            f"{key}: argv has an argument of more than {LONGEST_ARGUMENT:,} characters"
+        )
 
 
 def _read_group(key: str, item: object) -> tuple[Argument, ...]:
@@ -232,6 +246,10 @@ def read_command(key: str, spec: Mapping[str, Any]) -> Command:
     directory = spec.get("working_directory")
     if directory is not None and not (isinstance(directory, str) and directory.startswith("/")):
         raise InvalidDefinition(f"{key}: working_directory must be an absolute path")
+    if directory is not None and len(directory) > _LONGEST_PATH:
+        raise InvalidDefinition(
+            f"{key}: working_directory must be at most {_LONGEST_PATH} characters"
+        )
     return Command(
         template,
         spec.get("executable", template.executable),
@@ -282,7 +300,9 @@ def _codes(key: str, field: str, codes: object) -> frozenset[int]:
 def _names(key: str, names: object) -> tuple[str, ...]:
     if not isinstance(names, Sequence) or isinstance(names, str):
         raise InvalidDefinition(f"{key}: environment must be a list of variable names")
+    if len(names) > MOST_VARIABLES:
+        raise InvalidDefinition(f"{key}: environment has more than {MOST_VARIABLES} variables")
     for name in names:
-        if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)):
+        if not (isinstance(name, str) and _VARIABLE.fullmatch(name)):
             raise InvalidDefinition(f"{key}: {name!r} is not the name of an environment variable")
     return tuple(names)

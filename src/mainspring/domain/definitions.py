@@ -9,7 +9,14 @@ from typing import Any
 from mainspring.domain.approvals import ensure_approvers
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.jobs.backoff import Backoff
-from mainspring.domain.jobs.options import ATTEMPTS, ensure_approvals, ensure_priority, ensure_queue
+from mainspring.domain.jobs.options import (
+    ATTEMPTS,
+    MAX_TEXT_LENGTH,
+    ensure_approvals,
+    ensure_priority,
+    ensure_queue,
+    ensure_tags,
+)
 from mainspring.domain.limits import Limit, Rate, ensure_limit_by, ensure_limit_name
 from mainspring.domain.schemas import Schema
 from mainspring.domain.secrets.paths import Path, secret_paths
@@ -66,7 +73,12 @@ class Definition:
             raise InvalidDefinition(f"{self.key}: arg_schema must be a JSON Schema, an object")
         if isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags):
             raise InvalidDefinition(f"{self.key}: tags must be a list of strings")
+        if len(self.description) > MAX_TEXT_LENGTH:
+            raise InvalidDefinition(
+                f"{self.key}: description must be at most {MAX_TEXT_LENGTH:,} characters"
+            )
         try:
+            ensure_tags(self.tags)
             _ensure_limits(self)
             _ensure_approval(self)
         except InvalidOption as error:

@@ -18,6 +18,7 @@ from mainspring.domain.types import JobId, JobState, Payload, TenantId, WaitsFor
 # sql/internal/bounds.sql has the same.
 MOST_STEPS = 10_000
 MOST_DEPENDENCIES = 50_000
+MOST_BYTES = 64 * 1024 * 1024
 
 
 class FlowState(StrEnum):
@@ -117,6 +118,15 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     except CycleError as error:
         circle = " after ".join(repr(step) for step in error.args[1])
         raise InvalidFlow(f"the steps form a cycle: {circle}") from None
+
+
+def ensure_size(size: int) -> None:
+    """Refuse payloads of so many bytes together."""
+    if size > MOST_BYTES:
+        raise InvalidFlow(
+            f"the payloads of a flow can have at most {MOST_BYTES:,} bytes together, not "
+            f"{size:,}; split it into several flows"
+        )
 
 
 def as_facts(

@@ -83,6 +83,12 @@ class Schema:
 
 def ensure_affordable(key: str, document: Mapping[str, Any]) -> None:
     """Refuse a schema that takes too much to read or to check payloads against."""
+    # Each value takes two bytes at the least: what has very many is refused before it is counted.
+    if sum(1 for _ in islice(_values(document), LARGEST_SCHEMA // 2 + 1)) > LARGEST_SCHEMA // 2:
+        raise InvalidDefinition(
+            f"{key}: arg_schema has more than {LARGEST_SCHEMA:,} bytes; "
+            f"at most {LARGEST_SCHEMA:,} are allowed"
+        )
     size = len(
         json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str).encode()
     )

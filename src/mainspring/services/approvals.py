@@ -4,7 +4,7 @@ from mainspring.db.plans import arun
 from mainspring.db.sessions import ServiceSession, Session
 from mainspring.domain.approvals import Approval
 from mainspring.domain.errors import ApprovalNotFound
-from mainspring.domain.jobs.options import ensure_text
+from mainspring.domain.jobs.options import ensure_reason, ensure_text
 from mainspring.domain.types import JobId, JobState, TenantId
 from mainspring.services.redaction import shown_reason
 from mainspring.store import approvals as store
@@ -15,6 +15,7 @@ async def approve(
 ) -> JobState:
     """What the job has become: awaiting_approval while more have to approve."""
     _ensure_actor(actor)
+    ensure_reason(reason)
     shown = await _shown(session, tenant_id, job_id, reason=reason)
     return await store.approve(session, tenant_id, job_id, reason=shown, actor=actor)
 

@@ -26,8 +26,8 @@ from mainspring.db.sql_errors import translated
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import InvalidOption, UnknownDefinition
 from mainspring.domain.flows import Step as FlowStep
-from mainspring.domain.flows import as_facts, in_order
-from mainspring.domain.jobs.options import EnqueueOptions, ensure_text
+from mainspring.domain.flows import as_facts, ensure_size, in_order
+from mainspring.domain.jobs.options import MAX_JOBS, EnqueueOptions, ensure_text
 from mainspring.domain.types import JobId, TenantId
 from mainspring.services import definitions
 from mainspring.services.definitions import DeclaredDefinitions
@@ -187,6 +187,7 @@ class Enqueuer:
         ordered = in_order(steps)
         limit = self._settings.max_payload_bytes
         texts = [encode_payload(step.payload, limit) for step in ordered]
+        ensure_size(sum(map(len, texts)))
         rules = yield from self._rules_of_flow(
             {step.definition: None for step in ordered}, connection
         )
@@ -297,6 +298,11 @@ def _ensure_for_many(
     if options.after:
         raise InvalidOption(
             "after", "applies to a single job; build a flow or enqueue the jobs one by one"
+        )
+    if count > MAX_JOBS:
+        raise InvalidOption(
+            "payloads",
+            f"must have at most {MAX_JOBS:,} entries, not {count:,}; enqueue them in several calls",
         )
     if dedupe_keys is not None and len(dedupe_keys) != count:
         raise InvalidOption("dedupe_keys", f"has {len(dedupe_keys)} entries for {count} payloads")

@@ -3,7 +3,7 @@
 from mainspring.db.sessions import Session
 from mainspring.domain.errors import FlowNotFound
 from mainspring.domain.flows import FlowJob, FlowSummary
-from mainspring.domain.jobs.options import ensure_text
+from mainspring.domain.jobs.options import MAX_TEXT_LENGTH, ensure_text
 from mainspring.domain.types import JobId, TenantId
 from mainspring.store import flows as store
 
@@ -30,7 +30,7 @@ async def jobs_of(
 
 async def cancel(session: Session, tenant_id: TenantId, flow_id: int, *, reason: str) -> int:
     """How many jobs were live."""
-    ensure_text("reason", reason)
+    ensure_text("reason", reason, longest=MAX_TEXT_LENGTH)
     return await store.cancel(session, tenant_id, flow_id, reason=reason)
 
 

@@ -10,6 +10,7 @@ from mainspring.db.sessions import Session
 from mainspring.domain.errors import JobNotFound, JobUnsuccessful, ResultTimeout
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.model import Attempt, Job, JobSummary
+from mainspring.domain.jobs.options import ensure_reason
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
 from mainspring.settings import Settings
 from mainspring.store import jobs as store
@@ -49,6 +50,7 @@ def cancel(
     """Cancel a job that waits at once; ask a running one to stop, then its state is running."""
     from mainspring.services.redaction import shown_reason  # noqa: PLC0415 - slow to import
 
+    ensure_reason(reason)
     shown = yield from shown_reason(
         reason, job_id, tenant_id=tenant_id, settings=settings, connection=connection
     )

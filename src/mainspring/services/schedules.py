@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
+import orjson
+
 from mainspring.db.blocking_sessions import BlockingSession
 from mainspring.db.sessions import ServiceSession, Session
 from mainspring.domain import templates
@@ -18,6 +20,7 @@ from mainspring.domain.errors import (
     InvalidSchedule,
     ScheduleNotFound,
 )
+from mainspring.domain.jobs.options import ensure_reason
 from mainspring.domain.schedules import timing
 from mainspring.domain.schedules.fields import ensure_kinds
 from mainspring.domain.schedules.model import (
@@ -46,6 +49,7 @@ T = TypeVar("T")
 
 _MOST_FIRES = 1000
 _MOST_FILLED = 100_000
+MOST_BACKFILL_BYTES = 64 * 1024 * 1024
 _TIMINGS = ("cron", "every", "at")
 _CONDITIONS = ("launcher", "condition_sql", "gauge_sql")
 _GAUGE = ("gauge_lower", "gauge_upper")
@@ -155,6 +159,7 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
 
 async def steer(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:
     """Change some fields unchecked, so that a schedule gone wrong can be stopped."""
+    ensure_reason(changes.get("disabled_reason") or "")
     facts = _facts(changes, scope.settings.max_payload_bytes, is_stored=True)
     try:
         await store.update(scope.session, scope.tenant_id, name, changes=facts)
@@ -251,24 +256,41 @@ def _ensure_fillable(spec: ScheduleSpec, start: datetime, end: datetime, *, limi
         )
 
 
+def _ensure_backfill_size(size: int) -> None:
+    if size > MOST_BACKFILL_BYTES:
+        raise InvalidSchedule(
+            "range",
+            f"its slots have payloads of more than {MOST_BACKFILL_BYTES:,} bytes together; "
+            "backfill fewer at a time",
+        )
+
+
 async def _payloads(
     scope: Scope, spec: ScheduleSpec, slots: list[datetime]
 ) -> list[Mapping[str, Any]] | None:
     """The payload of each slot where it is a template."""
     payload = await secret_store.real_payload(scope.session, scope.tenant_id, spec.name)
     if not templates.has_template(payload):
+        _ensure_backfill_size(len(orjson.dumps(payload)) * len(slots))
         return None
     paths = await secret_store.paths_of_definitions(scope.session, [spec.definition])
     rules = PayloadRules(secret_paths=paths.get(spec.definition, ()))
     owner, settings = Owner(scope.tenant_id, spec.definition), scope.settings
-    rendered = (
-        templates.render(payload, template_values(spec, slot, SlotTrigger.BACKFILL, missed=0))
-        for slot in slots
-    )
-    return [
-        prepare(each, rules, owner, settings=settings, is_checked=False, is_stored=True).value
-        for each in rendered
-    ]
+
+    def make() -> list[Mapping[str, Any]]:
+        made, size = [], 0
+        for slot in slots:
+            values = template_values(spec, slot, SlotTrigger.BACKFILL, missed=0)
+            rendered = templates.render(payload, values)
+            stored = prepare(
+                rendered, rules, owner, settings=settings, is_checked=False, is_stored=True
+            )
+            size += len(stored.text)
+            _ensure_backfill_size(size)
+            made.append(stored.value)
+        return made
+
+    return await _apart(scope, make)
 
 
 # Reading

@@ -22,6 +22,7 @@ from mainspring.domain.definitions import DefinitionState
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.types import Kind
 
+Arguments = Annotated[list[LongText], Field(max_length=1000)]
 ExitCodes = Annotated[list[Annotated[int, Field(ge=0, le=255)]], Field(max_length=256)]
 
 
@@ -125,7 +126,7 @@ class DefinitionFields(Body):
         description="Whether the SQL function may run through Mainspring's own login, if nobody "
         "can log in as its role.",
     )
-    argv: Annotated[list[LongText | list[LongText]], Field(max_length=1000)] | None = Field(
+    argv: Annotated[list[LongText | Arguments], Field(max_length=1000)] | None = Field(
         None,
         description="Program and arguments (commands only). Arguments in a nested list are "
         "omitted if the payload lacks a field they name.",

@@ -49,7 +49,7 @@ class FlowModel(Answer):
 
 
 class FlowJobModel(Answer):
-    """One job of a flow."""
+    """One job of a flow; `last_error` has the first 200 characters."""
 
     id: IdOut
     step: str

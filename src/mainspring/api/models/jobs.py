@@ -142,7 +142,8 @@ class AttemptModel(Answer):
 
 
 class Attempts(Answer):
-    """The attempts of a job, first to last."""
+    """The latest 1000 attempts of a job, first to last. Those before the latest 20 have no output
+    and the first 200 characters of their error."""
 
     items: list[AttemptModel]
 
@@ -209,7 +210,7 @@ class NewJobs(JobOptions):
         None, description="Cancel the job if it has not started by then."
     )
     payloads: Annotated[list[Object], Field(min_length=1, max_length=10_000)]
-    dedupe_keys: list[Text | None] | None = None
+    dedupe_keys: Annotated[list[Text | None], Field(max_length=10_000)] | None = None
 
 
 class Reason(Body):
@@ -227,7 +228,7 @@ class Decision(Reason):
 class Rejection(Decision):
     """Why a job must not run."""
 
-    reason: Annotated[LongText, Field(min_length=1, max_length=500)]
+    reason: Text
 
 
 class Edit(Body):

@@ -1,13 +1,15 @@
 """/approvals: jobs that wait for a decision."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from mainspring.api.auth import RequestContext, reading
 from mainspring.api.models.approvals import ApprovalModel
 from mainspring.api.models.base import IdIn, Page
-from mainspring.api.responses import page, read_cursor, reply
+from mainspring.api.responses import large_page, read_cursor, reply
 from mainspring.api.routes.parameters import Cursor, Limit, Number
 from mainspring.api.routing import Depends, Query, Response, Router
+from mainspring.domain.approvals import Approval
 from mainspring.domain.types import JobId
 from mainspring.services import approvals
 
@@ -22,16 +24,18 @@ async def list_approvals(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """List jobs that await approval, longest waiting first."""
+    """List jobs that await approval, longest waiting first. A page has at most 4 MiB: it may be
+    shorter than `limit`, and `next_cursor` continues."""
+
+    async def load(newer: JobId | None, count: int) -> Sequence[Approval]:
+        return await approvals.list_open(
+            context.session, context.listed_tenant, after=newer, limit=count
+        )
+
     newer = read_cursor(cursor, int) or after
-    found = await approvals.list_open(
-        context.session,
-        context.listed_tenant,
-        after=None if newer is None else JobId(newer),
-        limit=limit,
+    return await large_page(
+        load, ApprovalModel.of, lambda approval: approval.job_id, after=newer, limit=limit
     )
-    following = found[-1].job_id if len(found) == limit else None
-    return page(found, ApprovalModel.of, following=following, model=Page[ApprovalModel])
 
 
 @router.get("/{job_id:int}", response_model=ApprovalModel)

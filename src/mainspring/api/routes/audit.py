@@ -1,13 +1,15 @@
 """/audit: who changed what."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from mainspring.api.auth import RequestContext, reading
 from mainspring.api.models.audit import AuditModel
 from mainspring.api.models.base import Page, Text
-from mainspring.api.responses import page, read_cursor
+from mainspring.api.responses import large_page, read_cursor
 from mainspring.api.routes.parameters import Cursor, Limit
 from mainspring.api.routing import Depends, Query, Response, Router
+from mainspring.domain.audit import AuditEntry
 from mainspring.services import audit
 
 router = Router()
@@ -25,15 +27,24 @@ async def list_audit(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """List changes, newest first; an operator who names no tenant sees those of all tenants."""
-    found = await audit.list_audit(
-        context.session,
-        context.own_tenant,
-        actor=actor,
-        noun=noun,
-        subject=subject,
-        before=read_cursor(cursor, int),
+    """List changes, newest first; an operator who names no tenant sees those of all tenants. A
+    page has at most 4 MiB: it may be shorter than `limit`, and `next_cursor` continues."""
+
+    async def load(before: int | None, count: int) -> Sequence[AuditEntry]:
+        return await audit.list_audit(
+            context.session,
+            context.own_tenant,
+            actor=actor,
+            noun=noun,
+            subject=subject,
+            before=before,
+            limit=count,
+        )
+
+    return await large_page(
+        load,
+        AuditModel.of,
+        lambda entry: entry.id,
+        after=read_cursor(cursor, int),
         limit=limit,
     )
-    following = found[-1].id if len(found) == limit else None
-    return page(found, AuditModel.of, following=following, model=Page[AuditModel])

@@ -1,6 +1,6 @@
 """/definitions: what may be run."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Annotated
@@ -9,7 +9,7 @@ from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.errors import Refused
 from mainspring.api.models.base import Page
 from mainspring.api.models.definitions import DefinitionFields, DefinitionModel, NewDefinition
-from mainspring.api.responses import page, read_cursor, tagged
+from mainspring.api.responses import large_page, read_cursor, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.api.routing import Body, Depends, Response, Router
 from mainspring.db.tenant_sessions import TransactionSession
@@ -49,16 +49,18 @@ async def list_definitions(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    """List definitions by key."""
-    found = await definitions.list_definitions(
-        context.session,
-        after=read_cursor(cursor, str) or after,
-        kind=kind,
-        active=active,
-        limit=limit,
+    """List definitions by key. A page has at most 4 MiB: it may be shorter than `limit`, and
+    `next_cursor` continues."""
+
+    async def load(last_seen: str | None, count: int) -> Sequence[DefinitionState]:
+        return await definitions.list_definitions(
+            context.session, after=last_seen, kind=kind, active=active, limit=count
+        )
+
+    last_seen = read_cursor(cursor, str) or after
+    return await large_page(
+        load, DefinitionModel.of, lambda state: state.key, after=last_seen, limit=limit
     )
-    following = found[-1].key if len(found) == limit else None
-    return page(found, DefinitionModel.of, following=following, model=Page[DefinitionModel])
 
 
 @router.post("", response_model=DefinitionModel, status_code=201)

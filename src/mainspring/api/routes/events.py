@@ -1,11 +1,12 @@
 """/events."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import IdIn, Page
 from mainspring.api.models.events import EmittedModel, EventModel, NewEvent, Replay
-from mainspring.api.responses import page, read_cursor, reply
+from mainspring.api.responses import large_page, read_cursor, reply
 from mainspring.api.routes.parameters import (
     Cursor,
     IdempotencyKey,
@@ -17,6 +18,7 @@ from mainspring.api.routes.parameters import (
 from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.plans import arun
 from mainspring.db.tenant_sessions import TransactionSession
+from mainspring.domain.events import Event
 from mainspring.domain.types import EventId
 from mainspring.services import events
 
@@ -36,19 +38,22 @@ async def list_events(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """List events, newest first; the name may be a pattern."""
+    """List events, newest first; the name may be a pattern. A page has at most 4 MiB: it may be
+    shorter than `limit`, and `next_cursor` continues."""
+
+    async def load(older: EventId | None, count: int) -> Sequence[Event]:
+        return await events.list_events(
+            context.session,
+            context.listed_tenant,
+            name=name,
+            handled=handled,
+            failed=failed,
+            before=older,
+            limit=count,
+        )
+
     older = read_cursor(cursor, int) or before
-    found = await events.list_events(
-        context.session,
-        context.listed_tenant,
-        name=name,
-        handled=handled,
-        failed=failed,
-        before=None if older is None else EventId(older),
-        limit=limit,
-    )
-    following = found[-1].id if len(found) == limit else None
-    return page(found, EventModel.of, following=following, model=Page[EventModel])
+    return await large_page(load, EventModel.of, lambda event: event.id, after=older, limit=limit)
 
 
 @router.post("", response_model=EmittedModel, status_code=201)

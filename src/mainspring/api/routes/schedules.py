@@ -1,5 +1,6 @@
 """/schedules: by name."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
@@ -21,7 +22,16 @@ from mainspring.api.models.schedules import (
     TriggeredModel,
     spec_facts,
 )
-from mainspring.api.responses import nothing, page, place, read_cursor, read_place, reply, tagged
+from mainspring.api.responses import (
+    large_page,
+    nothing,
+    page,
+    place,
+    read_cursor,
+    read_place,
+    reply,
+    tagged,
+)
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.tenant_sessions import TransactionSession
@@ -68,21 +78,30 @@ async def list_schedules(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """List schedules by name."""
-    last_seen, after_tenant = read_place(cursor)
-    asked = {
-        "after": last_seen or after,
-        "enabled": enabled,
-        "definition": definition,
-        "limit": limit,
-    }
-    if context.listed_tenant is None:
-        found = await schedules.list_everywhere(context.session, **asked, after_tenant=after_tenant)
-    else:
-        found = await schedules.list_schedules(_scope(context), **asked)
-    last = found[-1].spec if len(found) == limit else None
-    following = last and place(last.name, last.tenant_id)
-    return page(found, ScheduleModel.of, following=following, model=Page[ScheduleModel])
+    """List schedules by name. A page has at most 4 MiB: it may be shorter than `limit`, and
+    `next_cursor` continues."""
+
+    async def load(last_seen: Sequence[str | None], count: int) -> Sequence[ScheduleState]:
+        name, after_tenant = last_seen
+        asked = {
+            "after": name or after,
+            "enabled": enabled,
+            "definition": definition,
+            "limit": count,
+        }
+        if context.listed_tenant is None:
+            return await schedules.list_everywhere(
+                context.session, **asked, after_tenant=after_tenant
+            )
+        return await schedules.list_schedules(_scope(context), **asked)
+
+    return await large_page(
+        load,
+        ScheduleModel.of,
+        lambda state: place(state.spec.name, state.spec.tenant_id),
+        after=read_place(cursor),
+        limit=limit,
+    )
 
 
 @router.post("", response_model=ScheduleModel, status_code=201)

@@ -1,5 +1,6 @@
 """/triggers: the rules that turn events into jobs."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import orjson
@@ -13,7 +14,7 @@ from mainspring.api.models.triggers import (
     TriggerFields,
     TriggerModel,
 )
-from mainspring.api.responses import nothing, page, place, read_place, reply, tagged
+from mainspring.api.responses import large_page, nothing, place, read_place, reply, tagged
 from mainspring.api.routes.parameters import (
     After,
     Cursor,
@@ -52,21 +53,29 @@ async def list_triggers(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
-    """List triggers by name; with an event, those that match it."""
-    last_seen, after_tenant = read_place(cursor)
-    found = await triggers.list_triggers(
-        context.session,
-        context.listed_tenant,
-        after=last_seen or after,
-        after_tenant=after_tenant,
-        enabled=enabled,
-        event=event,
-        definition=definition,
+    """List triggers by name; with an event, those that match it. A page has at most 4 MiB: it may
+    be shorter than `limit`, and `next_cursor` continues."""
+
+    async def load(last_seen: Sequence[str | None], count: int) -> Sequence[TriggerState]:
+        name, after_tenant = last_seen
+        return await triggers.list_triggers(
+            context.session,
+            context.listed_tenant,
+            after=name or after,
+            after_tenant=after_tenant,
+            enabled=enabled,
+            event=event,
+            definition=definition,
+            limit=count,
+        )
+
+    return await large_page(
+        load,
+        TriggerModel.of,
+        lambda state: place(state.name, state.tenant_id),
+        after=read_place(cursor),
         limit=limit,
     )
-    last = found[-1] if len(found) == limit else None
-    following = last and place(last.name, last.tenant_id)
-    return page(found, TriggerModel.of, following=following, model=Page[TriggerModel])
 
 
 @router.post("", response_model=TriggerModel, status_code=201)

@@ -17,8 +17,12 @@ MAX_RESULT_BYTES = 1024 * 1024
 MAX_CHECKPOINT_BYTES = 1024 * 1024
 MAX_PROGRESS_BYTES = 64 * 1024
 MAX_KEY_LENGTH = 500
+MAX_TEXT_LENGTH = 10_000
+"""Of a description, a reason, or a statement of a condition."""
 MAX_TAGS = 50
 MAX_PARENTS = 10_000
+MAX_JOBS = 1_000_000
+"""That one call enqueues."""
 
 OnDuplicate = Literal["raise", "existing"]
 DedupeBy = Literal["content"]
@@ -57,12 +61,7 @@ class EnqueueOptions:
             ensure_queue(self.queue)
         if self.max_attempts is not None and self.max_attempts not in ATTEMPTS:
             raise InvalidOption("max_attempts", f"must be from 1 to 1000, not {self.max_attempts}")
-        if len(self.tags) > MAX_TAGS:
-            raise InvalidOption(
-                "tags", f"must have at most {MAX_TAGS} entries, not {len(self.tags)}"
-            )
-        for tag in self.tags:
-            ensure_text("tags", tag)
+        ensure_tags(self.tags)
         if self.approvals_needed is not None:
             ensure_approvals("approvals_needed", self.approvals_needed)
         if len(self.after) > MAX_PARENTS:
@@ -126,14 +125,27 @@ def ensure_queue(queue: str) -> None:
         )
 
 
-def ensure_text(option: str, value: str) -> None:
+def ensure_tags(tags: Sequence[str]) -> None:
+    if len(tags) > MAX_TAGS:
+        raise InvalidOption("tags", f"must have at most {MAX_TAGS} entries, not {len(tags)}")
+    for tag in tags:
+        ensure_text("tags", tag)
+
+
+def ensure_reason(reason: str) -> None:
+    """It may be empty."""
+    if reason:
+        ensure_text("reason", reason, longest=MAX_TEXT_LENGTH)
+
+
+def ensure_text(option: str, value: str, *, longest: int = MAX_KEY_LENGTH) -> None:
     """Refuse what PostgreSQL cannot store or an index cannot hold."""
     if not isinstance(value, str):
         raise InvalidOption(option, f"must be a string, not {type(value).__name__}")
     if not value:
         raise InvalidOption(option, "must not be empty")
-    if len(value) > MAX_KEY_LENGTH:
-        raise InvalidOption(option, f"must be at most {MAX_KEY_LENGTH} characters")
+    if len(value) > longest:
+        raise InvalidOption(option, f"must be at most {longest} characters")
     if "\x00" in value:
         raise InvalidOption(option, "must not contain a NUL byte")
     if any("\ud800" <= character <= "\udfff" for character in value):

@@ -11,7 +11,7 @@ from typing import Any
 
 from mainspring.domain import templates
 from mainspring.domain.errors import InvalidOption, InvalidSchedule
-from mainspring.domain.jobs.options import ensure_queue
+from mainspring.domain.jobs.options import MAX_KEY_LENGTH, MAX_TEXT_LENGTH, ensure_queue
 from mainspring.domain.schedules import calendars, timing
 from mainspring.domain.schedules.cron import DstFold, DstGap, find_zone
 from mainspring.domain.schedules.slots import CatchUp, Misfires, Overlap, SlotTrigger
@@ -21,7 +21,15 @@ from mainspring.domain.types import DEFAULT_QUEUE, DEFAULT_TENANT, LONGEST_DELAY
 
 # What a payload template may refer to.
 TEMPLATE_NAMES = frozenset({"slot_at", "local_at", "schedule", "trigger", "missed", "tenant"})
-_LONGEST_NAME = 200
+_LONGEST: Mapping[str, int] = {
+    "name": 200,
+    "definition": 200,
+    "description": MAX_TEXT_LENGTH,
+    "launcher": MAX_KEY_LENGTH,
+    "condition_role": MAX_KEY_LENGTH,
+    "condition_sql": MAX_TEXT_LENGTH,
+    "gauge_sql": MAX_TEXT_LENGTH,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +155,9 @@ def _ensure_texts(spec: ScheduleSpec) -> None:
         value = getattr(spec, name)
         if value is not None and not value.strip():
             raise InvalidSchedule(name, "must not be empty")
-    if len(spec.name) > _LONGEST_NAME:
-        raise InvalidSchedule("name", f"must have at most {_LONGEST_NAME} characters")
+    for name, longest in _LONGEST.items():
+        if len(getattr(spec, name) or "") > longest:
+            raise InvalidSchedule(name, f"must have at most {longest} characters")
     try:
         ensure_queue(spec.queue or DEFAULT_QUEUE)
     except InvalidOption as error:

@@ -120,6 +120,26 @@ return coalesce(
                        definition.burst) > mainspring.largest_count()
          then '{limit,must be at most 1000000000}' end);
 
+-- A field that is too large, and what is wrong with it; null if none is.
+create or replace function mainspring.wrong_definition_size(definition mainspring.definitions)
+returns text[]
+language sql stable
+return case
+    when length(definition.description) > mainspring.longest_text()
+    then '{description,must be at most 10000 characters}'::text[]
+    when cardinality(definition.tags) > 50 then '{tags,must have at most 50 entries}'
+    when exists (select from unnest(definition.tags) as tag
+                  where coalesce(length(tag), 0) not between 1 and 500)
+    then '{tags,must have 1 to 500 characters each}'
+    when cardinality(definition.approvers) > 100 then '{approvers,must have at most 100 entries}'
+    when exists (select from unnest(definition.approvers) as approver
+                  where coalesce(length(approver), 0) not between 1 and 500)
+    then '{approvers,must have 1 to 500 characters each}'
+    when octet_length(definition.arg_schema::text) > 1048576
+    then '{arg_schema,must be at most 1048576 bytes}'
+    when octet_length(definition.spec::text) > 1048576
+    then '{spec,must be at most 1048576 bytes}' end;
+
 -- Refuses what the kind of a definition cannot run.
 create or replace function mainspring.check_definition_spec(definition mainspring.definitions)
 returns void

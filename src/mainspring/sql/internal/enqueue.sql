@@ -20,13 +20,31 @@
 --   add_steps        internal/flows.sql          for enqueue_flow: decided one by one
 --   fire             queries/due_schedules.sql   the slots of plain schedules
 
--- The largest payload that is accepted; a session may set its own.
+-- What ALTER DATABASE ... SET says, whatever the session has set; null if nothing.
+create or replace function mainspring.setting_of_database(name text)
+returns text
+language sql stable
+as $$
+    select substr(entry, length(name) + 2)
+      from pg_catalog.pg_db_role_setting as kept, unnest(kept.setconfig) as entry
+     where kept.setrole = 0 and starts_with(entry, name || '=')
+       and kept.setdatabase in (0, (select oid from pg_catalog.pg_database
+                                     where datname = current_database()))
+     order by kept.setdatabase desc limit 1
+$$;
+
+-- The largest payload that is accepted. Mainspring's own programs say it by a setting of their
+-- connections. Any other session could give itself a limit like that, so for it only what the owner
+-- of the database has set for the database counts.
 create or replace function mainspring.max_payload_bytes()
 returns integer
 language sql stable
 as $$
-    select coalesce(nullif(current_setting('mainspring.max_payload_bytes', true), '')::integer,
-                    1048576)
+    select least(coalesce(nullif(case
+               when mainspring.is_program()
+               then current_setting('mainspring.max_payload_bytes', true)
+               else mainspring.setting_of_database('mainspring.max_payload_bytes') end,
+               '')::bigint, 1048576), 67108864)::integer
 $$;
 
 -- What is known of a job before its definition is looked at. Nulls stand for the defaults.
@@ -205,8 +223,9 @@ begin
         perform mainspring.check_times(delay, asked.scheduled_for, asked.deadline_at);
         asked.scheduled_for := coalesce(asked.scheduled_for, now() + delay);
     end if;
-    if num_nonnulls(asked.queue, idempotency_key, asked.limit_key) > 0 then
-        perform mainspring.check_text('queue', asked.queue);
+    if num_nonnulls(asked.queue, asked.correlation_id, asked.tags, idempotency_key,
+                    asked.limit_key) > 0 then
+        perform mainspring.check_words(asked.queue, asked.correlation_id, asked.tags);
         perform mainspring.check_text('idempotency_key', idempotency_key);
         perform mainspring.check_text('limit_key', asked.limit_key);
     end if;
@@ -264,7 +283,7 @@ begin
     perform mainspring.check_numbers(prepare_bulk.priority, prepare_bulk.max_attempts);
     perform mainspring.check_times(
         prepare_bulk.delay, prepare_bulk.scheduled_for, prepare_bulk.deadline);
-    perform mainspring.check_text('queue', prepare_bulk.queue);
+    perform mainspring.check_queue(prepare_bulk.queue);
     job_version := defined.version;
     job_queue := coalesce(prepare_bulk.queue, defined.queue);
     job_priority := coalesce(prepare_bulk.priority, defined.priority);

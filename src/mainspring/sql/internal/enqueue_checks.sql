@@ -111,6 +111,11 @@ returns void
 language plpgsql stable
 as $$
 begin
+    if cardinality(payloads) > mainspring.most_jobs() then
+        perform mainspring.refuse_option('payloads', format(
+            'payloads must have at most %s entries, not %s; enqueue them in several calls',
+            mainspring.most_jobs(), cardinality(payloads)));
+    end if;
     perform mainspring.check_payload(item.payload)
        from unnest(payloads) as item (payload)
       where jsonb_typeof(item.payload) is distinct from 'object'

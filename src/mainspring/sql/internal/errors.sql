@@ -59,3 +59,16 @@ begin
     end if;
 end
 $$;
+
+-- Refuses a reason that is too long.
+create or replace function mainspring.check_reason(reason text)
+returns void
+language plpgsql immutable
+as $$
+begin
+    if length(reason) > mainspring.longest_text() then
+        perform mainspring.refuse('MS003', 'reason must be at most 10000 characters',
+            '{"option": "reason"}');
+    end if;
+end
+$$;

@@ -32,7 +32,9 @@ begin
        left join mainspring.definitions as d on d.key = given.definition and d.is_active
       where d.key is null or given.priority not between 0 and 1000
          or given.max_attempts not between 1 and 1000
-         or length(given.queue) not between 1 and 500
+         or mainspring.are_plain_words(
+                given.queue, given.correlation_id, given.tags) is not true
+         or length(given.limit_key) not between 1 and 500 or length(given.step) > 500
          or given.approvals_needed not between 0 and 100
          or given.on_parent_failure not in ('cancel', 'continue', 'wait')
          or pg_column_size(given.payload) > 65536 or mainspring.has_mark(given.payload)
@@ -93,6 +95,13 @@ begin
 end
 $$;
 
+-- The texts of a JSON array; null if it is none.
+create or replace function mainspring.texts_of(texts jsonb)
+returns text[]
+language sql immutable
+return case when jsonb_typeof(texts) = 'array'
+            then array(select jsonb_array_elements_text(texts)) end;
+
 -- Refuses a step that looks wrong, by its number from 0 and its definition, which is null if there
 -- is none.
 create or replace function mainspring.check_step(
@@ -111,7 +120,10 @@ begin
     perform mainspring.check_payload(coalesce(nullif(step -> 'payload', 'null'), '{}'));
     perform mainspring.check_numbers(
         (step ->> 'priority')::integer, (step ->> 'max_attempts')::integer);
-    perform mainspring.check_text('queue', step ->> 'queue');
+    perform mainspring.check_words(
+        step ->> 'queue', step ->> 'correlation_id', mainspring.texts_of(step -> 'tags'));
+    perform mainspring.check_text('limit_key', step ->> 'limit_key');
+    perform mainspring.check_text('step', nullif(step ->> 'step', ''));
     problem := case
         when needed not between 0 and 100 then 'approvals_needed must be from 0 to 100'
         when step ->> 'on_parent_failure' not in ('cancel', 'continue', 'wait')

@@ -65,6 +65,7 @@ begin
     if action is null or action not in ('cancel', 'retry', 'delete') then
         perform mainspring.refuse_option('action', 'action must be cancel, retry or delete');
     end if;
+    perform mainspring.check_reason(reason);
     operation := mainspring.asked_job(
         defined.key,
         jsonb_strip_nulls(jsonb_build_object(

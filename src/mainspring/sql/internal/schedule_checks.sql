@@ -137,6 +137,26 @@ begin
 end
 $$;
 
+-- What is too large.
+create or replace function mainspring.wrong_schedule_size(schedule mainspring.schedules)
+returns text[]
+language sql stable
+return (
+    select array[field, format('must be at most %s %s, not %s', most, unit, size)]
+      from (values
+               ('definition', length(schedule.definition), 200, 'characters'),
+               ('description', length(schedule.description), 10000, 'characters'),
+               ('launcher', length(schedule.launcher), 500, 'characters'),
+               ('condition_role', length(schedule.condition_role), 500, 'characters'),
+               ('condition_sql', length(schedule.condition_sql), 10000, 'characters'),
+               ('gauge_sql', length(schedule.gauge_sql), 10000, 'characters'),
+               ('calendar', octet_length(schedule.calendar::text), 262144, 'bytes'),
+               ('payload', octet_length(schedule.payload::text),
+                mainspring.max_payload_bytes(), 'bytes'))
+           as bound (field, size, most, unit)
+     where size > most
+     limit 1);
+
 -- The condition: one kind of it at most, and whole.
 create or replace function mainspring.wrong_condition(schedule mainspring.schedules)
 returns text[]
@@ -169,7 +189,7 @@ declare
     wrong text[] := coalesce(
         mainspring.wrong_word(schedule), mainspring.wrong_number(schedule),
         mainspring.wrong_duration(schedule), mainspring.wrong_instant(schedule),
-        mainspring.wrong_condition(schedule));
+        mainspring.wrong_condition(schedule), mainspring.wrong_schedule_size(schedule));
 begin
     if num_nonnulls(schedule.cron, schedule.every, schedule.at) <> 1 then
         perform mainspring.refuse_schedule('timing', 'give exactly one of cron, every and at');

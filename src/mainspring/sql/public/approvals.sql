@@ -16,6 +16,7 @@ declare
     became mainspring.job_state := 'awaiting_approval';
 begin
     perform mainspring.ensure_visible(tenant);
+    perform mainspring.check_reason(approve.reason);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
     -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
     insert into mainspring.votes (job_id, actor, name, is_approval, reason)

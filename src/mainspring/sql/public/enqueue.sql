@@ -2,17 +2,17 @@
 
 -- Enqueues one job. The common case is a fast path of one statement, since plpgsql pays for every
 -- expression anew in each transaction. It inserts nothing if anything is wrong or needs a closer
--- look; then enqueue_asked decides, and says what is wrong.
+-- look; then enqueue_asked decides, and says what is wrong. A priority out of range is made to fit
+-- its column, since the planner would fail on it before the condition that refuses it.
 create or replace function mainspring.enqueue_job(
     definition text, payload jsonb default '{}', tenant text default 'default',
     queue text default null, priority integer default null, max_attempts integer default null,
     scheduled_for timestamptz default null, delay interval default null,
     deadline timestamptz default null, dedupe_key text default null, dedupe_by text default null,
     dedupe_window interval default null, idempotency_key text default null,
-    on_duplicate text default 'raise', correlation_id text default null,
-    tags text[] default null, limit_key text default null, approvals_needed integer default null,
-    after bigint[] default null, on_parent_failure text default 'cancel',
-    out job_id bigint, out is_new boolean
+    on_duplicate text default 'raise', correlation_id text default null, tags text[] default null,
+    limit_key text default null, approvals_needed integer default null, after bigint[] default null,
+    on_parent_failure text default 'cancel', out job_id bigint, out is_new boolean
 )
 language plpgsql
 security definer
@@ -28,7 +28,7 @@ begin
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
             scheduled_for, waits_for, correlation_id, tags)
         select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key, d.version,
-               coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
+               coalesce(enqueue_job.priority % 1001, d.priority), enqueue_job.payload,
                coalesce(enqueue_job.max_attempts, d.max_attempts),
                coalesce(enqueue_job.scheduled_for, now() + delay, now()),
                case when coalesce(enqueue_job.scheduled_for, now() + delay) > now()
@@ -42,6 +42,7 @@ begin
            and mainspring.is_visible(tenant) and mainspring.is_plain_request(
                enqueue_job.payload, enqueue_job.queue, enqueue_job.priority,
                enqueue_job.max_attempts, delay, enqueue_job.scheduled_for, on_duplicate)
+           and mainspring.are_plain_words(enqueue_job.queue, correlation_id, enqueue_job.tags)
         returning job.job_id, true, case
             when exists (select from mainspring.workers as worker
                           where worker.wants_wake and job.queue = any (worker.queues))
@@ -116,7 +117,7 @@ begin
         definition, null, tenant, queue, priority, max_attempts, scheduled_for, deadline,
         null, correlation_id, tags, limit_key);
     perform mainspring.check_times(delay, scheduled_for, deadline);
-    perform mainspring.check_text('queue', queue);
+    perform mainspring.check_words(queue, correlation_id, tags);
     perform mainspring.check_bulk(payloads, dedupe_keys);
     defined := mainspring.with_approvals(defined, approvals_needed);
     perform mainspring.check_text('limit_key', limit_key);

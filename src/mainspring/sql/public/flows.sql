@@ -24,6 +24,11 @@ begin
             'a flow can have at most %s steps, not %s; split it into several flows',
             mainspring.most_steps(), jsonb_array_length(steps)));
     end if;
+    if pg_column_size(steps) > mainspring.most_flow_bytes() then
+        perform mainspring.refuse_option('steps', format(
+            'the steps of a flow can have at most %s bytes together; split it into several flows',
+            mainspring.most_flow_bytes()));
+    end if;
     perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
     insert into mainspring.flows as flow (tenant_id, name)
@@ -66,6 +71,7 @@ declare
     live bigint[];
 begin
     perform mainspring.ensure_flow(cancel_flow.flow_id, tenant);
+    perform mainspring.check_reason(reason);
     -- All at once: no child may start because a parent of it was canceled.
     select array_agg(locked.job_id) into live
       from (select job.job_id from mainspring.jobs as job

@@ -14,8 +14,10 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     was mainspring.job_state := mainspring.visible_state(job_id, tenant);
-    became mainspring.job_state := mainspring.stop_job(job_id, reason, tenant);
+    became mainspring.job_state;
 begin
+    perform mainspring.check_reason(reason);
+    became := mainspring.stop_job(job_id, reason, tenant);
     if was <> 'canceled' then
         perform mainspring.note_action(tenant, 'cancel', 'job', job_id::text, reason,
             jsonb_build_object('state', was), jsonb_build_object('state', became));

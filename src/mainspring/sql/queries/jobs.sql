@@ -285,11 +285,21 @@ select * from mainspring.job_status
 
 -- name: attempts
 -- scope: tenant
--- The attempts of a job, first to last, a running one included.
-select attempt.* from mainspring.attempt_status as attempt
-  join mainspring.job_status as job using (job_id)
- where attempt.job_id = %(job_id)s::bigint and job.tenant_id = %(tenant_id)s
- order by attempt.number, attempt.started_at;
+-- The attempts of a job, first to last, a running one included: the latest 1000. Of all but the
+-- latest 20, there is no output and only the beginning of the error.
+with listed as (
+    select attempt.*, row_number() over (
+               order by attempt.number desc, attempt.started_at desc) as age
+      from mainspring.attempt_status as attempt
+      join mainspring.job_status as job using (job_id)
+     where attempt.job_id = %(job_id)s::bigint and job.tenant_id = %(tenant_id)s
+     order by age limit 1000
+)
+select job_id, number, status, worker_id, pid, started_at, finished_at, exit_code,
+       case when age <= 20 then error else left(error, 200) end as error,
+       case when age <= 20 then stdout_tail end as stdout_tail,
+       case when age <= 20 then stderr_tail end as stderr_tail, late_report
+  from listed order by number, started_at;
 
 -- name: queue_counts
 -- scope: tenant

@@ -59,6 +59,12 @@ begin
         return new;
     end if;
     wrong := mainspring.wrong_default(new);
+    -- An older one that is larger can still be deactivated.
+    if tg_op = 'INSERT'
+       or (new.description, new.tags, new.approvers, new.arg_schema, new.spec) is distinct from
+          (old.description, old.tags, old.approvers, old.arg_schema, old.spec) then
+        wrong := coalesce(wrong, mainspring.wrong_definition_size(new));
+    end if;
     if wrong is not null then
         perform mainspring.refuse_definition(new.key, wrong[1], wrong[2]);
     end if;
