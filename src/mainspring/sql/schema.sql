@@ -471,6 +471,7 @@ declare
     became mainspring.job_state := 'awaiting_approval';
 begin
     perform mainspring.ensure_visible(tenant);
+    perform mainspring.check_reason(approve.reason);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
     -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
     insert into mainspring.votes (job_id, actor, name, is_approval, reason)
@@ -509,6 +510,14 @@ begin
                     and coalesce(person.tenant_id, tenant) = tenant);
 end
 $$;
+
+CREATE FUNCTION mainspring.wrong_queue(queue text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN ((length(queue) < 1) OR (length(queue) > 500)) THEN 'must have 1 to 500 characters'::text WHEN (queue ~ '^\s|\s$|,'::text) THEN 'must not contain a comma, or start or end with a space'::text ELSE NULL::text END;
+
+CREATE FUNCTION mainspring.are_plain_words(queue text, correlation_id text, tags text[]) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (((queue IS NULL) OR (mainspring.wrong_queue(queue) IS NULL)) AND ((COALESCE(length(correlation_id), 1) >= 1) AND (COALESCE(length(correlation_id), 1) <= 500)) AND ((tags IS NULL) OR ((cardinality(tags) <= 50) AND (COALESCE(array_ndims(tags), 1) = 1) AND (''::text <> ALL (tags)) AND (length(array_to_string(tags, ''::text)) <= 500))));
 
 CREATE FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions) RETURNS void
     LANGUAGE plpgsql
@@ -781,8 +790,10 @@ CREATE FUNCTION mainspring.cancel(job_id bigint, reason text DEFAULT 'canceled b
     AS $$
 declare
     was mainspring.job_state := mainspring.visible_state(job_id, tenant);
-    became mainspring.job_state := mainspring.stop_job(job_id, reason, tenant);
+    became mainspring.job_state;
 begin
+    perform mainspring.check_reason(reason);
+    became := mainspring.stop_job(job_id, reason, tenant);
     if was <> 'canceled' then
         perform mainspring.note_action(tenant, 'cancel', 'job', job_id::text, reason,
             jsonb_build_object('state', was), jsonb_build_object('state', became));
@@ -802,6 +813,7 @@ declare
     live bigint[];
 begin
     perform mainspring.ensure_flow(cancel_flow.flow_id, tenant);
+    perform mainspring.check_reason(reason);
     -- All at once: no child may start because a parent of it was canceled.
     select array_agg(locked.job_id) into live
       from (select job.job_id from mainspring.jobs as job
@@ -869,6 +881,11 @@ CREATE FUNCTION mainspring.check_bulk(payloads jsonb[], dedupe_keys text[]) RETU
     LANGUAGE plpgsql STABLE
     AS $$
 begin
+    if cardinality(payloads) > mainspring.most_jobs() then
+        perform mainspring.refuse_option('payloads', format(
+            'payloads must have at most %s entries, not %s; enqueue them in several calls',
+            mainspring.most_jobs(), cardinality(payloads)));
+    end if;
     perform mainspring.check_payload(item.payload)
        from unnest(payloads) as item (payload)
       where jsonb_typeof(item.payload) is distinct from 'object'
@@ -1084,6 +1101,29 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.check_queue(queue text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    perform mainspring.check_text('queue', queue);
+    if mainspring.wrong_queue(queue) is not null then
+        perform mainspring.refuse('MS003', 'queue ' || mainspring.wrong_queue(queue) || ': '
+            || quote_literal(queue), '{"option": "queue"}');
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_reason(reason text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    if length(reason) > mainspring.longest_text() then
+        perform mainspring.refuse('MS003', 'reason must be at most 10000 characters',
+            '{"option": "reason"}');
+    end if;
+end
+$$;
+
 CREATE TABLE mainspring.schedules (
     schedule_id bigint NOT NULL,
     paused_until timestamp with time zone,
@@ -1143,7 +1183,7 @@ declare
     wrong text[] := coalesce(
         mainspring.wrong_word(schedule), mainspring.wrong_number(schedule),
         mainspring.wrong_duration(schedule), mainspring.wrong_instant(schedule),
-        mainspring.wrong_condition(schedule));
+        mainspring.wrong_condition(schedule), mainspring.wrong_schedule_size(schedule));
 begin
     if num_nonnulls(schedule.cron, schedule.every, schedule.at) <> 1 then
         perform mainspring.refuse_schedule('timing', 'give exactly one of cron, every and at');
@@ -1173,7 +1213,10 @@ begin
     perform mainspring.check_payload(coalesce(nullif(step -> 'payload', 'null'), '{}'));
     perform mainspring.check_numbers(
         (step ->> 'priority')::integer, (step ->> 'max_attempts')::integer);
-    perform mainspring.check_text('queue', step ->> 'queue');
+    perform mainspring.check_words(
+        step ->> 'queue', step ->> 'correlation_id', mainspring.texts_of(step -> 'tags'));
+    perform mainspring.check_text('limit_key', step ->> 'limit_key');
+    perform mainspring.check_text('step', nullif(step ->> 'step', ''));
     problem := case
         when needed not between 0 and 100 then 'approvals_needed must be from 0 to 100'
         when step ->> 'on_parent_failure' not in ('cancel', 'continue', 'wait')
@@ -1260,7 +1303,9 @@ begin
        left join mainspring.definitions as d on d.key = given.definition and d.is_active
       where d.key is null or given.priority not between 0 and 1000
          or given.max_attempts not between 1 and 1000
-         or length(given.queue) not between 1 and 500
+         or mainspring.are_plain_words(
+                given.queue, given.correlation_id, given.tags) is not true
+         or length(given.limit_key) not between 1 and 500 or length(given.step) > 500
          or given.approvals_needed not between 0 and 100
          or given.on_parent_failure not in ('cancel', 'continue', 'wait')
          or pg_column_size(given.payload) > 65536 or mainspring.has_mark(given.payload)
@@ -1304,6 +1349,22 @@ begin
         perform mainspring.refuse_option('scheduled_for',
             'scheduled_for is not before the deadline; the job could never run');
     end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_words(queue text, correlation_id text, tags text[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    perform mainspring.check_queue(queue);
+    perform mainspring.check_text('correlation_id', correlation_id);
+    if cardinality(tags) > 50 then
+        perform mainspring.refuse('MS003', 'tags must have at most 50 entries, not '
+            || cardinality(tags), '{"option": "tags"}');
+    elsif array_ndims(tags) > 1 or array_position(tags, null) is not null then
+        perform mainspring.refuse('MS003', 'tags must be a list of strings', '{"option": "tags"}');
+    end if;
+    perform mainspring.check_text('tags', tag) from unnest(tags) as tag;
 end
 $$;
 
@@ -2059,8 +2120,9 @@ begin
         perform mainspring.check_times(delay, asked.scheduled_for, asked.deadline_at);
         asked.scheduled_for := coalesce(asked.scheduled_for, now() + delay);
     end if;
-    if num_nonnulls(asked.queue, idempotency_key, asked.limit_key) > 0 then
-        perform mainspring.check_text('queue', asked.queue);
+    if num_nonnulls(asked.queue, asked.correlation_id, asked.tags, idempotency_key,
+                    asked.limit_key) > 0 then
+        perform mainspring.check_words(asked.queue, asked.correlation_id, asked.tags);
         perform mainspring.check_text('idempotency_key', idempotency_key);
         perform mainspring.check_text('limit_key', asked.limit_key);
     end if;
@@ -2113,6 +2175,11 @@ begin
             'a flow can have at most %s steps, not %s; split it into several flows',
             mainspring.most_steps(), jsonb_array_length(steps)));
     end if;
+    if pg_column_size(steps) > mainspring.most_flow_bytes() then
+        perform mainspring.refuse_option('steps', format(
+            'the steps of a flow can have at most %s bytes together; split it into several flows',
+            mainspring.most_flow_bytes()));
+    end if;
     perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
     insert into mainspring.flows as flow (tenant_id, name)
@@ -2155,7 +2222,7 @@ begin
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
             scheduled_for, waits_for, correlation_id, tags)
         select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key, d.version,
-               coalesce(enqueue_job.priority, d.priority), enqueue_job.payload,
+               coalesce(enqueue_job.priority % 1001, d.priority), enqueue_job.payload,
                coalesce(enqueue_job.max_attempts, d.max_attempts),
                coalesce(enqueue_job.scheduled_for, now() + delay, now()),
                case when coalesce(enqueue_job.scheduled_for, now() + delay) > now()
@@ -2169,6 +2236,7 @@ begin
            and mainspring.is_visible(tenant) and mainspring.is_plain_request(
                enqueue_job.payload, enqueue_job.queue, enqueue_job.priority,
                enqueue_job.max_attempts, delay, enqueue_job.scheduled_for, on_duplicate)
+           and mainspring.are_plain_words(enqueue_job.queue, correlation_id, enqueue_job.tags)
         returning job.job_id, true, case
             when exists (select from mainspring.workers as worker
                           where worker.wants_wake and job.queue = any (worker.queues))
@@ -2209,7 +2277,7 @@ begin
         definition, null, tenant, queue, priority, max_attempts, scheduled_for, deadline,
         null, correlation_id, tags, limit_key);
     perform mainspring.check_times(delay, scheduled_for, deadline);
-    perform mainspring.check_text('queue', queue);
+    perform mainspring.check_words(queue, correlation_id, tags);
     perform mainspring.check_bulk(payloads, dedupe_keys);
     defined := mainspring.with_approvals(defined, approvals_needed);
     perform mainspring.check_text('limit_key', limit_key);
@@ -3130,11 +3198,18 @@ CREATE FUNCTION mainspring.longest_delay() RETURNS interval
     LANGUAGE sql IMMUTABLE
     RETURN '36500 days'::interval;
 
+CREATE FUNCTION mainspring.longest_text() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 10000;
+
 CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
     LANGUAGE sql STABLE
     AS $$
-    select coalesce(nullif(current_setting('mainspring.max_payload_bytes', true), '')::integer,
-                    1048576)
+    select least(coalesce(nullif(case
+               when mainspring.is_program()
+               then current_setting('mainspring.max_payload_bytes', true)
+               else mainspring.setting_of_database('mainspring.max_payload_bytes') end,
+               '')::bigint, 1048576), 67108864)::integer
 $$;
 
 CREATE FUNCTION mainspring.may_set_role(member name, role name) RETURNS boolean
@@ -3149,6 +3224,14 @@ $$;
 CREATE FUNCTION mainspring.most_dependencies() RETURNS integer
     LANGUAGE sql IMMUTABLE
     RETURN 50000;
+
+CREATE FUNCTION mainspring.most_flow_bytes() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 67108864;
+
+CREATE FUNCTION mainspring.most_jobs() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 1000000;
 
 CREATE FUNCTION mainspring.most_parents() RETURNS integer
     LANGUAGE sql IMMUTABLE
@@ -3719,7 +3802,7 @@ begin
     perform mainspring.check_numbers(prepare_bulk.priority, prepare_bulk.max_attempts);
     perform mainspring.check_times(
         prepare_bulk.delay, prepare_bulk.scheduled_for, prepare_bulk.deadline);
-    perform mainspring.check_text('queue', prepare_bulk.queue);
+    perform mainspring.check_queue(prepare_bulk.queue);
     job_version := defined.version;
     job_queue := coalesce(prepare_bulk.queue, defined.queue);
     job_priority := coalesce(prepare_bulk.priority, defined.priority);
@@ -3759,6 +3842,12 @@ begin
         return new;
     end if;
     wrong := mainspring.wrong_default(new);
+    -- An older one that is larger can still be deactivated.
+    if tg_op = 'INSERT'
+       or (new.description, new.tags, new.approvers, new.arg_schema, new.spec) is distinct from
+          (old.description, old.tags, old.approvers, old.arg_schema, old.spec) then
+        wrong := coalesce(wrong, mainspring.wrong_definition_size(new));
+    end if;
     if wrong is not null then
         perform mainspring.refuse_definition(new.key, wrong[1], wrong[2]);
     end if;
@@ -4742,6 +4831,17 @@ $_$;
 
 COMMENT ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) IS 'Sets what a limit allows; null means unlimited.';
 
+CREATE FUNCTION mainspring.setting_of_database(name text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    select substr(entry, length(name) + 2)
+      from pg_catalog.pg_db_role_setting as kept, unnest(kept.setconfig) as entry
+     where kept.setrole = 0 and starts_with(entry, name || '=')
+       and kept.setdatabase in (0, (select oid from pg_catalog.pg_database
+                                     where datname = current_database()))
+     order by kept.setdatabase desc limit 1
+$$;
+
 CREATE FUNCTION mainspring.settle_cancel(job_id bigint) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -4943,6 +5043,7 @@ begin
     if action is null or action not in ('cancel', 'retry', 'delete') then
         perform mainspring.refuse_option('action', 'action must be cancel, retry or delete');
     end if;
+    perform mainspring.check_reason(reason);
     operation := mainspring.asked_job(
         defined.key,
         jsonb_strip_nulls(jsonb_build_object(
@@ -5197,6 +5298,10 @@ begin
     return case when found then 0 end;
 end
 $$;
+
+CREATE FUNCTION mainspring.texts_of(texts jsonb) RETURNS text[]
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (jsonb_typeof(texts) = 'array'::text) THEN ARRAY(SELECT jsonb_array_elements_text(texts) AS jsonb_array_elements_text) ELSE NULL::text[] END;
 
 CREATE FUNCTION mainspring.token_seconds(rate_count integer, rate_period interval) RETURNS double precision
     LANGUAGE sql IMMUTABLE
@@ -5614,13 +5719,13 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.wrong_queue(queue text) RETURNS text
-    LANGUAGE sql IMMUTABLE
-    RETURN CASE WHEN ((length(queue) < 1) OR (length(queue) > 500)) THEN 'must have 1 to 500 characters'::text WHEN (queue ~ '^\s|\s$|,'::text) THEN 'must not contain a comma, or start or end with a space'::text ELSE NULL::text END;
-
 CREATE FUNCTION mainspring.wrong_default(definition mainspring.definitions) RETURNS text[]
     LANGUAGE sql STABLE
     RETURN COALESCE((SELECT ARRAY['queue'::text, problem.problem] AS "array" FROM mainspring.wrong_queue(NULLIF((wrong_default.definition).queue, ''::text)) problem(problem) WHERE (problem.problem IS NOT NULL)), (SELECT ARRAY[bound.field, 'must be from 0 to 36500 days'::text] AS "array" FROM (VALUES ('timeout'::text,(wrong_default.definition).timeout), ('retention'::text,(wrong_default.definition).retention), ('backoff_base'::text,(wrong_default.definition).backoff_base), ('backoff_cap'::text,(wrong_default.definition).backoff_cap), ('backoff_jitter'::text,(wrong_default.definition).backoff_jitter), ('approval_expiry'::text,(wrong_default.definition).approval_expiry)) bound(field, value) WHERE ((bound.value < '00:00:00'::interval) OR (bound.value > mainspring.longest_delay())) LIMIT 1), CASE WHEN ((definition).backoff_factor > ('1000000000'::numeric)::double precision) THEN '{backoff_factor,"must be at most 1e9"}'::text[] WHEN (GREATEST((definition).concurrency, (definition).key_concurrency, (definition).rate_count, (definition).burst) > mainspring.largest_count()) THEN '{limit,"must be at most 1000000000"}'::text[] ELSE NULL::text[] END);
+
+CREATE FUNCTION mainspring.wrong_definition_size(definition mainspring.definitions) RETURNS text[]
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN (length((definition).description) > mainspring.longest_text()) THEN '{description,"must be at most 10000 characters"}'::text[] WHEN (cardinality((definition).tags) > 50) THEN '{tags,"must have at most 50 entries"}'::text[] WHEN (EXISTS (SELECT FROM unnest((wrong_definition_size.definition).tags) tag(tag) WHERE ((COALESCE(length(tag.tag), 0) < 1) OR (COALESCE(length(tag.tag), 0) > 500)))) THEN '{tags,"must have 1 to 500 characters each"}'::text[] WHEN (cardinality((definition).approvers) > 100) THEN '{approvers,"must have at most 100 entries"}'::text[] WHEN (EXISTS (SELECT FROM unnest((wrong_definition_size.definition).approvers) approver(approver) WHERE ((COALESCE(length(approver.approver), 0) < 1) OR (COALESCE(length(approver.approver), 0) > 500)))) THEN '{approvers,"must have 1 to 500 characters each"}'::text[] WHEN (octet_length(((definition).arg_schema)::text) > 1048576) THEN '{arg_schema,"must be at most 1048576 bytes"}'::text[] WHEN (octet_length(((definition).spec)::text) > 1048576) THEN '{spec,"must be at most 1048576 bytes"}'::text[] ELSE NULL::text[] END;
 
 CREATE FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE sql STABLE
@@ -5702,6 +5807,10 @@ begin
     return null;
 end
 $$;
+
+CREATE FUNCTION mainspring.wrong_schedule_size(schedule mainspring.schedules) RETURNS text[]
+    LANGUAGE sql STABLE
+    RETURN (SELECT ARRAY[bound.field, format('must be at most %s %s, not %s'::text, bound.most, bound.unit, bound.size)] AS "array" FROM (VALUES ('definition'::text,length((wrong_schedule_size.schedule).definition),200,'characters'::text), ('description'::text,length((wrong_schedule_size.schedule).description),10000,'characters'::text), ('launcher'::text,length((wrong_schedule_size.schedule).launcher),500,'characters'::text), ('condition_role'::text,length((wrong_schedule_size.schedule).condition_role),500,'characters'::text), ('condition_sql'::text,length((wrong_schedule_size.schedule).condition_sql),10000,'characters'::text), ('gauge_sql'::text,length((wrong_schedule_size.schedule).gauge_sql),10000,'characters'::text), ('calendar'::text,octet_length(((wrong_schedule_size.schedule).calendar)::text),262144,'bytes'::text), ('payload'::text,octet_length(((wrong_schedule_size.schedule).payload)::text),mainspring.max_payload_bytes(),'bytes'::text)) bound(field, size, most, unit) WHERE (bound.size > bound.most) LIMIT 1);
 
 CREATE TABLE mainspring.triggers (
     trigger_id bigint NOT NULL,
@@ -7318,6 +7427,10 @@ REVOKE ALL ON FUNCTION mainspring.approve(job_id bigint, reason text, tenant tex
 
 REVOKE ALL ON FUNCTION mainspring.approver_names(tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.wrong_queue(queue text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.are_plain_words(queue text, correlation_id text, tags text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ask_as_reader(condition text) FROM PUBLIC;
@@ -7370,6 +7483,10 @@ REVOKE ALL ON FUNCTION mainspring.check_numbers(priority integer, max_attempts i
 
 REVOKE ALL ON FUNCTION mainspring.check_payload(payload jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.check_queue(queue text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_reason(reason text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_step(number bigint, defined mainspring.definitions, step jsonb) FROM PUBLIC;
@@ -7387,6 +7504,8 @@ REVOKE ALL ON FUNCTION mainspring.check_steps(steps jsonb, tenant text) FROM PUB
 REVOKE ALL ON FUNCTION mainspring.check_text(option text, value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_times(delay interval, scheduled_for timestamp with time zone, deadline timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_words(queue text, correlation_id text, tags text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_zone(zone text) FROM PUBLIC;
 
@@ -7586,11 +7705,17 @@ REVOKE ALL ON FUNCTION mainspring.log_out(digest bytea) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.longest_text() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.may_set_role(member name, role name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.most_dependencies() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.most_flow_bytes() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.most_jobs() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.most_parents() FROM PUBLIC;
 
@@ -7748,6 +7873,8 @@ REVOKE ALL ON FUNCTION mainspring.set_clock() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.setting_of_database(name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.settle_cancel(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.settle_cancels(job_ids bigint[]) FROM PUBLIC;
@@ -7785,6 +7912,8 @@ REVOKE ALL ON FUNCTION mainspring.take_back_places() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.take_from_history(job_id bigint, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.take_token(job_id bigint, fence bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.texts_of(texts jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.token_seconds(rate_count integer, rate_period interval) FROM PUBLIC;
 
@@ -7840,9 +7969,9 @@ REVOKE ALL ON FUNCTION mainspring.write_slots(schedule mainspring.schedules, pla
 
 REVOKE ALL ON FUNCTION mainspring.wrong_condition(schedule mainspring.schedules) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.wrong_queue(queue text) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION mainspring.wrong_default(definition mainspring.definitions) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_definition_size(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_duration(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -7853,6 +7982,8 @@ REVOKE ALL ON FUNCTION mainspring.wrong_instant(schedule mainspring.schedules) F
 REVOKE ALL ON FUNCTION mainspring.wrong_number(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_role(spec jsonb, guardian text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_schedule_size(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) FROM PUBLIC;
 

@@ -186,14 +186,15 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
         environment = open(f"/proc/{pid}/environ", "rb").read()
     except OSError:
         continue
-    if b"KEY_OF_THE_SAFE=" in environment:
+    if b"KEY_OF_THE_SAFE=%MINE%" in environment:
         print(open(f"/proc/{pid}/cmdline").read().replace(chr(0), " "))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_no_command_reads_the_environment_of_its_worker(shared_app, connection, folder, program):
-    program("spy", SPY)
+    key = uuid4().hex  # Another run of the tests may have the same program beside it.
+    program("spy", SPY.replace("%MINE%", key))
     shared_app.use(load(command_directories=str(folder)))
     shared_app.definitions.create("spy", "command", argv=["spy"], max_attempts=1)
     # So that the worker has another process beside it.
@@ -201,7 +202,7 @@ def test_no_command_reads_the_environment_of_its_worker(shared_app, connection, 
     environment = {
         **os.environ,
         "MAINSPRING_COMMAND_DIRECTORIES": str(folder),
-        "KEY_OF_THE_SAFE": "1234",
+        "KEY_OF_THE_SAFE": key,
     }
     # Supervised, so that there is a third process that has it.
     arguments = ("worker", "--app", APP, "--processes", "2")
