@@ -10,18 +10,20 @@ from rich.console import Console
 from mainspring.api.models.tokens import TokenModel
 from mainspring.cli import output, tokens
 from mainspring.cli.output import Format, Out
+from mainspring.domain.access.roles import Role
+from mainspring.domain.access.tokens import TokenState
 from tests.support.commands import sentence
 
 LINK = r"http://127\.0\.0\.1:8080/login\?code=msk_[\w-]+\n"
 
 TOKEN = TokenModel(
-    id="7",
+    id=7,
     name="ci",
     prefix="msk_12345678",
-    role="member",
+    role=Role.MEMBER,
     tenant="default",
     scopes=None,
-    state="active",
+    state=TokenState.ACTIVE,
     created_at=datetime.now(UTC),
     created_by="ann",
     expires_at=datetime.now(UTC) + timedelta(days=3600, minutes=1),

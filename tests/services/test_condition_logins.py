@@ -10,7 +10,7 @@ from mainspring.domain.errors import InvalidSchedule
 from tests.support.api import serving
 from tests.support.databases import role
 
-CONDITION = {"condition_sql": "select true", "condition_role": "pg_monitor"}
+CONDITION: dict[str, Any] = {"condition_sql": "select true", "condition_role": "pg_monitor"}
 REFUSED = (
     'condition_role: cannot log in as pg_monitor: role "pg_monitor" is not permitted to log in'
 )
