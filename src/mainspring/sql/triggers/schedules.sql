@@ -14,8 +14,8 @@ begin
        is not distinct from (old.condition_role, old.condition_sql, old.gauge_sql) then
         return new;
     end if;
-    -- Nobody can log in as the API's role. It is the role of schedules that tenants made, so whoever
-    -- gives one of these a condition has it run as themselves.
+    -- Nobody can log in as the API's role. It is the role of schedules that tenants made, so
+    -- whoever gives one of these a condition has it run as themselves.
     if new.condition_role = 'mainspring_app' and current_user <> 'mainspring_app' then
         new.condition_role := current_user;
     end if;
