@@ -4,6 +4,7 @@
 --
 -- works with: 0001
 
+-- Whether the program itself is connected, and not someone with a login of their own.
 create or replace function mainspring.is_program()
 returns boolean
 language sql stable
