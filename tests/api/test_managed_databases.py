@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.json import Jsonb
 
 from mainspring.db import migrate
 from mainspring.db.database import Database
@@ -19,6 +20,11 @@ from tests.support.databases import empty_database, role
 # What PostgreSQL 16 and newer give to a role with CREATEROLE that creates another.
 AS_ITS_CREATOR = "grant mainspring_app to {} with admin true, inherit false, set false"
 ENSURE_APP_ROLE = "do $$ begin create role mainspring_app; exception when others then null; end $$"
+
+FUNCTION = """
+create function public.cleanup() returns jsonb language sql as 'select ''{"success": true}''::jsonb'
+"""
+ADD_DEFINITION = "insert into mainspring.definitions (key, kind, spec) values ('x', 'sql', %s)"
 
 
 @contextmanager
@@ -51,6 +57,24 @@ async def test_it_serves_tenants_whose_role_it_has_created(server_url: str):
                 assert made.status_code == 201, made.text
                 found = await api.get("/jobs", role="viewer", tenant=tenant)
                 assert [job["tags"] for job in found.json()["items"]] == [[f"of-{tenant}"]]
+
+
+async def test_a_function_runs_as_a_role_whose_rights_it_has_and_that_it_may_not_become(server_url):
+    """As where createrole_self_grant is `inherit`."""
+    with owned_database(server_url) as (url, owner), role(server_url) as other:
+        await migrate.migrate(url)
+        names = [sql.Identifier(each) for each in (other, owner)]
+        with psycopg.connect(server_url, autocommit=True) as admin:
+            admin.execute(sql.SQL("grant {} to {} with inherit true, set false").format(*names))
+        with psycopg.connect(url, autocommit=True) as own:
+            own.execute(FUNCTION)
+            spec = Jsonb({"function": "public.cleanup", "role": other})
+            # Whoever writes it has to be able to become the role; the owner of the tables not.
+            with pytest.raises(psycopg.Error, match=f"{owner} may not become {other}"):
+                own.execute(ADD_DEFINITION, (spec,))
+        name = conninfo_to_dict(url)["dbname"]
+        with psycopg.connect(make_conninfo(server_url, dbname=name), autocommit=True) as admin:
+            admin.execute(ADD_DEFINITION, (spec,))
 
 
 async def test_one_that_may_neither_become_nor_grant_the_role_is_told_what_to_do(server_url: str):

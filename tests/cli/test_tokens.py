@@ -2,12 +2,35 @@
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 
 import yaml
+from rich.console import Console
 
+from mainspring.api.models.tokens import TokenModel
+from mainspring.cli import output, tokens
+from mainspring.cli.output import Format, Out
+from mainspring.domain.access.roles import Role
+from mainspring.domain.access.tokens import TokenState
 from tests.support.commands import sentence
 
 LINK = r"http://127\.0\.0\.1:8080/login\?code=msk_[\w-]+\n"
+
+TOKEN = TokenModel(
+    id=7,
+    name="ci",
+    prefix="msk_12345678",
+    role=Role.MEMBER,
+    tenant="default",
+    scopes=None,
+    state=TokenState.ACTIVE,
+    created_at=datetime.now(UTC),
+    created_by="ann",
+    expires_at=datetime.now(UTC) + timedelta(days=3600, minutes=1),
+    last_used_at=datetime.now(UTC) - timedelta(minutes=119),
+    revoked_at=None,
+    person=None,
+)
 
 
 def test_a_token_is_made_listed_and_revoked(each_command):
@@ -31,6 +54,19 @@ def test_a_token_is_made_listed_and_revoked(each_command):
     assert [(each["name"], each["state"]) for each in yaml.safe_load(ended.stdout)] == [
         ("ci", "revoked")
     ]
+
+
+def test_a_list_of_tokens_shows_when_each_expires_at_80_columns(capsys, monkeypatch):
+    monkeypatch.setattr(output, "console", Console(width=80))
+    name, scopes = "nightly-export-of-the-warehouse", ["events:write", "jobs:read", "queues:read"]
+    token = TOKEN.model_copy(update={"name": name, "scopes": scopes})
+
+    Out(Format.TABLE).rows([token], tokens.token_table, nothing="")
+
+    head, row, *more = capsys.readouterr().out.splitlines()
+    assert head.split()[-3:] == ["LAST", "USED", "EXPIRES"]
+    assert row.rstrip().endswith("119 min ago  in 3600 d")
+    assert "".join(line[:10].split()[0] for line in (row, *more) if line[:1].strip()) == name
 
 
 def test_a_person_is_added_given_a_link_kept_out_and_removed(each_command, command):

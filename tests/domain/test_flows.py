@@ -57,6 +57,18 @@ def test_a_circle_is_refused_and_named():
         in_order([one, two, three])
 
 
+def test_of_a_long_cycle_only_some_steps_are_named():
+    steps = [step(f"s{number}") for number in range(MOST_STEPS)]
+    for number, each in enumerate(steps):
+        each.after(steps[number - 1])
+
+    with pytest.raises(
+        InvalidFlow, match=r"after \.\.\. \(9,991 more\) after <step s\d+>$"
+    ) as found:
+        in_order(steps)
+    assert len(str(found.value)) < 400
+
+
 def test_a_flow_has_no_more_steps_than_the_bound():
     steps = [step(str(number)) for number in range(MOST_STEPS + 1)]
 

@@ -89,7 +89,7 @@ def test_an_inactive_definition_takes_no_jobs(civic: Mainspring):
     ("key", "kind", "fields", "said"),
     [
         ("x", "sql", {}, "x: function is missing; a sql definition needs it"),
-        ("x", "sql", {"function": "civic.gone"}, "x: function there is no function civic.gone"),
+        ("x", "sql", {"function": "civic.gone"}, "x: function civic.gone does not exist, or"),
         ("x", "python", {}, "x: a Python handler is declared in code, with @app.job"),
         ("x", "lua", {}, "kind must be one of python, sql, command, not 'lua'"),
         ("x", "sql", {"function": "civic.cleanup", "timout": 3}, "timout is not a field of a sql"),
@@ -105,7 +105,12 @@ def test_an_inactive_definition_takes_no_jobs(civic: Mainspring):
         ("x", "sql", {"function": "civic.cleanup", "retention": -1}, "x: retention must be"),
         ("x", "sql", {"function": "civic.cleanup", "tags": "a"}, "x: tags must be a list"),
         ("x", "sql", {"function": "civic.cleanup", "arg_schema": 3}, "x: arg_schema must be"),
-        ("x", "sql", {"function": "civic.cleanup", "role": "nobody_"}, "x: role there is no role"),
+        (
+            "x",
+            "sql",
+            {"function": "civic.cleanup", "role": "nobody_"},
+            "x: role nobody_ does not exist; create",
+        ),
         ("a b", "sql", {"function": "civic.cleanup"}, "the definition key 'a b' must start"),
     ],
 )

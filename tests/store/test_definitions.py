@@ -9,7 +9,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from tests.support.databases import role
-from tests.support.rows import insert, refused
+from tests.support.rows import insert, not_becoming, refused
 
 FUNCTIONS = """
 create schema if not exists civic;
@@ -21,7 +21,7 @@ create function civic.many() returns setof jsonb language sql as $$ select '{}':
 create procedure civic.acts() language sql as $$ select 1 $$;
 """
 NO_FUNCTION = (
-    "there is no function {} that takes one jsonb or nothing and returns jsonb;"
+    "{} does not exist, or does not take one jsonb or nothing and return jsonb; create it, and"
     " write its name with its schema"
 )
 
@@ -108,7 +108,7 @@ KEY = (
 
 
 def test_a_role_that_is_not_there_is_refused(civic):
-    with refuses(civic, "role", "there is no role nobody_at_all"):
+    with refuses(civic, "role", "nobody_at_all does not exist; create it, or name another role"):
         add(civic, spec=Jsonb({"function": "civic.cleanup", "role": "nobody_at_all"}))
 
 
@@ -123,7 +123,7 @@ def test_nobody_has_a_function_run_under_a_role_that_is_not_theirs(civic, someon
     ):
         civic.execute(sql.SQL(grant).format(**names))
 
-    with refuses(civic, "role", f"{someone} is not a member of {owner}"):
+    with refuses(civic, "role", not_becoming(someone, owner)):
         add(civic, spec=Jsonb({"function": "civic.cleanup", "role": owner}))
     add(civic)
 

@@ -80,3 +80,11 @@ def refused(
         yield
     assert caught.value.sqlstate == sqlstate
     assert json.loads(caught.value.diag.message_detail or "null") == detail
+
+
+def not_becoming(member: str, role: str) -> str:
+    """What is said to whoever names a role that it may not become."""
+    return (
+        f"{member} may not become {role}; ask an administrator to run: grant {role} to {member} "
+        "with set true"
+    )

@@ -348,7 +348,8 @@ class Schedules(Namespace):
             ours, callers = BlockingSession(self._app.database), connection
         elif connection is not None:
             callers = CallerSession(connection)
-        return Scope(ours, self._app.settings, TenantId(tenant_id), callers)
+        own = TenantId(tenant_id)
+        return Scope(ours, self._app.settings, own, callers, self._app.database)
 
     def _spec(self, name: str, fields: Mapping[str, Any], *, tenant_id: str) -> ScheduleSpec:
         given = {**self._named(fields), "name": name, "tenant_id": tenant_id}

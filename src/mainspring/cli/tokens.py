@@ -55,7 +55,7 @@ def list_tokens(
     """List tokens by name. Token values are not stored."""
     found = client.tokens.list(ended=ended, after=after, limit=min(limit, PAGE))
     nothing = "No tokens; create one with `mainspring tokens create`."
-    out.rows(first(found, limit), _token_table, nothing=nothing)
+    out.rows(first(found, limit), token_table, nothing=nothing)
 
 
 @tokens.command(
@@ -199,8 +199,12 @@ def _print_person(out: Out, person: PersonModel, what: str) -> None:
     out.say(person, f"{person.name} {what}: {person.role}{_where(person.tenant)}.")
 
 
-def _token_table(found: Sequence[TokenModel]) -> Table:
+def token_table(found: Sequence[TokenModel]) -> Table:
     made = table("NAME", "ROLE", "TENANT", "STATE", "BEGINS", "SCOPES", "LAST USED", "EXPIRES")
+    for column in made.columns:
+        if column.header in ("NAME", "SCOPES"):
+            # Of a narrow terminal these take several lines, and the rest is not cut off.
+            column.no_wrap, column.overflow = False, "fold"
     for token in found:
         made.add_row(
             token.name,

@@ -172,6 +172,13 @@ def with_options(url: str, options: str) -> str:
     return make_conninfo(url, options=f"{given} {options}" if given else options)
 
 
+def for_own_statements(url: str) -> str:
+    """The URL for connections on which nothing runs but statements of ours. What others create in a
+    schema of the login's own search_path, such as an operator for other types, could be chosen
+    there instead of the system's, and run with our rights."""
+    return with_options(url, "-c search_path=pg_catalog,pg_temp")
+
+
 def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
     """One sentence that names the server, the reason and the remedy, never the password."""
     return DatabaseUnreachable(

@@ -11,7 +11,7 @@ from psycopg import AsyncConnection, Cursor
 
 from mainspring.db import calls, migrate
 from mainspring.db.calls import Call, Params
-from mainspring.db.connect import with_options
+from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.pool import AsyncPool, SyncPool
 from mainspring.db.role_logins import RoleLogins
 from mainspring.db.sessions import Fetched, fetched, has_rows
@@ -130,10 +130,10 @@ class Database:
 
     def _lending_url(self) -> str:
         """The URL for our own connections, on which the SQL functions hear of the limit."""
-        limit = self.settings.max_payload_bytes
+        limit, url = self.settings.max_payload_bytes, for_own_statements(self.url)
         if limit == MAX_PAYLOAD_BYTES:
-            return self.url
-        return with_options(self.url, f"-c mainspring.max_payload_bytes={limit}")
+            return url
+        return with_options(url, f"-c mainspring.max_payload_bytes={limit}")
 
     def _find_url(self) -> str:
         with self._lock:

@@ -127,7 +127,7 @@ async def migrate(url: str) -> list[Migration]:
 async def upgrade(url: str, *, tries: int = TRIES, report: Report = lambda _: None) -> Changes:
     """Bring the database up to this program, and return what changed. `report` is given a sentence
     each time it has to wait for a lock."""
-    async with await connect.connect(url, name=NAME) as connection:
+    async with await connect.connect(connect.for_own_statements(url), name=NAME) as connection:
         if not await pending(connection):
             return Changes([], has_functions=False)
         with _explained(_MAY_NOT_CHANGE):

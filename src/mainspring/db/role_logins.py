@@ -63,6 +63,20 @@ class RoleLogins:
             async with self.as_role(role) as connection:
                 yield connection
 
+    async def ensure_conditions_run(self, role: str) -> None:
+        """Raise RoleLoginFailed if no scheduler could log in for a condition of the role."""
+        if self._conditions_url is None:
+            async with self.as_role(role):
+                return
+
+    def ensure_conditions_run_blocking(self, role: str) -> None:
+        """The same without an event loop."""
+        if self._conditions_url is None:
+            try:
+                connect.connect_sync(self.url_of(role), name=_NAME).close()
+            except DatabaseUnreachable as error:
+                raise RoleLoginFailed(role, connect.reason_of(error)) from None
+
     def url_of(self, role: str) -> str:
         if role in self._urls:
             return self._urls[role]

@@ -19,6 +19,7 @@ from mainspring.domain.types import JobId, JobState, Payload, TenantId, WaitsFor
 MOST_STEPS = 10_000
 MOST_DEPENDENCIES = 50_000
 MOST_BYTES = 64 * 1024 * 1024
+_SHOWN_OF_CYCLE = 10
 
 
 class FlowState(StrEnum):
@@ -116,8 +117,16 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     try:
         return list(sorter.static_order())
     except CycleError as error:
-        circle = " after ".join(repr(step) for step in error.args[1])
-        raise InvalidFlow(f"the steps form a cycle: {circle}") from None
+        raise InvalidFlow(f"the steps form a cycle: {_circle(error.args[1])}") from None
+
+
+def _circle(steps: Sequence[Step]) -> str:
+    """The steps of a cycle, the last of which is the first; of a long one only some."""
+    shown = [repr(step) for step in steps]
+    if len(shown) > _SHOWN_OF_CYCLE:
+        left_out = len(shown) - _SHOWN_OF_CYCLE
+        shown[_SHOWN_OF_CYCLE - 1 : -1] = [f"... ({left_out:,} more)"]
+    return " after ".join(shown)
 
 
 def ensure_size(size: int) -> None:

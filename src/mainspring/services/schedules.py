@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import orjson
 
 from mainspring.db.blocking_sessions import BlockingSession
+from mainspring.db.database import Database
 from mainspring.db.sessions import ServiceSession, Session
 from mainspring.domain import templates
 from mainspring.domain.errors import (
@@ -20,6 +21,7 @@ from mainspring.domain.errors import (
     InvalidSchedule,
     ScheduleNotFound,
 )
+from mainspring.domain.errors.database import RoleLoginFailed
 from mainspring.domain.jobs.options import ensure_reason
 from mainspring.domain.schedules import timing
 from mainspring.domain.schedules.fields import ensure_kinds
@@ -40,6 +42,7 @@ from mainspring.settings import Settings
 from mainspring.store import schedules as store
 from mainspring.store import secrets as secret_store
 from mainspring.store import slots as slot_store
+from mainspring.store import sql_functions
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
@@ -53,6 +56,9 @@ MOST_BACKFILL_BYTES = 64 * 1024 * 1024
 _TIMINGS = ("cron", "every", "at")
 _CONDITIONS = ("launcher", "condition_sql", "gauge_sql")
 _GAUGE = ("gauge_lower", "gauge_upper")
+_RUN_AS_ROLE = frozenset(("condition_role", "condition_sql", "gauge_sql"))
+# The role of schedules that tenants made; a condition that is added runs as whoever adds it.
+_API_ROLE = "mainspring_app"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +71,14 @@ class Scope:
     tenant_id: TenantId = DEFAULT_TENANT
     callers: Session | None = None
     """On the caller's own connection, if it is to be used."""
+    database: Database | None = None
+    """The one of the sessions, for a look whether the role of a condition can log in."""
 
     @classmethod
-    def of(cls, session: ServiceSession, tenant_id: TenantId) -> "Scope":
-        return cls(session, session.settings, tenant_id)
+    def of(
+        cls, session: ServiceSession, tenant_id: TenantId, database: Database | None = None
+    ) -> "Scope":
+        return cls(session, session.settings, tenant_id, database=database)
 
     @property
     def session(self) -> Session:
@@ -139,6 +149,7 @@ async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
         raise InvalidSchedule(
             "timing", "leaves no slot in the future; check ends_at and the calendar"
         )
+    await _ensure_login(scope, spec)
     facts = spec_facts(spec, scope.settings.max_payload_bytes)
     (encrypted,) = await encrypt_schedules(scope.committed, [facts], settings=scope.settings)
     await store.create(scope.session, scope.tenant_id, encrypted)
@@ -149,12 +160,31 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
     """Change some fields; the schedule is checked as a whole."""
     state = await get(scope, name)
     merged = merge(state.spec, changes)
+    if merged.keys() & _RUN_AS_ROLE:
+        await _ensure_login(scope, replace(state.spec, **merged))
     _facts(merged, scope.settings.max_payload_bytes)
     known = Owner(scope.tenant_id, state.spec.definition)
     encrypted = await encrypt_changes(
         scope.session, merged, known, name=name, settings=scope.settings
     )
     return await steer(scope, name, encrypted)
+
+
+async def _ensure_login(scope: Scope, spec: ScheduleSpec) -> None:
+    """Refuse a role that no scheduler could log in as; one that is missing the database refuses."""
+    role = spec.condition_role
+    if scope.database is None or (spec.condition_sql or spec.gauge_sql) is None:
+        return
+    if role in (None, _API_ROLE) or not await sql_functions.has_role(scope.session, str(role)):
+        return
+    logins = scope.database.role_logins()
+    try:
+        if scope.is_blocking:
+            logins.ensure_conditions_run_blocking(str(role))
+        else:
+            await logins.ensure_conditions_run(str(role))
+    except RoleLoginFailed as error:
+        raise InvalidSchedule("condition_role", str(error)) from None
 
 
 async def steer(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:

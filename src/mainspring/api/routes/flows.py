@@ -1,5 +1,6 @@
 """/flows: jobs that wait for each other."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -72,7 +73,8 @@ async def start(
     context: Writer, flow: Annotated[NewFlow, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Enqueue jobs that wait for each other."""
-    steps = _steps(context, flow.steps)
+    # In a thread: the steps of a large flow would hold up the requests of others.
+    steps = await asyncio.to_thread(_steps, context, flow.steps)
 
     async def make(session: TransactionSession) -> Response:
         plan = context.server.enqueuer.enqueue_flow(flow.name, steps, context.tenant_id)

@@ -52,7 +52,7 @@ _OF_OPERATORS = ("condition_sql", "gauge_sql", "condition_role")
 
 
 def _scope(context: RequestContext, session: TransactionSession | None = None) -> Scope:
-    return Scope.of(session or context.session, context.tenant_id)
+    return Scope.of(session or context.session, context.tenant_id, context.server.database)
 
 
 def _shown(state: ScheduleState, status: int = 200) -> Response:

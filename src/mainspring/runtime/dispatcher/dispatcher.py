@@ -10,7 +10,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from mainspring.db.connect import with_options
+from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.runtime.dispatcher.batches import RoundRobin
 from mainspring.runtime.loop import Loop
@@ -41,7 +41,7 @@ class Dispatcher:
         self._round_robin = RoundRobin(settings)
         limit = f"-c mainspring.max_payload_bytes={settings.max_payload_bytes}"
         self._connection = ReconnectingConnection(
-            with_options(url, f"{_OPTIONS} {limit}"),
+            with_options(for_own_statements(url), f"{_OPTIONS} {limit}"),
             name="mainspring dispatch",
             use_pooler=settings.use_pooler,
             pins_plans=True,

@@ -23,7 +23,7 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from mainspring import telemetry
-from mainspring.db.connect import with_options
+from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.listen import listen
 from mainspring.db.pool import AsyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
@@ -79,7 +79,7 @@ class Scheduler:
     ) -> None:
         self.started = asyncio.Event()
         self._settings = settings
-        self._url = with_options(url, _OPTIONS)
+        self._url = with_options(for_own_statements(url), _OPTIONS)
         self._identity = process_identity()
         self._fires = self._dedicated("fire")
         self._beside = self._dedicated("fire beside")

@@ -20,6 +20,7 @@ from typing import Any, Self, TypeVar, assert_never
 
 from psycopg import AsyncConnection
 
+from mainspring.db.connect import for_own_statements
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.definitions import Handler
@@ -106,7 +107,10 @@ class Drain:
         self._order = ClaimOrder()
         self._buffer = Buffer(self._order.shares)
         self._connection = ReconnectingConnection(
-            url, name="mainspring drain", use_pooler=settings.use_pooler, pins_plans=True
+            for_own_statements(url),
+            name="mainspring drain",
+            use_pooler=settings.use_pooler,
+            pins_plans=True,
         )
         lease = Lease(_LEASE.total_seconds())
         speculation, events = SpeculativeStarts(lease), WorkerEvents()

@@ -8,7 +8,7 @@ keeps anything: a few connections serve any number of handlers, and no handler w
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mainspring.db.connect import with_options
+from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.pool import AsyncPool, SyncPool
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.transactions import AsyncSource, SyncSource
@@ -66,7 +66,7 @@ class WorkerEnvironment:
     ) -> "WorkerEnvironment":
         """With two pools of so many connections each for transactions, and two small ones for
         calls; connections are made when needed."""
-        calls_url = with_options(url, _CALLS_OPTIONS)
+        calls_url = with_options(for_own_statements(url), _CALLS_OPTIONS)
         return cls(
             AsyncPool(url, size=size, use_pooler=use_pooler, wait_seconds=_WAIT_SECONDS),
             SyncPool(url, size=size, use_pooler=use_pooler, wait_seconds=_WAIT_SECONDS),

@@ -239,7 +239,7 @@ class LeaseKeeper:
     def _session(self) -> ConnectionSession:
         if self._connection is None or self._connection.closed:
             connection = connect.connect_sync(
-                self._url,
+                connect.for_own_statements(self._url),
                 name="mainspring lease",
                 use_pooler=self._use_pooler,
                 patience_seconds=self._lease.patience,

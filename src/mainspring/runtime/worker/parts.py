@@ -26,7 +26,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from mainspring.db.connect import with_options
+from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.definitions import Handler
 from mainspring.domain.limits import LimitKey
@@ -261,6 +261,7 @@ def _connect(
         pins_plans=True,
         patience_seconds=lease.patience,
     )
+    url = for_own_statements(url)
     return Connections(
         claims=connect(url, name="mainspring claim", on_reconnect=on_claims_lost),
         finishes=connect(with_options(url, _LOCK_OPTIONS), name="mainspring finish"),

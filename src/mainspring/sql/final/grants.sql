@@ -9,5 +9,8 @@ grant execute on function mainspring.redacted, mainspring.redacted_at, mainsprin
 -- The defaults of columns call these.
 grant execute on function mainspring.is_program, mainspring.creator to public;
 
+-- Triggers that run as whoever writes a definition or a schedule call these.
+grant execute on function mainspring.may_set_role, mainspring.grant_of to public;
+
 -- For any role that a definition names; it asks for a token.
 grant execute on function mainspring_calls.record_receipt to public;

@@ -98,13 +98,24 @@ begin
 end
 $$;
 
--- The statement by which an administrator lets a role become the API's role.
-create or replace function mainspring.grant_of_app_role(member name)
+-- Whether a role has the rights of another, by inheritance or by SET ROLE. Since PostgreSQL 16 a
+-- member may have neither.
+create or replace function mainspring.has_rights_of(member name, role name)
+returns boolean
+language plpgsql stable
+as $$
+begin
+    return pg_has_role(member, role, 'USAGE') or mainspring.may_set_role(member, role);
+end
+$$;
+
+-- The statement by which an administrator lets a role become another.
+create or replace function mainspring.grant_of(role name, member name)
 returns text
 language plpgsql stable
 as $$
 begin
-    return format('grant mainspring_app to %I', member)
+    return format('grant %I to %I', role, member)
         || case when current_setting('server_version_num')::integer >= 160000
                 then ' with set true' else '' end;
 end
@@ -125,17 +136,17 @@ begin
             when insufficient_privilege then
                 perform mainspring.refuse('MS083', 'the role mainspring_app is missing; ask an '
                     || 'administrator to run: create role mainspring_app nologin; '
-                    || mainspring.grant_of_app_role(session_user), '{}');
+                    || mainspring.grant_of('mainspring_app', session_user), '{}');
         end;
     end if;
     if not mainspring.may_set_role(session_user, 'mainspring_app') then
         begin
-            execute mainspring.grant_of_app_role(session_user);
+            execute mainspring.grant_of('mainspring_app', session_user);
         exception
             when insufficient_privilege then
                 perform mainspring.refuse('MS083', format('%I may not become the role '
                     || 'mainspring_app; ask an administrator to run: %s', session_user,
-                    mainspring.grant_of_app_role(session_user)), '{}');
+                    mainspring.grant_of('mainspring_app', session_user)), '{}');
         end;
     end if;
 end
@@ -180,8 +191,8 @@ begin
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
                'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
-               'enter', 'grant_of_app_role', 'log_out', 'may_set_role', 'open_to_app',
-               'receipt_token', 'remove_limit', 'set_limit', 'use_login'])
+               'enter', 'log_out', 'open_to_app', 'receipt_token',
+               'remove_limit', 'set_limit', 'use_login'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute missing.statement;

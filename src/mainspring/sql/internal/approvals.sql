@@ -55,7 +55,7 @@ begin
         or exists (select from unnest(approvers) as approver
                      join pg_catalog.pg_roles as role on role.rolname = approver
                     where mainspring.actor() = session_user
-                      and pg_has_role(session_user, role.oid, 'MEMBER')
+                      and mainspring.has_rights_of(session_user, role.rolname)
                       and not (select rolsuper from pg_catalog.pg_roles
                                 where rolname = session_user));
 end

@@ -153,8 +153,9 @@ begin
         if wrong is not null then
             perform mainspring.refuse_definition(definition.key, wrong[1], wrong[2]);
         end if;
-        -- For workers of the release before this one, which need the owner to be a member.
-        if pg_has_role(mainspring.owner_name(), definition.spec ->> 'role', 'USAGE') then
+        -- For workers of the release before this one. Only who may become a role can give it a
+        -- function.
+        if mainspring.may_set_role(mainspring.owner_name(), definition.spec ->> 'role') then
             perform mainspring.ensure_caller(definition.spec ->> 'role');
         end if;
     elsif definition.kind = 'command'

@@ -144,19 +144,19 @@ as $$
 declare
     owner text := mainspring.owner_name();
     role text := spec ->> 'role';
-    needed text := case when current_setting('server_version_num')::integer < 160000
-                        then 'MEMBER' else 'SET' end;
 begin
     if not exists (select from pg_catalog.pg_roles where rolname = role) then
-        return array['role', format('there is no role %s', coalesce(role, 'null'))];
+        return array['role', format('%s does not exist; create it, or name another role',
+                                    coalesce(role, 'null'))];
     elsif spec ? 'trusted' and jsonb_typeof(spec -> 'trusted') <> 'boolean' then
         return array['trusted', 'must be true or false'];
     elsif coalesce((spec -> 'trusted')::boolean, false) then
-        if pg_has_role(owner, role, needed) then
+        if mainspring.may_set_role(owner, role) then
             return null;
         end if;
-        return array['role', format('%s must be a member of %s: grant %I to %I',
-                                    owner, role, role, owner)];
+        return array['role', format('%s may not become %s; ask an administrator to run: %s', owner,
+                                    role, mainspring.grant_of(role, owner))];
+    -- Every member: one without the right to become the owner may be able to grant it.
     elsif pg_has_role(role, owner, 'MEMBER') and guardian is distinct from role
           and not exists (select from pg_catalog.pg_roles where rolname = guardian and rolsuper)
     then
@@ -184,8 +184,8 @@ begin
     select * into target from mainspring.find_function(spec ->> 'function');
     if target.name is null then
         return array['function', format(
-            'there is no function %s that takes one jsonb or nothing and returns jsonb; '
-            || 'write its name with its schema', spec ->> 'function')];
+            '%s does not exist, or does not take one jsonb or nothing and return jsonb; create it, '
+            || 'and write its name with its schema', spec ->> 'function')];
     end if;
     return mainspring.wrong_role(spec, target.guardian);
 end

@@ -20,8 +20,9 @@ select mainspring.call_text(target.namespace, target.name, target.argument, %(mo
 select pg_catalog.set_config('statement_timeout', %(timeout)s::pg_catalog.text, true),
        pg_catalog.set_config('search_path', %(search_path)s::pg_catalog.text, true),
        pg_catalog.set_config('role', %(role)s::pg_catalog.text, true),
-       pg_catalog.pg_has_role(session_user, own.nspowner, 'MEMBER')
-       and not pg_catalog.pg_has_role(%(role)s::pg_catalog.name, own.nspowner, 'MEMBER')
+       session_user operator(pg_catalog.<>) %(role)s::pg_catalog.name
+       and pg_catalog.pg_has_role(session_user, own.nspowner, 'MEMBER')
+       and not pg_catalog.pg_has_role(%(role)s::pg_catalog.name, own.nspowner, 'USAGE')
   from pg_catalog.pg_namespace as own where own.nspname operator(pg_catalog.=) 'mainspring';
 
 -- name: close_cursors

@@ -8,6 +8,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     role text;
+    problem text;
 begin
     if tg_op = 'UPDATE' and new.spec is not distinct from old.spec then
         return new;
@@ -15,14 +16,16 @@ begin
     if new.kind = 'sql' then
         role := coalesce(new.spec ->> 'role', current_user);
         if exists (select from pg_roles where rolname = role)
-           and not pg_has_role(current_user, role, 'MEMBER') then
+           and not mainspring.may_set_role(current_user, role) then
+            problem := format('%s may not become %s; ask an administrator to run: %s',
+                              current_user, role, mainspring.grant_of(role, current_user));
             raise exception using errcode = 'MS050',
-                message = format('%s: role: %s is not a member of %s', new.key, current_user, role),
-                detail = jsonb_build_object('key', new.key, 'field', 'role', 'problem',
-                    format('%s is not a member of %s', current_user, role));
+                message = format('%s: role: %s', new.key, problem),
+                detail = jsonb_build_object('key', new.key, 'field', 'role', 'problem', problem);
         end if;
-        if new.spec -> 'trusted' = 'true' and not pg_has_role(current_user, (
-               select nspowner from pg_namespace where nspname = 'mainspring'), 'MEMBER') then
+        if new.spec -> 'trusted' = 'true'
+           and not mainspring.may_set_role(current_user, (
+               select nspowner::regrole::name from pg_namespace where nspname = 'mainspring')) then
             raise exception using errcode = 'MS050',
                 message = new.key || ': trusted: can only be set by the owner of Mainspring',
                 detail = jsonb_build_object('key', new.key, 'field', 'trusted', 'problem',

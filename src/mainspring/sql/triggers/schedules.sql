@@ -14,10 +14,18 @@ begin
        is not distinct from (old.condition_role, old.condition_sql, old.gauge_sql) then
         return new;
     end if;
+    -- Nobody can log in as the API's role. It is the role of schedules that tenants made, so
+    -- whoever gives one of these a condition has it run as themselves.
+    if new.condition_role = 'mainspring_app' and current_user <> 'mainspring_app' then
+        new.condition_role := current_user;
+    end if;
     if to_regrole(quote_ident(new.condition_role)) is null then
-        problem := format('there is no role %s', new.condition_role);
-    elsif not pg_has_role(current_user, new.condition_role, 'MEMBER') then
-        problem := format('%s is not a member of %s', current_user, new.condition_role);
+        problem := format('%s does not exist; create it, or name another role',
+                          new.condition_role);
+    elsif not mainspring.may_set_role(current_user, new.condition_role) then
+        problem := format('%s may not become %s; ask an administrator to run: %s', current_user,
+                          new.condition_role,
+                          mainspring.grant_of(new.condition_role, current_user));
     end if;
     if problem is not null then
         raise exception using errcode = 'MS041', message = 'condition_role: ' || problem,
