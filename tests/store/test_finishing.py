@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from psycopg.rows import dict_row
 
@@ -156,6 +157,76 @@ def test_a_return_without_an_error_keeps_the_last_one(queue, held):
     queue.run(attempts.finish_requeued(queue.connection, worker_id, [report]))
 
     assert rows(queue, "jobs")[0]["last_error"] == "the last time"
+
+
+@pytest.mark.parametrize(
+    ("delay", "failed", "lost", "error", "limit_name", "is_suspect"),
+    [
+        (timedelta(0), 1, 0, "it broke", None, False),
+        (timedelta(0), 1, 0, "it broke", "slow", True),
+        (timedelta(0), 0, 1, "it died", None, False),
+        (timedelta(microseconds=1), 1, 0, "it broke", None, True),
+        (timedelta(days=40), 0, 0, None, "slow", False),
+        (timedelta(days=40), 0, 1, None, None, True),
+    ],
+)
+def test_a_return_changes_what_requeue_jobs_would(
+    queue, held, delay, failed, lost, error, limit_name, is_suspect
+):
+    worker_id, row = held
+    queue.execute(
+        "update mainspring.jobs set limit_name = %s, limit_key = %s, progress = '1', losses = 1,"
+        " last_error = 'the last time',"
+        " suspected_at = case when %s then now() - interval '1 day' end",
+        (limit_name, limit_name and "key", is_suspect),
+    )
+    report = Return(
+        row.job_id,
+        row.fence,
+        WAITED,
+        RAN,
+        status=AttemptStatus.FAILED,
+        error=error,
+        failed=failed,
+        delay=delay,
+        lost=lost,
+    )
+    queue.execute("begin")
+    queue.execute("savepoint claimed")
+    queue.run(attempts.finish_requeued(queue.connection, worker_id, [report]))
+    (fast,) = rows(queue, "jobs")
+    queue.execute("rollback to claimed")
+    queue.execute(
+        "select mainspring.requeue_jobs(array[%s]::bigint[],"
+        " array[case when %s > interval '0' then 'time'::mainspring.waits_for end],"
+        " due_ats => array[now() + %s], failures => array[%s],"
+        " losses => array[case when %s > 0 then 1 + %s end]::integer[],"
+        " errors => array[%s]::text[])",
+        (row.job_id, delay, delay, failed, lost, lost, error),
+    )
+    (slow,) = rows(queue, "jobs")
+    queue.execute("rollback")
+
+    assert fast == slow
+
+
+@pytest.mark.parametrize(("seconds", "messages"), [(0, ["ready:a"]), (5, [])])
+def test_a_return_wakes_idle_workers_if_the_job_is_ready(
+    queue, held, module_url, seconds, messages
+):
+    worker_id, row = held
+    terms: dict[str, Any] = {"status": AttemptStatus.FAILED, "error": "it broke", "failed": 1}
+    report = Return(row.job_id, row.fence, WAITED, RAN, delay=timedelta(seconds=seconds), **terms)
+    with psycopg.connect(module_url, autocommit=True) as listener:
+        listener.execute("listen mainspring")
+
+        queue.run(attempts.finish_requeued(queue.connection, worker_id, [report]))
+
+        listener.execute("notify mainspring, 'end'")
+        heard = [each.payload for each in listener.notifies(timeout=10, stop_after=1)]
+        while heard[-1] != "end":
+            heard += [each.payload for each in listener.notifies(timeout=10, stop_after=1)]
+    assert heard == [*messages, "end"]
 
 
 def test_many_finish_in_one_statement(queue):

@@ -12,7 +12,6 @@ from mainspring.app.namespaces import Namespace, blocking, twins
 from mainspring.db.plans import Plan
 from mainspring.domain.events import Event
 from mainspring.domain.types import DEFAULT_TENANT, EventId, TenantId
-from mainspring.runtime.dispatcher.batches import RoundRobin
 from mainspring.services import events as event_services
 
 # Inside the classes `list` is one of their methods.
@@ -83,6 +82,9 @@ class Events(Namespace):
     async def adispatch(self) -> int:
         """Turn all waiting events into jobs now, as a scheduler would; returns how many there
         were. For tests and scripts."""
+        # A worker dispatches nothing.
+        from mainspring.runtime.dispatcher.batches import RoundRobin  # noqa: PLC0415
+
         await self._app.aregister_definitions()
         round_robin, handled = RoundRobin(self._app.settings), 0
         async with (await self._app.database.async_pool()).connection() as connection:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from mainspring import telemetry
 from mainspring.app.job_functions import JobFunction
@@ -28,12 +28,14 @@ from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.schedules.timing import Fire
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.runtime.scheduler.launchers import Launcher
-from mainspring.runtime.scheduler.scheduler import Scheduler
 from mainspring.services import definitions
 from mainspring.services import schedules as services
 from mainspring.services.schedules import Filled, Scope
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
+
+if TYPE_CHECKING:
+    from mainspring.runtime.scheduler.scheduler import Scheduler
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -285,8 +287,12 @@ class Schedules(Namespace):
 
     # Running
 
-    def scheduler(self) -> Scheduler:
+    def scheduler(self) -> "Scheduler":
         """A scheduler on the app's database, not yet running."""
+        from mainspring.runtime.scheduler.scheduler import (  # noqa: PLC0415 - workers need none
+            Scheduler,
+        )
+
         return Scheduler(
             self._app.database.url,
             self.launchers,
@@ -308,7 +314,7 @@ class Schedules(Namespace):
             telemetry.event("schedules_synced", **said)
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Scheduler]:
+    async def running(self) -> "AsyncIterator[Scheduler]":
         """Run a scheduler in the current event loop until the block ends."""
         await self.aprepare()
         scheduler = self.scheduler()

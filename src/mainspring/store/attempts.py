@@ -17,6 +17,7 @@ from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, Waits
 _STATEMENTS = load("attempts")
 _DISCOVER = _STATEMENTS["discover"].sql
 _LAST_ID = 2**63 - 1
+_MICROSECOND = timedelta(microseconds=1)
 _CLAIM = _STATEMENTS["claim"].sql
 _FINISH_SUCCEEDED = _STATEMENTS["finish_succeeded"].sql
 
@@ -254,6 +255,10 @@ async def finish_ended(
     return _finished(await cursor.fetchall(), leases)
 
 
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
 async def finish_requeued(
     session: Session, worker_id: WorkerId, reports: Sequence[Return]
 ) -> Finished:
@@ -263,19 +268,20 @@ async def finish_requeued(
         {
             "worker_id": worker_id,
             "count": len(reports),
-            "job_ids": [report.job_id for report in reports],
-            "fences": [report.fence for report in reports],
-            "waits": [report.waited for report in reports],
-            "runs": [report.ran for report in reports],
-            "statuses": [str(report.status) for report in reports],
-            "errors": [report.error for report in reports],
-            "failures": [report.failed for report in reports],
-            "losses": [report.lost for report in reports],
-            "delays": [report.delay for report in reports],
+            "job_ids": IntegerArray([report.job_id for report in reports]),
+            "fences": IntegerArray([report.fence for report in reports]),
+            "waits": IntegerArray([report.waited for report in reports]),
+            "runs": IntegerArray([report.ran for report in reports]),
+            "statuses": TextArray([report.status.encode() for report in reports]),
+            "errors": TextArray([_encoded(report.error) for report in reports]),
+            "failures": IntegerArray([report.failed for report in reports]),
+            "losses": IntegerArray([report.lost for report in reports]),
+            "delays": IntegerArray([report.delay // _MICROSECOND for report in reports]),
         },
     )
+    ((accepted, _),) = await cursor.fetchall()
     leases = [Report(report.job_id, report.fence) for report in reports]
-    return Finished(_refused(await cursor.fetchall(), leases), [])
+    return Finished(_refused([(accepted,)], leases), [])
 
 
 async def hand_back(

@@ -6,7 +6,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from mainspring import JobState, Mainspring
+from mainspring import Backoff, Context, JobState, Mainspring
 from mainspring.domain.claiming.lanes import Lane
 from mainspring.runtime.worker.worker import Worker
 from tests.support.plans import measure
@@ -37,6 +37,12 @@ async def far_ahead(app: Mainspring) -> AsyncIterator[Worker]:
     async def work() -> str:
         return "done"
 
+    @app.job(backoff=Backoff(timedelta(0), jitter=timedelta(0)))
+    async def fail_once(ctx: Context) -> int:
+        if ctx.attempt == 1:
+            raise ValueError("it broke")
+        return ctx.attempt
+
     async with working(app, poll_seconds=30) as worker:
         await ended(await work.aenqueue())
         book = worker.parts.claimer._order.lanes
@@ -49,6 +55,15 @@ async def test_a_delayed_job_starts_at_its_time_without_a_sweep(app: Mainspring,
     handle = await app.aenqueue("work", {}, delay=timedelta(milliseconds=200))
 
     assert await handle.aresult(5) == "done"
+
+
+async def test_a_failed_job_whose_retry_is_due_at_once_starts_without_a_sweep(
+    app: Mainspring, far_ahead: Worker
+):
+    handle = await app.aenqueue("fail_once", {})
+    far_ahead.parts.claimer.jobs_ready(LANE, [handle.id])
+
+    assert await handle.aresult(5) == 2
 
 
 async def test_a_job_that_is_retried_by_hand_starts_at_once(

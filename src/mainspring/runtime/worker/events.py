@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import JobId
 from mainspring.runtime.worker.claimed_job import ClaimedJob
@@ -15,6 +16,9 @@ class WorkerEvents:
 
     def reports_sent(self, count: int) -> None:
         """So many reports are committed."""
+
+    def jobs_ready(self, lane: Lane, job_ids: Collection[int]) -> None:
+        """These jobs of the lane, which were claimed before, can be claimed again."""
 
     def notifications_missed(self) -> None:
         """Jobs may be due soon, or wait for a limit, of which nobody was notified."""

@@ -28,6 +28,7 @@ from psycopg import AsyncConnection
 
 from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.definitions import Handler
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import JobId, WorkerId
@@ -76,6 +77,9 @@ class Listeners(WorkerEvents):
 
     def definitions_loaded(self, jobs: Sequence[ClaimedJob]) -> None:
         self.claimer.add(jobs)
+
+    def jobs_ready(self, lane: Lane, job_ids: Collection[int]) -> None:
+        self.claimer.jobs_ready(lane, job_ids)
 
     def notifications_missed(self) -> None:
         self.maintenance.due.wake()

@@ -12,7 +12,7 @@ A batch that the database refuses is halved, down to the one report that it cann
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, TypeVar
@@ -22,12 +22,13 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.jobs.outcomes import End, Requeue, clean
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor
 from mainspring.domain.sqlstates import is_worth_retrying
 from mainspring.domain.types import AttemptStatus, JobId, WorkerId
-from mainspring.runtime.worker.buffer import Buffer
+from mainspring.runtime.worker.buffer import Buffer, lane_of
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.refused_reports import (
@@ -42,7 +43,7 @@ from mainspring.runtime.worker.refused_reports import (
     send_in_halves,
 )
 from mainspring.runtime.worker.speculation import SpeculativeStarts
-from mainspring.store import attempts, outputs, workers
+from mainspring.store import attempts, outputs
 from mainspring.store.attempts import Ending, Finished, Report, Return, Successes
 from mainspring.store.outputs import Output
 
@@ -77,7 +78,8 @@ class Reporter:
         self._endings: list[Ending] = []
         self._returns: list[Return] = []
         self._outputs: list[Output] = []
-        self._ready_queues: set[str] = set()
+        self._ready: dict[Lane, list[int]] = {}
+        self._has_waits = False
         self._in_flight_ids: set[int] = set()
         self._late: dict[Report, tuple[AttemptStatus, float]] = {}
         self._redactors: dict[int, Redactor] = {}
@@ -136,8 +138,10 @@ class Reporter:
     def requeue(self, job: ClaimedJob, outcome: Requeue) -> None:
         waited, ran = job.timings()
         self._note(job)
-        if not outcome.delay:
-            self._ready_queues.add(job.queue)
+        if outcome.delay or job.limit_name is not None:
+            self._has_waits = True
+        else:
+            self._ready.setdefault(lane_of(job), []).append(job.id)
         self._returns.append(
             Return(
                 job.id,
@@ -185,7 +189,7 @@ class Reporter:
         for reports in (self._endings, self._returns, *unsent):
             late += leases_of(reports)
         self._successes, self._endings, self._returns = Successes(), [], []
-        self._outputs = []
+        self._outputs, self._ready = [], {}
         self._keep_late(late)
         self.worker_id = WorkerId(0)  # What is on its way is late too, however often it was tried.
 
@@ -211,9 +215,10 @@ class Reporter:
         if endings:
             await self._finish(worker_id, endings, attempts.finish_ended)
         if returns:
+            ready, self._ready = self._ready, {}
+            has_waits, self._has_waits = self._has_waits, False
             await self._finish(worker_id, returns, attempts.finish_requeued)
-            await self._announce_ready()
-            self._events.notifications_missed()
+            self._announce_requeued(ready, has_waits=has_waits)
         for job_id in self._in_flight_ids & self._redactors.keys():
             del self._redactors[job_id]
         sent, self.in_flight, self._in_flight_ids = self.in_flight, 0, set()
@@ -254,10 +259,12 @@ class Reporter:
             parents, self._parents = self._parents, set()
             self._events.parents_ended(parents)
 
-    async def _announce_ready(self) -> None:
-        if self._ready_queues:
-            queues, self._ready_queues = self._ready_queues, set()
-            await self._try("wake", lambda connection: workers.wake(connection, queues))
+    def _announce_requeued(self, ready: Mapping[Lane, Sequence[int]], *, has_waits: bool) -> None:
+        """Idle workers were notified of what is ready; ours may be busy far behind it."""
+        for lane, job_ids in ready.items():
+            self._events.jobs_ready(lane, job_ids)
+        if has_waits:
+            self._events.notifications_missed()
 
     async def _finish(self, worker_id: WorkerId, reports: Reports, statement: Statement) -> None:
         send = partial(self._send, worker_id, statement)
