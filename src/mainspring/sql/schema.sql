@@ -153,7 +153,7 @@ $$;
 
 CREATE FUNCTION mainspring.is_program() RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN pg_has_role(SESSION_USER, (SELECT pg_namespace.nspowner FROM pg_namespace WHERE (pg_namespace.nspname = 'mainspring'::name)), 'MEMBER'::text);
+    RETURN (SELECT (pg_has_role(SESSION_USER, own.nspowner, 'USAGE'::text) OR pg_has_role(SESSION_USER, own.nspowner, CASE WHEN ((current_setting('server_version_num'::text))::integer >= 160000) THEN 'SET'::text ELSE 'MEMBER'::text END)) FROM pg_namespace own WHERE (own.nspname = 'mainspring'::name));
 
 CREATE FUNCTION mainspring.creator() RETURNS text
     LANGUAGE sql STABLE
@@ -913,10 +913,18 @@ begin
        is not distinct from (old.condition_role, old.condition_sql, old.gauge_sql) then
         return new;
     end if;
+    -- Nobody can log in as the API's role. It is the role of schedules that tenants made, so
+    -- whoever gives one of these a condition has it run as themselves.
+    if new.condition_role = 'mainspring_app' and current_user <> 'mainspring_app' then
+        new.condition_role := current_user;
+    end if;
     if to_regrole(quote_ident(new.condition_role)) is null then
-        problem := format('there is no role %s', new.condition_role);
-    elsif not pg_has_role(current_user, new.condition_role, 'MEMBER') then
-        problem := format('%s is not a member of %s', current_user, new.condition_role);
+        problem := format('%s does not exist; create it, or name another role',
+                          new.condition_role);
+    elsif not mainspring.may_set_role(current_user, new.condition_role) then
+        problem := format('%s may not become %s; ask an administrator to run: %s', current_user,
+                          new.condition_role,
+                          mainspring.grant_of(new.condition_role, current_user));
     end if;
     if problem is not null then
         raise exception using errcode = 'MS041', message = 'condition_role: ' || problem,
@@ -983,6 +991,7 @@ CREATE FUNCTION mainspring.check_definition_role() RETURNS trigger
     AS $$
 declare
     role text;
+    problem text;
 begin
     if tg_op = 'UPDATE' and new.spec is not distinct from old.spec then
         return new;
@@ -990,14 +999,16 @@ begin
     if new.kind = 'sql' then
         role := coalesce(new.spec ->> 'role', current_user);
         if exists (select from pg_roles where rolname = role)
-           and not pg_has_role(current_user, role, 'MEMBER') then
+           and not mainspring.may_set_role(current_user, role) then
+            problem := format('%s may not become %s; ask an administrator to run: %s',
+                              current_user, role, mainspring.grant_of(role, current_user));
             raise exception using errcode = 'MS050',
-                message = format('%s: role: %s is not a member of %s', new.key, current_user, role),
-                detail = jsonb_build_object('key', new.key, 'field', 'role', 'problem',
-                    format('%s is not a member of %s', current_user, role));
+                message = format('%s: role: %s', new.key, problem),
+                detail = jsonb_build_object('key', new.key, 'field', 'role', 'problem', problem);
         end if;
-        if new.spec -> 'trusted' = 'true' and not pg_has_role(current_user, (
-               select nspowner from pg_namespace where nspname = 'mainspring'), 'MEMBER') then
+        if new.spec -> 'trusted' = 'true'
+           and not mainspring.may_set_role(current_user, (
+               select nspowner::regrole::name from pg_namespace where nspname = 'mainspring')) then
             raise exception using errcode = 'MS050',
                 message = new.key || ': trusted: can only be set by the owner of Mainspring',
                 detail = jsonb_build_object('key', new.key, 'field', 'trusted', 'problem',
@@ -1020,8 +1031,9 @@ begin
         if wrong is not null then
             perform mainspring.refuse_definition(definition.key, wrong[1], wrong[2]);
         end if;
-        -- For workers of the release before this one, which need the owner to be a member.
-        if pg_has_role(mainspring.owner_name(), definition.spec ->> 'role', 'USAGE') then
+        -- For workers of the release before this one. Only who may become a role can give it a
+        -- function.
+        if mainspring.may_set_role(mainspring.owner_name(), definition.spec ->> 'role') then
             perform mainspring.ensure_caller(definition.spec ->> 'role');
         end if;
     elsif definition.kind = 'command'
@@ -2303,17 +2315,17 @@ begin
             when insufficient_privilege then
                 perform mainspring.refuse('MS083', 'the role mainspring_app is missing; ask an '
                     || 'administrator to run: create role mainspring_app nologin; '
-                    || mainspring.grant_of_app_role(session_user), '{}');
+                    || mainspring.grant_of('mainspring_app', session_user), '{}');
         end;
     end if;
     if not mainspring.may_set_role(session_user, 'mainspring_app') then
         begin
-            execute mainspring.grant_of_app_role(session_user);
+            execute mainspring.grant_of('mainspring_app', session_user);
         exception
             when insufficient_privilege then
                 perform mainspring.refuse('MS083', format('%I may not become the role '
                     || 'mainspring_app; ask an administrator to run: %s', session_user,
-                    mainspring.grant_of_app_role(session_user)), '{}');
+                    mainspring.grant_of('mainspring_app', session_user)), '{}');
         end;
     end if;
 end
@@ -2691,11 +2703,11 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.grant_of_app_role(member name) RETURNS text
+CREATE FUNCTION mainspring.grant_of(role name, member name) RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
 begin
-    return format('grant mainspring_app to %I', member)
+    return format('grant %I to %I', role, member)
         || case when current_setting('server_version_num')::integer >= 160000
                 then ' with set true' else '' end;
 end
@@ -2744,6 +2756,14 @@ $$;
 CREATE FUNCTION mainspring.has_foreign_mark(value jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN (mainspring.has_mark(value) AND (strpos(regexp_replace((value)::text, ('\{"key": "[0-9a-f]{8}", ("nonce": "[A-Za-z0-9+/=]+", )?"value": "[A-Za-z0-9+/=]+", '::text || '"\$mainspring": "encrypted"(, "fingerprint": "[0-9a-f]{64}")?\}'::text), ''::text, 'g'::text), '"$mainspring": '::text) > 0));
+
+CREATE FUNCTION mainspring.has_rights_of(member name, role name) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return pg_has_role(member, role, 'USAGE') or mainspring.may_set_role(member, role);
+end
+$$;
 
 CREATE FUNCTION mainspring.history_begins_at() RETURNS timestamp with time zone
     LANGUAGE sql STABLE
@@ -2889,7 +2909,7 @@ begin
         or exists (select from unnest(approvers) as approver
                      join pg_catalog.pg_roles as role on role.rolname = approver
                     where mainspring.actor() = session_user
-                      and pg_has_role(session_user, role.oid, 'MEMBER')
+                      and mainspring.has_rights_of(session_user, role.rolname)
                       and not (select rolsuper from pg_catalog.pg_roles
                                 where rolname = session_user));
 end
@@ -3628,8 +3648,8 @@ begin
          where called.pronamespace = 'mainspring'::regnamespace
            and not called.proname = any (array[
                'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
-               'enter', 'grant_of_app_role', 'log_out', 'may_set_role', 'open_to_app',
-               'receipt_token', 'remove_limit', 'set_limit', 'use_login'])
+               'enter', 'log_out', 'open_to_app', 'receipt_token',
+               'remove_limit', 'set_limit', 'use_login'])
            and not has_function_privilege('mainspring_app', called.oid, 'execute')
     loop
         execute missing.statement;
@@ -5743,8 +5763,8 @@ begin
     select * into target from mainspring.find_function(spec ->> 'function');
     if target.name is null then
         return array['function', format(
-            'there is no function %s that takes one jsonb or nothing and returns jsonb; '
-            || 'write its name with its schema', spec ->> 'function')];
+            '%s does not exist, or does not take one jsonb or nothing and return jsonb; create it, '
+            || 'and write its name with its schema', spec ->> 'function')];
     end if;
     return mainspring.wrong_role(spec, target.guardian);
 end
@@ -5783,19 +5803,19 @@ CREATE FUNCTION mainspring.wrong_role(spec jsonb, guardian text) RETURNS text[]
 declare
     owner text := mainspring.owner_name();
     role text := spec ->> 'role';
-    needed text := case when current_setting('server_version_num')::integer < 160000
-                        then 'MEMBER' else 'SET' end;
 begin
     if not exists (select from pg_catalog.pg_roles where rolname = role) then
-        return array['role', format('there is no role %s', coalesce(role, 'null'))];
+        return array['role', format('%s does not exist; create it, or name another role',
+                                    coalesce(role, 'null'))];
     elsif spec ? 'trusted' and jsonb_typeof(spec -> 'trusted') <> 'boolean' then
         return array['trusted', 'must be true or false'];
     elsif coalesce((spec -> 'trusted')::boolean, false) then
-        if pg_has_role(owner, role, needed) then
+        if mainspring.may_set_role(owner, role) then
             return null;
         end if;
-        return array['role', format('%s must be a member of %s: grant %I to %I',
-                                    owner, role, role, owner)];
+        return array['role', format('%s may not become %s; ask an administrator to run: %s', owner,
+                                    role, mainspring.grant_of(role, owner))];
+    -- Every member: one without the right to become the owner may be able to grant it.
     elsif pg_has_role(role, owner, 'MEMBER') and guardian is distinct from role
           and not exists (select from pg_catalog.pg_roles where rolname = guardian and rolsuper)
     then
@@ -7639,11 +7659,11 @@ REVOKE ALL ON FUNCTION mainspring.full_limits(shared text[], free integer[], giv
 
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.grant_of_app_role(member name) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.has_foreign_mark(value jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.has_rights_of(member name, role name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.history_begins_at() FROM PUBLIC;
 
@@ -7708,8 +7728,6 @@ REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.longest_text() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.may_set_role(member name, role name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.most_dependencies() FROM PUBLIC;
 
