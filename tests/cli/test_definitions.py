@@ -91,7 +91,7 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     ([*BARE, "--timeout", "soon"], 2, "--timeout must be a duration"),
     ([*BARE, "--schema", "{"], 2, "--schema is not JSON"),
     ([*BARE, "--schema", "@no"], 2, "--schema cannot be read"),
-    ([*BARE, "--role", "nobody_"], 2, "no role nobody_"),
+    ([*BARE, "--role", "nobody_"], 2, "role nobody_ does not exist"),
     ([*BARE, "--priority", "1001"], 2, "--priority must be 1000 or less"),
     ([*BARE, "--approvals", "-1"], 2, "--approvals must be 0 or more"),
     (["update", "x"], 2, "update needs an option that changes something"),

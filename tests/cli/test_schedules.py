@@ -37,7 +37,7 @@ EVERYTHING = {
     "gauge_sql": ("select 1", "select 1"),
     "gauge_lower": ("1.5", 1.5),
     "gauge_upper": ("2", 2),
-    "condition_role": ("pg_monitor", "pg_monitor"),
+    "condition_role": ("postgres", "postgres"),
     "condition_timeout": ("20s", 20),
     "max_retries": ("3", 3),
 }

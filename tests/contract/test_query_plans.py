@@ -73,12 +73,12 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "attempts.cancel_requests": ({"worker_id": ALIVE}, {"jobs_cancel_requested"}, 50),
     "attempts.held_by": ({"worker_id": ALIVE, "known": [1, 2]}, {"jobs_running"}, 50),
     # Twenty jobs go back to queued within it, each with its entries in ten indexes.
-    "attempts.recover": (
+    "recovery.recover": (
         {"now": None, "max_losses": 3, "jitter": "1s", "limit": 1000, "chosen": None},
         {"jobs_running", "jobs_pkey", "set_aside_pkey"},
         400,
     ),
-    "attempts.adopt_orphans": ({}, {"jobs_running", "workers_pkey"}, 50),
+    "recovery.adopt_orphans": ({}, {"jobs_running", "workers_pkey"}, 50),
     "limits.waiting_limit_keys": (
         {"limit_name": "", "key": "", "tenant_id": "", "queue": "", "limit": 100},
         {"jobs_limited"},
@@ -219,7 +219,7 @@ STEPS: dict[str, tuple[str, dict[str, Any], int]] = {
     ),
 }
 BY_ADDRESS = ["attempts.claim", "waits.promote", "waits.release_known", "waits.expire"]
-ENDING = ["attempts.finish_succeeded", "attempts.finish_ended", "attempts.recover", "waits.expire"]
+ENDING = ["attempts.finish_succeeded", "attempts.finish_ended", "recovery.recover", "waits.expire"]
 STATISTICS = ["missing", "fresh"]
 PAGES_OF_A_LOOK = 200
 

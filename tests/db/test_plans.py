@@ -95,11 +95,11 @@ async def test_an_error_that_a_plan_raises_later_has_no_other_behind_it(run: Run
 
 @both
 async def test_statements_are_one_transaction(run: Run, database, connection):
-    connection.execute("create table notes (n int)")
+    connection.execute("create table public.notes (n int)")
     connection.commit()
 
     def write() -> Plan[Any]:
-        note = Call("insert into notes values (%(n)s) returning n", {"n": 1})
+        note = Call("insert into public.notes values (%(n)s) returning n", {"n": 1})
         return (yield Statements([note, missing_job()]))
 
     with pytest.raises(JobNotFound):
@@ -109,8 +109,8 @@ async def test_statements_are_one_transaction(run: Run, database, connection):
 
 def test_a_statement_joins_the_transaction_of_a_connection(database, database_url):
     with psycopg.connect(database_url) as own:
-        own.execute("create table notes (n int)")
-        note = Call("insert into notes values (%(n)s) returning n", {"n": 1})
+        own.execute("create table public.notes (n int)")
+        note = Call("insert into public.notes values (%(n)s) returning n", {"n": 1})
 
         def write() -> Plan[Any]:
             first = yield Statement(note, own)

@@ -47,7 +47,7 @@ EVERYTHING: dict[str, Any] = {
     "gauge_sql": "select 1",
     "gauge_lower": 1.5,
     "gauge_upper": 2,
-    "condition_role": "pg_monitor",
+    "condition_role": "postgres",
     "condition_timeout": timedelta(milliseconds=250),
     "max_retries": 3,
     "paused_until": LAST_NOON + 9 * DAY,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from mainspring.domain.types import DEFAULT_TENANT, AttemptStatus, JobState, WorkerId
-from mainspring.store import attempts, jobs, workers
-from mainspring.store.attempts import ClaimedRow, Ending, LostJob, Report, Return, Successes
+from mainspring.store import attempts, jobs, recovery, workers
+from mainspring.store.attempts import ClaimedRow, Ending, Report, Return, Successes
+from mainspring.store.recovery import LostJob
 from tests.support.queue_driver import QueueDriver
 
 MAX_LOSSES = 3
@@ -42,9 +43,9 @@ def claim(queue: QueueDriver) -> tuple[WorkerId, ClaimedRow]:
 
 def recover(queue: QueueDriver, jitter: timedelta = NO_JITTER) -> list[LostJob]:
     """One pass of the duty: orphans are adopted, jobs taken back, workers done with."""
-    queue.statement("attempts", "adopt_orphans")
+    queue.statement("recovery", "adopt_orphans")
     terms: dict[str, Any] = {"max_losses": MAX_LOSSES, "jitter": jitter}
-    lost = queue.run(attempts.recover(queue.connection, **terms))
+    lost = queue.run(recovery.recover(queue.connection, **terms))
     queue.run(workers.note_recovered(queue.connection))
     return lost
 

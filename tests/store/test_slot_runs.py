@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from mainspring.domain.types import DEFAULT_TENANT, AttemptStatus, JobId, JobState
-from mainspring.store import attempts, jobs, slots, waits, workers
+from mainspring.store import attempts, jobs, recovery, slots, waits, workers
 from mainspring.store import due_schedules as clock_store
 from mainspring.store.attempts import Ending, Report, Return, Successes
 from tests.support import schedules as support
@@ -159,7 +159,7 @@ def kill_the_worker(runs: Runs) -> None:
     runs.connection.execute("update mainspring.jobs set alone_fence = fence")
     runs.driver.run(workers.expire_workers(runs.driver.connection, [runs.worker_id]))
     terms: Row = {"max_losses": 1, "jitter": NO_JITTER}
-    (lost,) = runs.driver.run(attempts.recover(runs.driver.connection, **terms))
+    (lost,) = runs.driver.run(recovery.recover(runs.driver.connection, **terms))
     assert lost.is_parked
 
 

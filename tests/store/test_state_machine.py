@@ -15,7 +15,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from psycopg import AsyncConnection
 
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
-from mainspring.store import attempts, workers
+from mainspring.store import attempts, recovery, workers
 from mainspring.store.attempts import ClaimedRow, Ending, Finished, Report, Return, Successes
 from tests.support.queue_driver import LEASE, QueueDriver
 from tests.support.queue_model import NOW, Lease, ModelJob
@@ -88,9 +88,9 @@ class WorkerRules(Machine):
     @precondition(lambda self: self.model.lost())
     def recover(self, limit, max_losses):
         lost = self.model.lost()
-        self.queue.statement("attempts", "adopt_orphans")
+        self.queue.statement("recovery", "adopt_orphans")
         terms = {"max_losses": max_losses, "jitter": DAY / 2, "limit": limit}
-        while taken := self.queue.run(attempts.recover(self.queue.connection, **terms)):
+        while taken := self.queue.run(recovery.recover(self.queue.connection, **terms)):
             assert len(taken) <= limit
             for job_id, _, is_parked in taken:
                 lost.remove(job_id)

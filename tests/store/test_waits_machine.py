@@ -35,7 +35,7 @@ from mainspring.domain.types import (
 )
 from mainspring.runtime.maintenance.dependencies import resolve_all
 from mainspring.services.claiming import ClaimOrder
-from mainspring.store import approvals, attempts, flows, jobs, limits, waits, workers
+from mainspring.store import approvals, attempts, flows, jobs, limits, recovery, waits, workers
 from mainspring.store.attempts import ClaimedRow, Ending, Report, Return, Successes
 from tests.support.queue_driver import QUEUES, QueueDriver, text
 
@@ -216,7 +216,7 @@ class WaitsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.leases)
     def lose_the_worker(self):
         self.queue.run(workers.expire_workers(self.queue.connection, [self.worker_id]))
-        recover = attempts.recover(
+        recover = recovery.recover(
             self.queue.connection, max_losses=100, jitter=timedelta(0), limit=1000
         )
         self.queue.run(recover)

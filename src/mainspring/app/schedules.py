@@ -28,9 +28,10 @@ from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.schedules.timing import Fire
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.runtime.scheduler.launchers import Launcher
-from mainspring.services import definitions
+from mainspring.services import backfills, definitions
 from mainspring.services import schedules as services
-from mainspring.services.schedules import Filled, Scope
+from mainspring.services.backfills import Filled
+from mainspring.services.schedules import Scope
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
@@ -239,7 +240,7 @@ class Schedules(Namespace):
         Conditions are not checked. With `dry_run` nothing is written and there are no jobs.
         """
         scope = self._scope(tenant_id)
-        return await services.backfill(scope, name, start, end=end, limit=limit, dry_run=dry_run)
+        return await backfills.backfill(scope, name, start, end=end, limit=limit, dry_run=dry_run)
 
     # Looking
 

@@ -3,6 +3,7 @@
 import re
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 from psycopg import AsyncConnection, Connection, ConnectionInfo
@@ -67,6 +68,8 @@ _USER_AND_PASSWORD = re.compile(r"(://[^:@/?#]*:).*@", re.DOTALL)
 _URLS = ("postgresql://", "postgres://")
 # What libpq quotes is a name here; elsewhere it may be a piece of a password.
 _NAMING = ("invalid URI query parameter", "invalid connection option")
+# What with_options adds, and nobody has to know of.
+_ADDED = re.compile(r"[?&]options=[^&]*$| ?\boptions='[^']*'")
 _BEFORE_A_QUOTE = re.compile(r'(?:[^"]|"[^"]")*')
 
 
@@ -165,11 +168,16 @@ def _too_old(info: ConnectionInfo) -> str | None:
 
 
 def with_options(url: str, options: str) -> str:
-    """The URL with server settings added to those it already asks for."""
-    if not options:
+    """The URL with server settings added at its end to those it already asks for."""
+    if not options or url_problem(url):  # Whoever connects says what is wrong with it.
         return url
-    given = conninfo_to_dict(url).get("options")
-    return make_conninfo(url, options=f"{given} {options}" if given else options)
+    given = conninfo_to_dict(url)
+    whole = {**given, "options": f"{given['options']} {options}" if "options" in given else options}
+    if url.startswith(_URLS):
+        longer = f"{url}{'&' if '?' in url else '?'}options={quote(str(whole['options']))}"
+        if conninfo_to_dict(longer) == whole:
+            return longer
+    return make_conninfo("", **whole)
 
 
 def for_own_statements(url: str) -> str:
@@ -182,7 +190,8 @@ def for_own_statements(url: str) -> str:
 def unreachable(url: str, error: psycopg.Error) -> DatabaseUnreachable:
     """One sentence that names the server, the reason and the remedy, never the password."""
     return DatabaseUnreachable(
-        f"cannot connect to {display_url(url)}: {url_problem(url) or _reason(error)}; check the "
+        f"cannot connect to {display_url(_ADDED.sub('', url))}: "
+        f"{url_problem(url) or _reason(error)}; check the "
         "database URL (MAINSPRING_DATABASE_URL or --database-url) and that the server is running"
     )
 

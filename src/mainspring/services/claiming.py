@@ -24,14 +24,13 @@ from typing import Any, NamedTuple, Protocol
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg.pq import TransactionStatus
 
 from mainspring.domain.claiming.fair_share import FairShare, LimitedShares, Visit
 from mainspring.domain.claiming.lanes import Lane, LaneBook, ReadyLane, lane_order
 from mainspring.domain.errors import LeaseLost
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import WorkerId
-from mainspring.services.refused_claims import Claim, is_of_a_job
+from mainspring.services.refused_claims import Claim, LaneSpan
 from mainspring.store import attempts, limits
 from mainspring.store.attempts import ClaimedRow, Report
 from mainspring.store.limits import FIRST_KEY, LimitedClaim, WaitingKey
@@ -157,8 +156,11 @@ class ClaimOrder:
     ) -> list[tuple[Any, ...]]:
         """One claim statement; rows in the shape of ClaimedRow, in no particular order. Note them
         before anything else is claimed."""
-        if not self.lanes.named:  # As is nearly always the case, and there may be many lanes.
-            marks = self.lanes.marks
+        if self.lanes.named:
+            return await self._take_parts(Claim(connection, worker_id), visits, limit)
+        # As is nearly always the case, and there may be many lanes: no spans are made of them.
+        marks = self.lanes.marks
+        try:
             return await attempts.claim(
                 connection,
                 worker_id,
@@ -166,14 +168,17 @@ class ClaimOrder:
                 limit=limit,
                 shares=[share for _, share in visits],
             )
-        parts = [(lane, span) for lane, share in visits for span in self.lanes.spans(lane, share)]
-        claim = Claim(connection, worker_id)
+        except psycopg.Error as error:
+            claim = Claim(connection, worker_id)
+            return await claim.rows_apart(self._parts(visits), limit, error)
+
+    async def _take_parts(
+        self, claim: Claim, visits: Sequence[Visit], limit: int
+    ) -> list[tuple[Any, ...]]:
+        parts = self._parts(visits)
         try:
             rows = await claim.rows(parts, limit)
         except psycopg.Error as error:
-            is_open = connection.info.transaction_status != TransactionStatus.IDLE
-            if is_open or not is_of_a_job(error):
-                raise
             rows = await claim.rows_apart(parts, limit, error)
         if len(parts) > len(visits):
             # Once all that was wanted was taken, not all of the named ones were looked at.
@@ -182,6 +187,9 @@ class ClaimOrder:
                 if looked is None or span.until in looked:
                     self.lanes.looked(lane, span.until)
         return rows
+
+    def _parts(self, visits: Sequence[Visit]) -> list[LaneSpan]:
+        return [(lane, span) for lane, share in visits for span in self.lanes.spans(lane, share)]
 
     def note(
         self, visits: Sequence[Visit], claimed: Mapping[Lane, Sequence[Claimable]], limit: int

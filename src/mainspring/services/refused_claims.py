@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.pq import TransactionStatus
 
 from mainspring import telemetry
 from mainspring.domain.batches import PAUSES, halves
@@ -52,7 +53,11 @@ class Claim(NamedTuple):
         )
 
     async def rows_apart(self, parts: Sequence[LaneSpan], limit: int, cause: psycopg.Error) -> Rows:
-        """The same after the statement has failed, without the jobs that make it fail."""
+        """The same after the statement has failed, without the jobs that make it fail. Raises the
+        cause where that is no job's fault, or would have to be mended inside a transaction."""
+        is_open = self.connection.info.transaction_status != TransactionStatus.IDLE
+        if is_open or not is_of_a_job(cause):
+            raise cause
         ready = await attempts.find_ready(self.connection, parts, limit=limit)
         if not ready:
             raise cause

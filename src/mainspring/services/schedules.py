@@ -9,12 +9,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-import orjson
-
 from mainspring.db.blocking_sessions import BlockingSession
 from mainspring.db.database import Database
 from mainspring.db.sessions import ServiceSession, Session
-from mainspring.domain import templates
 from mainspring.domain.errors import (
     InputError,
     InvalidOption,
@@ -30,29 +27,23 @@ from mainspring.domain.schedules.model import (
     ScheduleSpec,
     ScheduleState,
     ensure_spec,
-    template_values,
 )
-from mainspring.domain.schedules.slots import SlotOutcome, SlotTrigger
+from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.schedules.timing import Fire, Timing
 from mainspring.domain.suggestions import closest
-from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
-from mainspring.services.payloads import PayloadRules, encode_payload, prepare
+from mainspring.domain.types import DEFAULT_TENANT, TenantId
+from mainspring.services.payloads import encode_payload
 from mainspring.services.secrets import Owner, encrypt_changes, encrypt_schedules
 from mainspring.settings import Settings
 from mainspring.store import schedules as store
-from mainspring.store import secrets as secret_store
 from mainspring.store import slots as slot_store
 from mainspring.store import sql_functions
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
-Filled = tuple[datetime, JobId | None]
-
 T = TypeVar("T")
 
 _MOST_FIRES = 1000
-_MOST_FILLED = 100_000
-MOST_BACKFILL_BYTES = 64 * 1024 * 1024
 _TIMINGS = ("cron", "every", "at")
 _CONDITIONS = ("launcher", "condition_sql", "gauge_sql")
 _GAUGE = ("gauge_lower", "gauge_upper")
@@ -254,75 +245,6 @@ async def _decided(scope: Scope, name: str, asked: Triggered, *, wait: timedelta
         pause = min(pause * 1.5, 0.25)
 
 
-async def backfill(
-    scope: Scope, name: str, start: datetime, *, end: datetime, limit: int, dry_run: bool
-) -> list[Filled]:
-    """Enqueue the slots of a range that had no job; a dry run only says which they are."""
-    state = await get(scope, name)
-    _ensure_fillable(state.spec, start, end, limit=limit)
-    find = partial(timing.slots_between, _timing(state), start, end, limit=limit)
-    due = await _apart(scope, find)
-    claimed = await slot_store.claimed(scope.session, scope.tenant_id, name, slots=due)
-    unclaimed = [slot for slot in due if slot not in claimed]
-    if dry_run or not unclaimed:
-        return [(slot, None) for slot in unclaimed]
-    payloads = await _payloads(scope, state.spec, unclaimed)
-    filled = await slot_store.backfill(
-        scope.session, scope.tenant_id, name, slots=unclaimed, payloads=payloads
-    )
-    return list(filled)
-
-
-def _ensure_fillable(spec: ScheduleSpec, start: datetime, end: datetime, *, limit: int) -> None:
-    if start.tzinfo is None or end.tzinfo is None:
-        raise InvalidSchedule("range", "needs instants with a time zone")
-    if end > datetime.now(UTC):
-        raise InvalidSchedule("range", "ends in the future; only past slots can be backfilled")
-    if not 1 <= limit <= _MOST_FILLED:
-        raise InvalidOption("limit", f"must be from 1 to {_MOST_FILLED:,}, not {limit}")
-    if spec.launcher is not None:
-        raise InvalidSchedule(
-            "launcher", f"{spec.name!r} cannot be backfilled; its payloads are made by a launcher"
-        )
-
-
-def _ensure_backfill_size(size: int) -> None:
-    if size > MOST_BACKFILL_BYTES:
-        raise InvalidSchedule(
-            "range",
-            f"its slots have payloads of more than {MOST_BACKFILL_BYTES:,} bytes together; "
-            "backfill fewer at a time",
-        )
-
-
-async def _payloads(
-    scope: Scope, spec: ScheduleSpec, slots: list[datetime]
-) -> list[Mapping[str, Any]] | None:
-    """The payload of each slot where it is a template."""
-    payload = await secret_store.real_payload(scope.session, scope.tenant_id, spec.name)
-    if not templates.has_template(payload):
-        _ensure_backfill_size(len(orjson.dumps(payload)) * len(slots))
-        return None
-    paths = await secret_store.paths_of_definitions(scope.session, [spec.definition])
-    rules = PayloadRules(secret_paths=paths.get(spec.definition, ()))
-    owner, settings = Owner(scope.tenant_id, spec.definition), scope.settings
-
-    def make() -> list[Mapping[str, Any]]:
-        made, size = [], 0
-        for slot in slots:
-            values = template_values(spec, slot, SlotTrigger.BACKFILL, missed=0)
-            rendered = templates.render(payload, values)
-            stored = prepare(
-                rendered, rules, owner, settings=settings, is_checked=False, is_stored=True
-            )
-            size += len(stored.text)
-            _ensure_backfill_size(size)
-            made.append(stored.value)
-        return made
-
-    return await _apart(scope, make)
-
-
 # Reading
 
 
@@ -363,10 +285,10 @@ async def preview(
 ) -> list[Fire]:
     """The next slots, within a century."""
     state = await get(scope, name)
-    return await _apart(scope, partial(next_fires, state, count, after))
+    return await apart(scope, partial(next_fires, state, count, after))
 
 
-async def _apart(scope: Scope, work: Callable[[], T]) -> T:
+async def apart(scope: Scope, work: Callable[[], T]) -> T:
     """In a thread, since slots that are rare or many would hold up the requests of others."""
     return work() if scope.is_blocking else await asyncio.to_thread(work)
 
@@ -379,7 +301,7 @@ def next_fires(state: ScheduleState, count: int, after: datetime | None = None) 
         after = max(datetime.now(UTC), state.spec.paused_until or state.created_at)
     if after.tzinfo is None:
         raise InvalidOption("after", "needs a time zone, such as datetime(..., tzinfo=UTC)")
-    return timing.preview(_timing(state), after, count)
+    return timing.preview(timing_of(state), after, count)
 
 
 def following(state: ScheduleState) -> datetime | None:
@@ -395,7 +317,7 @@ def following(state: ScheduleState) -> datetime | None:
     return fires[0].at if fires else None
 
 
-def _timing(state: ScheduleState) -> Timing:
+def timing_of(state: ScheduleState) -> Timing:
     return replace(state.spec.timing, anchor_at=state.anchor_at)
 
 

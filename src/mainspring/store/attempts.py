@@ -78,14 +78,6 @@ class Finished(NamedTuple):
     parents: list[JobId]
 
 
-class LostJob(NamedTuple):
-    """A job taken back from a dead worker."""
-
-    job_id: JobId
-    worker_id: WorkerId
-    is_parked: bool
-
-
 @dataclass(slots=True)
 class Successes:
     """Columns of reports of success; `results` are JSON text, None for null."""
@@ -368,39 +360,3 @@ async def save_checkpoint(session: Session, report: Report, checkpoint: str) -> 
     params = {**report._asdict(), "checkpoint": checkpoint}
     cursor = await session.execute(_STATEMENTS["save_checkpoint"].sql, params)
     return await cursor.fetchone() is not None
-
-
-async def adopt_orphans(session: Session) -> list[WorkerId]:
-    """Make jobs recoverable that a worker holds which is unknown or done with; the workers found.
-    There may be more."""
-    cursor = await session.execute(_STATEMENTS["adopt_orphans"].sql)
-    return [WorkerId(row[0]) for row in await cursor.fetchall()]
-
-
-async def recover(
-    session: Session,
-    chosen: Sequence[int] | None = None,
-    *,
-    max_losses: int,
-    jitter: timedelta,
-    limit: int = 1000,
-) -> list[LostJob]:
-    """Take back the jobs of workers whose lease ran out, or the chosen ones of them."""
-    cursor = await session.execute(
-        _STATEMENTS["recover"].sql,
-        {
-            "now": None,
-            "max_losses": max_losses,
-            "jitter": jitter,
-            "limit": limit,
-            "chosen": None if chosen is None else list(chosen),
-        },
-    )
-    return [LostJob(*row) for row in await cursor.fetchall()]
-
-
-async def find_lost(session: Session, *, limit: int = 1000) -> list[int]:
-    """The jobs that `recover` would take back."""
-    params = {"now": None, "limit": limit}
-    cursor = await session.execute(_STATEMENTS["find_lost"].sql, params)
-    return [job_id for (job_id,) in await cursor.fetchall()]

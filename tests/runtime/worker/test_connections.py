@@ -13,7 +13,7 @@ from mainspring.db.connect import connect
 from mainspring.db.pool import AsyncPool
 from mainspring.runtime.worker import environment
 from mainspring.runtime.worker.transactions import JobTransaction
-from mainspring.store import attempts, workers
+from mainspring.store import attempts, recovery, workers
 from mainspring.store.attempts import ClaimedRow
 from mainspring.store.workers import WorkerFacts
 from tests.support import reading
@@ -158,7 +158,7 @@ async def test_a_job_is_recovered_whose_worker_is_gone_before_it_commits(
         await transaction.acommit((0, 0), None)
 
     async def recovered() -> bool:
-        lost = await attempts.recover(own, max_losses=3, jitter=timedelta(0))
+        lost = await recovery.recover(own, max_losses=3, jitter=timedelta(0))
         return [each.job_id for each in lost] == [handle.id]
 
     await await_until(recovered, 5, "the job is recovered")

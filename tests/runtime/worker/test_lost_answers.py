@@ -13,7 +13,7 @@ from tests.support.workers import working
 
 CLAIM = "update mainspring.jobs as job\n   set state = 'running'"
 FINISH = "delete from mainspring.jobs as job using reported"
-RETURN = "requeued as materialized (\n    select coalesce"
+RETURN = "), requeued as (\n    update mainspring.jobs as job"
 
 
 @pytest.fixture

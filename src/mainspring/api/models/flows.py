@@ -1,13 +1,13 @@
 """Flows in requests and responses."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from mainspring.api.models.base import Answer, Body, IdIn, IdOut, Name, Object
 from mainspring.api.models.jobs import JobOptions
-from mainspring.domain.flows import MOST_STEPS, FlowJob, FlowState, FlowSummary
+from mainspring.domain.flows import MOST_DEPENDENCIES, MOST_STEPS, FlowJob, FlowState, FlowSummary
 from mainspring.domain.types import JobState, WaitsFor
 
 
@@ -23,11 +23,28 @@ class NewStep(JobOptions):
     on_parent_failure: Literal["cancel", "continue", "wait"] = "cancel"
 
 
+def _with_few_parents(steps: Any) -> Any:
+    """Counted before each is looked at, of which there may be very many."""
+    given = [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    lists = [step.get(name) for step in given for name in ("after", "after_jobs")]
+    count = sum(len(parents) for parents in lists if isinstance(parents, list))
+    if count > MOST_DEPENDENCIES:
+        raise ValueError(
+            f"can have at most {MOST_DEPENDENCIES:,} parents together, not {count:,}; split the "
+            "flow into several"
+        )
+    return steps
+
+
 class NewFlow(Body):
     """Jobs that wait for each other, enqueued together: all or none."""
 
     name: Name
-    steps: Annotated[list[NewStep], Field(min_length=1, max_length=MOST_STEPS)]
+    steps: Annotated[
+        list[NewStep],
+        Field(min_length=1, max_length=MOST_STEPS),
+        BeforeValidator(_with_few_parents),
+    ]
 
 
 class FlowModel(Answer):

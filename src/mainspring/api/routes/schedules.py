@@ -39,7 +39,7 @@ from mainspring.domain.access.roles import Role
 from mainspring.domain.errors.access import Forbidden
 from mainspring.domain.schedules.model import ScheduleState
 from mainspring.domain.schedules.slots import SlotOutcome
-from mainspring.services import definitions, schedules
+from mainspring.services import backfills, definitions, schedules
 from mainspring.services.schedules import Scope
 
 router = Router(prefix="/schedules", tags=["schedules"])
@@ -201,7 +201,7 @@ async def trigger(
 @router.post("/{name}/backfill", response_model=Filling)
 async def backfill(context: Writer, name: Named, given: Annotated[Range, Body()]) -> Response:
     """Enqueue the past slots in a range that had no job."""
-    filled = await schedules.backfill(
+    filled = await backfills.backfill(
         _scope(context), name, given.start, end=given.end, limit=given.limit, dry_run=given.dry_run
     )
     items = [

@@ -26,12 +26,12 @@ from mainspring.runtime.maintenance.pruning import (
 )
 from mainspring.store import (
     approvals,
-    attempts,
     flows,
     history,
     idempotency,
     lanes,
     limits,
+    recovery,
     set_aside,
     tallies,
     tokens,
@@ -79,7 +79,7 @@ class Cleanup:
             "past partitions": partial(drop_partitions, run),
             "workers": partial(self._once, workers.prune_workers),
             "floors": partial(self._once, lanes.prune_floors),
-            "orphans": partial(self._once, attempts.adopt_orphans),
+            "orphans": partial(self._once, recovery.adopt_orphans),
             "tokens": partial(self._once, tokens.prune),
             "replies": partial(self._once, idempotency.prune_replies),
             "history": self._pruner.prune,

@@ -31,7 +31,7 @@ from mainspring.runtime.maintenance.dependencies import DependencyResolver
 from mainspring.runtime.maintenance.limit_grants import Grants
 from mainspring.runtime.worker.claimer import Claimer
 from mainspring.runtime.worker.lease import host_name, is_gone
-from mainspring.store import approvals, attempts, waits, workers
+from mainspring.store import approvals, recovery, waits, workers
 
 _BUSY_REST = 1.0
 _IDLE_REST = 15.0
@@ -189,19 +189,19 @@ async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
         orphans.end_left_over({worker.process_identity for worker in gone})
         await workers.expire_workers(connection, [worker.worker_id for worker in gone])
     has_expired = any(worker.is_expired for worker in watched)
-    if not await attempts.adopt_orphans(connection) and not gone and not has_expired:
+    if not await recovery.adopt_orphans(connection) and not gone and not has_expired:
         return False
-    run = partial(attempts.recover, max_losses=max_losses, jitter=_JITTER, limit=_BATCH)
+    run = partial(recovery.recover, max_losses=max_losses, jitter=_JITTER, limit=_BATCH)
     while True:
-        lost = await run_batch(connection, Batch("recover", run, attempts.find_lost))
+        lost = await run_batch(connection, Batch("recover", run, recovery.find_lost))
         _log_lost(lost)
-        if len(lost) < _BATCH and not await attempts.adopt_orphans(connection):
+        if len(lost) < _BATCH and not await recovery.adopt_orphans(connection):
             break
     await workers.note_recovered(connection)
     return True
 
 
-def _log_lost(lost: Sequence[attempts.LostJob]) -> None:
+def _log_lost(lost: Sequence[recovery.LostJob]) -> None:
     if not lost:
         return
     parked = [job.job_id for job in lost if job.is_parked]

@@ -1,0 +1,91 @@
+-- name: recover
+-- scope: system
+-- Takes running jobs back from workers whose lease ran out: each to queued with a little jitter, as
+-- a suspect. Nobody knows what killed a worker, so that is a loss only to a job that ran alone in
+-- it; one with too many losses is parked in dead_letter. Some jobs only if given; leaves out what
+-- is set aside.
+with lost as (
+    select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
+           job.losses + own_fault::integer as new_losses,
+           own_fault and job.losses + 1 >= %(max_losses)s::integer as is_parked
+      from mainspring.jobs as job,
+           lateral (select job.alone_fence is not distinct from job.fence) as blame (own_fault)
+     where job.state = 'running'
+       and job.worker_id = any (array(
+           select worker.worker_id from mainspring.workers as worker
+            where worker.expires_at <= coalesce(%(now)s::timestamptz, now())
+              and worker.recovered_at is null))
+       and coalesce(job.job_id = any (%(chosen)s::bigint[]), true)
+       and not exists (select from mainspring.set_aside as aside
+                        where aside.duty = 'recover' and aside.key = job.job_id
+                          and aside.again_at > now() offset 0)
+     limit %(limit)s
+       for update of job skip locked
+), parked as (
+    delete from mainspring.jobs as job using lost
+     where job.job_id = lost.job_id and lost.is_parked
+    returning job, job.tenant_id, lost.new_losses
+), archived as (
+    insert into mainspring.jobs_history
+    select past.* from parked, lateral mainspring.history_of(
+        parked.job, 'dead_letter', started_at => (parked.job).started_at,
+        losses => parked.new_losses,
+        error => 'its worker died while it ran nothing else (death ' || parked.new_losses
+                 || ' of ' || %(max_losses)s::integer || ')') as past
+), tallied as (
+    insert into mainspring.tally_changes (tenant_id, state, count)
+    select tenant_id, 'dead_letter', count(*) from parked group by tenant_id
+), recorded as (
+    insert into mainspring.attempts
+        (job_id, fence, worker_id, started_at, finished_at, number, status, error)
+    select job_id, fence, worker_id, started_at, now(), attempt, 'lost',
+           'the lease of worker ' || worker_id || ' ran out'
+      from lost
+), requeued as materialized (
+    select mainspring.requeue_jobs(
+               array_agg(job_id), array_agg('time'::mainspring.waits_for),
+               due_ats => array_agg(now() + random() * %(jitter)s::interval),
+               losses => array_agg(new_losses))
+      from lost where not is_parked
+)
+select job_id, worker_id, is_parked from lost, requeued;
+
+-- name: find_lost
+-- scope: system
+-- The jobs that recover would take back.
+select job.job_id from mainspring.jobs as job
+ where job.state = 'running'
+   and job.worker_id = any (array(
+       select worker.worker_id from mainspring.workers as worker
+        where worker.expires_at <= coalesce(%(now)s::timestamptz, now())
+          and worker.recovered_at is null))
+   and not exists (select from mainspring.set_aside as aside
+                    where aside.duty = 'recover' and aside.key = job.job_id
+                      and aside.again_at > now() offset 0)
+ limit %(limit)s;
+
+-- name: adopt_orphans
+-- scope: system
+-- Makes running jobs recoverable whose worker has no row, or is done with as if it ran nothing: a
+-- claim that was committed after that. It looks between the ids of the known workers, one probe
+-- each, and not at what they run. Returns the ids found, one of each gap; ask until there is none.
+with known as (
+    select 0 as worker_id
+    union all
+    select worker_id from mainspring.workers where recovered_at is null
+), orphaned as (
+    select found.worker_id from known, lateral (
+        select job.worker_id from mainspring.jobs as job
+         where job.state = 'running' and job.worker_id > known.worker_id
+           and job.worker_id < coalesce(
+               (select min(next.worker_id) from mainspring.workers as next
+                 where next.recovered_at is null and next.worker_id > known.worker_id),
+               9223372036854775807)
+         order by job.worker_id limit 1) as found
+)
+insert into mainspring.workers
+    (worker_id, expires_at, pid, concurrency, wants_wake, name, host, process_identity, queues,
+     version)
+select worker_id, now(), 0, 0, false, 'unknown', 'unknown', '', '{}', 'unknown' from orphaned
+on conflict (worker_id) do update set recovered_at = null
+returning worker_id;
