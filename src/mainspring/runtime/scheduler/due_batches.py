@@ -1,7 +1,8 @@
 """What is due: read and planned a batch at a time, and written as sets where that can be.
 
 A schedule of a set that was not fired is asked for by itself the next time: someone else fired or
-changed it, its slot was claimed before, or its row is locked and held up the others.
+changed it, its slot was claimed before, its job cannot be written, or its row is locked and held up
+the others.
 """
 
 from collections.abc import Set as AbstractSet
@@ -17,7 +18,9 @@ from mainspring.domain.errors import InputError
 from mainspring.domain.schedules import slots
 from mainspring.domain.schedules.conditions import Run
 from mainspring.domain.schedules.timing import first_slot
+from mainspring.domain.sqlstates import is_of_a_row
 from mainspring.runtime.scheduler.evaluator import plan_facts
+from mainspring.runtime.scheduler.plans import carry_out
 from mainspring.store import due_schedules, workers
 from mainspring.store.due_schedules import DueGroup, Fired, Firing
 
@@ -25,11 +28,6 @@ Key: TypeAlias = tuple[int, int]  # A schedule and its revision.
 
 _BATCH = 5000
 _PLANS_AT_ONCE = 200
-_NOT_AS_A_SET = (
-    psycopg.errors.UniqueViolation,
-    psycopg.errors.LockNotAvailable,
-    psycopg.errors.DeadlockDetected,
-)
 
 
 @dataclass(slots=True)
@@ -83,7 +81,7 @@ async def write(connection: AsyncConnection[Any], batch: Batch) -> Written:
     unfired = {key for firing in batch.plain for key in firing.pairs()} if fired < asked else set()
     for start in range(0, len(batch.special), _PLANS_AT_ONCE):
         some = batch.special[start : start + _PLANS_AT_ONCE]
-        fired += sum(map(bool, await due_schedules.apply_plans(connection, some)))
+        fired += sum(map(bool, await carry_out(connection, some)))
     return Written(moved, fired, unfired)
 
 
@@ -127,7 +125,10 @@ async def _fire_set(connection: AsyncConnection[Any], firings: list[Firing]) -> 
         async with connection.transaction():
             fired = await due_schedules.fire(connection, firings)
             await _after_fire(connection, fired)
-    except _NOT_AS_A_SET:
+    except psycopg.Error as error:
+        is_deadlock = isinstance(error, psycopg.errors.DeadlockDetected)
+        if not is_deadlock and not is_of_a_row(error.sqlstate):
+            raise
         return 0
     if fired.slots:
         telemetry.event("slots_fired", slots=fired.slots, jobs=fired.jobs)

@@ -27,6 +27,7 @@ from mainspring.domain.schedules.model import ScheduleSpec, template_values
 from mainspring.domain.schedules.slots import Plan, PlannedSlot, SlotOutcome, SlotTrigger
 from mainspring.domain.suggestions import closest
 from mainspring.runtime.scheduler.launchers import Launch, Launcher, Launchers
+from mainspring.runtime.scheduler.plans import carry_out
 from mainspring.runtime.secrets import ScheduleSecrets
 from mainspring.services.payloads import prepare
 from mainspring.services.secrets import Owner, holds_encrypted
@@ -79,7 +80,7 @@ class Checker:
         facts = plan_facts(plan, verdict, payloads)
         async with self._pool.connection() as connection:
             whose = {"schedule_id": due.schedule_id, "revision": due.revision, "waits": True}
-            (outcome,) = await store.apply_plans(connection, [{**whose, **facts}])
+            (outcome,) = await carry_out(connection, [{**whose, **facts}])
         if firing:
             _log(due, outcome, _reason(verdict))
 

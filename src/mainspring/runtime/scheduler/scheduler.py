@@ -20,6 +20,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import psycopg
 from psycopg import AsyncConnection
 
 from mainspring import telemetry
@@ -29,6 +30,7 @@ from mainspring.db.pool import AsyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.notifications import NotificationKind, parse_notification
+from mainspring.domain.sqlstates import is_worth_retrying
 from mainspring.runtime.dispatcher.dispatcher import Dispatcher
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance.duties import recover
@@ -84,6 +86,13 @@ class Scheduler:
         self._fires = self._dedicated("fire")
         self._beside = self._dedicated("fire beside")
         self._maintenance_connection = self._dedicated("schedule maintenance")
+        self._pruning_connection = self._dedicated("slot pruning")
+        self._connections = (
+            self._fires,
+            self._beside,
+            self._maintenance_connection,
+            self._pruning_connection,
+        )
         self._pool = AsyncPool(
             self._url, size=settings.condition_concurrency + 2, use_pooler=settings.use_pooler
         )
@@ -173,9 +182,15 @@ class Scheduler:
             await connection.run(partial(store.fire, firings=[]))
 
     async def _recover(self, connection: AsyncConnection[Any]) -> None:
-        """Close at once what dead processes left behind on this host."""
-        await self._take_over(connection)
-        await recover(connection, max_losses=self._settings.max_losses)
+        """Close at once what dead processes left behind on this host. If it fails, workers go on
+        with it."""
+        try:
+            await self._take_over(connection)
+            await recover(connection, max_losses=self._settings.max_losses)
+        except psycopg.Error as error:
+            if is_worth_retrying(error.sqlstate):
+                raise
+            telemetry.event("loop_failed", loop="recovery", error=str(error))
 
     async def _take_over(self, connection: AsyncConnection[Any]) -> None:
         """The checks of dead schedulers."""
@@ -191,7 +206,7 @@ class Scheduler:
         self._tasks.clear()  # One canceled while it connected keeps its socket as long as it lives.
         if checks:
             await self._give_back_checks()
-        for connection in (self._fires, self._beside, self._maintenance_connection):
+        for connection in self._connections:
             await connection.close()
         await self.dispatcher.close()
         await self._pool.close()
@@ -324,23 +339,32 @@ class Scheduler:
     # Chores
 
     async def _maintain(self) -> float:
-        for _ in range(10):
-            if not await self._maintenance_connection.try_once(slot_store.count_runs):
-                break
-        closed = await self._maintenance_connection.try_once(
-            lambda connection: store.overdue_runs(connection, limit=100)
-        )
-        if closed:
-            telemetry.event("runs_timed_out", runs=closed)
-        await self._maintenance_connection.try_once(store.release_turns)
-        await self._maintenance_connection.try_once(self._take_over)
+        for duty in (_close_overdue, store.release_turns, self._take_over, _count_runs):
+            try:
+                await self._maintenance_connection.try_once(duty)
+            except psycopg.Error as error:
+                if is_worth_retrying(error.sqlstate):
+                    raise
+                # It would fail again and again, and the next one need not.
+                telemetry.event("loop_failed", loop=duty.__name__, error=str(error))
         # The others do them too, if seldom: who leads may hang.
         return _MAINTENANCE_EVERY if self.leads else _LONGEST_REST
 
     async def _prune(self) -> float:
         keep = timedelta(days=self._settings.slot_retention_days)
-        while self.leads and await self._maintenance_connection.try_once(
+        while self.leads and await self._pruning_connection.try_once(
             lambda connection: slot_store.prune_slots(connection, keep)
         ):
             pass
         return _PRUNE_EVERY
+
+
+async def _close_overdue(connection: AsyncConnection[Any]) -> None:
+    if closed := await store.overdue_runs(connection, limit=100):
+        telemetry.event("runs_timed_out", runs=closed)
+
+
+async def _count_runs(connection: AsyncConnection[Any]) -> None:
+    for _ in range(10):
+        if not await slot_store.count_runs(connection):
+            return
