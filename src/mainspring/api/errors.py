@@ -1,5 +1,6 @@
 """Every refusal in one shape, that of RFC 9457, with a code for programs."""
 
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -132,8 +133,32 @@ def _fault(each: Mapping[str, Any]) -> dict[str, str]:
         return {"path": "body", "problem": "is not valid JSON"}
     if each["type"] == "extra_forbidden":
         return {"path": path, "problem": "is not a field of this request"}
-    said = str(each["msg"]).removeprefix("Value error, ")
-    return {"path": path, "problem": said}
+    return {"path": path, "problem": _plain(str(each["msg"]))}
+
+
+# As pydantic says it, and as a person would.
+_WORDS = {
+    r"^Value error, ": "",
+    r"^\w+ should ": "must ",
+    r"a valid dictionary( or object to extract fields from)?": "a JSON object",
+    r"a valid list": "a JSON list",
+    r"a valid integer, unable to parse string as an integer": "a whole number",
+    r"a valid integer, got a number with a fractional part": "a whole number",
+    r"a valid integer": "a whole number",
+    r"a valid number, unable to parse string as a number": "a number",
+    r"a valid boolean, unable to interpret input": "true or false",
+    r"a valid boolean": "true or false",
+    r"a valid ": "a ",
+    r"greater than or equal to (\S+)": r"\1 or more",
+    r"less than or equal to (\S+)": r"\1 or less",
+    r"^Field required": "is missing",
+}
+
+
+def _plain(problem: str) -> str:
+    for technical, plain in _WORDS.items():
+        problem = re.sub(technical, plain, problem)
+    return problem
 
 
 def _database(error: psycopg.Error) -> Response:
