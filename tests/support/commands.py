@@ -80,6 +80,12 @@ def sentence(done: Done) -> str:
     return lines[0]
 
 
+def table(done: Done) -> list[dict[str, str]]:
+    """What a list said, by the names of its columns."""
+    header, *lines = done.stdout.splitlines()
+    return [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
+
+
 def facts(done: Done) -> Any:
     """What a command with --json said."""
     assert done.returncode == 0, done.stderr
