@@ -1,39 +1,14 @@
 """Lists as a person sees them on a terminal, and as a program reads them from a pipe."""
 
-import os
-import pty
-from signal import SIGKILL
-
 import pytest
 
 from examples import hello
 from mainspring.testing import bind
-from tests.support.commands import clean_environment
-from tests.support.warm import ROOT, WarmProcess
+from tests.support.commands import on_terminal
 
 WIDE = "reports.generate_monthly_invoice_overview"
 CRON = "0,5,10,15,20,25,30,35,40,45,50,55 6-18 1-7,15-21 1-11/2 mon-fri"
 DEFINE = f"insert into mainspring.definitions (key, kind, queue) values ('{WIDE}', 'python', 'q')"
-
-
-def on_terminal(*words: str, columns: int, **environment: str) -> list[str]:
-    """The lines that a command prints on a terminal of this width."""
-    ours, theirs = pty.openpty()
-    with os.fdopen(theirs, "r+b", buffering=0) as terminal:
-        process = WarmProcess(
-            words,
-            environment=clean_environment(
-                COLUMNS=str(columns), LINES="50", TERM="dumb", **environment
-            ),
-            folder=ROOT,
-            streams=(terminal, terminal, terminal),
-        )
-    try:
-        assert process.wait(60) == 0
-        return os.read(ours, 65536).decode().splitlines()
-    finally:
-        process.send_signal(SIGKILL)
-        os.close(ours)
 
 
 @pytest.fixture
@@ -46,13 +21,14 @@ def scheduled(command, connection) -> None:
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
 @pytest.mark.usefixtures("scheduled")
 def test_names_and_cron_are_whole_on_every_terminal(database_url, columns):
-    listed = on_terminal("schedules", "list", columns=columns, MAINSPRING_DATABASE_URL=database_url)
-    jobs = on_terminal("jobs", "list", columns=columns, MAINSPRING_DATABASE_URL=database_url)
+    url = {"MAINSPRING_DATABASE_URL": database_url}
+    listed = on_terminal("schedules", "list", columns=columns, environment=url).stdout
+    jobs = on_terminal("jobs", "list", columns=columns, environment=url).stdout
 
-    assert CRON in "\n".join(listed)
-    assert WIDE in "\n".join(jobs)
-    assert jobs[0].split()[:3] == ["ID", "STATE", "DEFINITION"]
-    assert max(map(len, jobs)) <= columns
+    assert CRON in listed
+    assert WIDE in jobs
+    assert jobs.split()[:3] == ["ID", "STATE", "DEFINITION"]
+    assert max(map(len, jobs.splitlines())) <= columns
 
 
 @pytest.mark.usefixtures("scheduled")
