@@ -141,25 +141,15 @@ async def _http(request: fastapi.Request, error: Exception) -> fastapi.Response:
         raise error
     status = HTTPStatus(error.status_code)
     code = _CODES.get(status, "bad_request")
-    if status is HTTPStatus.NOT_FOUND and (fault := _wrong_id(request)) is not None:
-        return as_starlette(errors.invalid([fault]))
+    if status is HTTPStatus.NOT_FOUND:
+        fault = errors.wrong_id(request.app.openapi()["paths"], _path(request))
+        if fault is not None:
+            return as_starlette(errors.invalid([fault]))
     headers = dict(error.headers or {})
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
         # The framework names the methods of the first endpoint of the path alone.
         headers["Allow"] = ", ".join(sorted(_methods(request))) or headers.get("Allow", "")
     return as_starlette(errors.problem(status, code, str(error.detail), headers=headers))
-
-
-def _wrong_id(request: fastapi.Request) -> dict[str, Any] | None:
-    """What is wrong with a path that would be one of ours if its id were a number."""
-    path = _path(request)
-    for template in request.app.openapi()["paths"]:
-        found = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", template), path)
-        for name, text in found.groupdict().items() if found else ():
-            if name.endswith("_id") and not re.fullmatch("[0-9]+", text):
-                said = f"must be an id: a whole number, 1 or more, not {text[:40]!r}"
-                return {"loc": ("path", name), "type": "value_error", "msg": said}
-    return None
 
 
 def _methods(request: fastapi.Request) -> set[str]:

@@ -1,7 +1,7 @@
 """Every refusal in one shape, that of RFC 9457, with a code for programs."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -25,6 +25,7 @@ from mainspring.domain.errors.access import Forbidden, Unauthenticated
 from mainspring.domain.errors.database import DatabaseError
 
 PROBLEM = "application/problem+json"
+_PLACEHOLDER = re.compile(r"\{(\w+)(?::int)?\}")
 
 _STATUSES: tuple[tuple[type[MainspringError], HTTPStatus], ...] = (
     (Unauthenticated, HTTPStatus.UNAUTHORIZED),
@@ -119,6 +120,17 @@ def invalid(faults: Sequence[Mapping[str, Any]]) -> Response:
     shown = [_fault(each) for each in faults[:20]]
     detail = f"{shown[0]['path']}: {shown[0]['problem']}"
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", detail, errors=shown)
+
+
+def wrong_id(templates: Iterable[str], path: str) -> dict[str, Any] | None:
+    """What is wrong with a path that would be one of these if its id were a number."""
+    for template in templates:
+        found = re.fullmatch(_PLACEHOLDER.sub(r"(?P<\1>[^/]+)", template), path)
+        for name, text in found.groupdict().items() if found else ():
+            if name.endswith("_id") and not re.fullmatch("[0-9]+", text):
+                said = f"must be an id: a whole number, 1 or more, not {text[:40]!r}"
+                return {"loc": ("path", name), "type": "value_error", "msg": said}
+    return None
 
 
 def _ours(error: MainspringError) -> Response:
