@@ -257,3 +257,42 @@ async def test_the_summary_counts_what_is_live_and_what_has_ended(api: Api):
     assert summary["waiting"] == 1
     ready = (await api.get(f"/jobs/{third}")).json()["scheduled_for"]
     assert summary["oldest_ready_at"] == ready
+
+
+async def test_the_summary_of_a_member_leaves_out_what_is_not_counted(api: Api):
+    await enqueue(api)
+
+    summary = (await api.get("/jobs/summary", role=Role.MEMBER)).json()
+
+    assert (summary["counts"]["queued"], summary["today"]) == (0, {})
+    assert "succeeded" not in summary["counts"]
+
+
+@pytest.mark.parametrize("path", ["/jobs/abc", "/jobs/-1/attempts", "/flows/x", "/events/1.5"])
+async def test_an_id_that_is_no_number_is_named_as_wrong(api: Api, path: str):
+    answer = await api.get(path)
+
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["path"].endswith("_id")
+    text = path.split("/")[2]
+    assert error["problem"] == f"must be an id: a whole number, 1 or more, not {text!r}"
+
+
+async def test_a_path_that_does_not_exist_is_not_found(api: Api):
+    assert (await api.get("/nothing/abc")).json()["code"] == "no_such_path"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"definition": "work", "payload": [1]}, "body.payload: must be a JSON object"),
+        ([1], "body: must be a JSON object"),
+        ({"definition": "work", "priority": "x"}, "body.priority: must be a whole number"),
+        ({"payload": {}}, "body.definition: is missing"),
+    ],
+)
+async def test_a_refusal_uses_the_words_of_json(api: Api, body: object, said: str):
+    answer = await api.post("/jobs", body)
+
+    assert answer.json()["detail"] == said

@@ -9,7 +9,7 @@ from mainspring import Mainspring
 from mainspring.domain.types import JobState
 from mainspring.services import housekeeping
 from tests.support import rows
-from tests.support.commands import sentence
+from tests.support.commands import sentence, table
 
 
 @pytest.fixture
@@ -59,10 +59,8 @@ def test_lists_are_of_the_system_or_of_all_tenants(each_command, system_job, con
         pruning,
         system_job,
     ]
-    head, *lines = every.stdout.splitlines()
-    assert head.split()[:3] == ["ID", "STATE", "TENANT"]
     ids = [other, scheduled, pruning, system_job]
-    assert [int(line.split()[0]) for line in lines] == ids
+    assert [int(row["ID"]) for row in table(every)] == ids
     assert [job["tenant"] for job in json.loads(newest.stdout)] == ["acme"]
     told = [line.split()[:4] for line in stats.stdout.splitlines()[1:]]
     assert told == [["acme", "0", "0", "1"], ["default", "0", "0", "3"]]
@@ -86,3 +84,11 @@ def test_a_member_has_its_own_jobs_and_is_told_who_has_the_others(server_command
     )
     assert "only operators may use --all-tenants" in sentence(wide)
     assert done.stdout == f"job {own} is canceled\n"
+
+
+def test_a_member_is_not_shown_a_count_of_what_was_not_counted(server_command):
+    done = server_command("jobs", "stats", role="member")
+
+    counts = {row["STATE"]: row["JOBS"] for row in table(done)}
+    assert (counts["queued"], counts["succeeded"], counts["failed"]) == ("0", "-", "-")
+    assert done.stderr.startswith("finished jobs are counted for admins")

@@ -55,6 +55,8 @@ def run_job(data_dir: Path) -> None:
 def test_jobs_go_on_after_the_server_was_killed_again_and_again(start, data_dir, role, kills):
     process = start(role, "--app", "examples.hello:app", "--data-dir", str(data_dir))
     says(process, "worker_started")
+    note = f"note: this is the embedded database in {data_dir}"
+    assert (note in process.log) == (role == "worker")
 
     for number in range(kills):
         kill_server(data_dir, with_children=number == 1)

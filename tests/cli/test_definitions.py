@@ -80,7 +80,7 @@ def test_json_and_yaml_are_for_programs(call, tmp_path):
     assert (facts["key"], facts["timeout"], facts["approvals_needed"]) == ("x", 3600.0, 0)
     assert facts["arg_schema"] == {"type": "object"}
     assert yaml.safe_load(call("list", "--after", "hello", "-o", "yaml").stdout)[-1] == facts
-    assert nothing.stdout == "No matching definitions.\n"
+    assert nothing.stderr == "No matching definitions.\n"
 
 
 MISTAKES: list[tuple[list[str], int, str]] = [

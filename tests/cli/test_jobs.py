@@ -8,7 +8,7 @@ import yaml
 from examples import hello
 from mainspring.testing import bind, drain
 from tests.support import reading
-from tests.support.commands import sentence
+from tests.support.commands import sentence, table
 
 ADA = '{"name": "Ada"}'
 
@@ -27,8 +27,8 @@ def test_enqueue_prints_the_job_and_list_shows_it(command):
     listed = command("jobs", "list")
 
     assert (enqueued.stdout, enqueued.returncode) == ("job 1\n", 0)
-    assert listed.stdout.splitlines()[0].split()[:3] == ["ID", "STATE", "DEFINITION"]
-    assert listed.stdout.splitlines()[1].split()[:4] == ["1", "queued", "hello", "default"]
+    (job,) = table(listed)
+    assert (job["ID"], job["STATE"], job["DEFINITION"]) == ("1", "queued", "hello")
 
 
 def test_enqueue_takes_every_option(command, connection):
@@ -50,6 +50,18 @@ def test_enqueue_waits_for_the_result_only_as_long_as_it_is_told(command):
     assert done.stderr.startswith("error: timed out waiting for job 1, which is still queued")
 
 
+def test_a_wait_that_ends_says_why_the_job_has_not_started(each_command):
+    nobody, later, approved = each_command(
+        ["enqueue", "hello", ADA, "--wait", "0.1"],
+        ["enqueue", "hello", ADA, "--delay", "5m", "--wait", "0.1"],
+        ["enqueue", "hello", ADA, "--approvals", "1", "--wait", "0.1"],
+    )
+
+    assert "still queued: no worker is running; start one with `mainspring worker" in nobody.stderr
+    assert "still queued: it is due in 5 min" in later.stderr
+    assert "still awaiting_approval: see `mainspring approvals show 3`" in approved.stderr
+
+
 def test_list_filters_and_speaks_json(each_command):
     _, _, found, running, newest = each_command(
         ["enqueue", "hello", ADA, "--queue", "a"],
@@ -62,7 +74,7 @@ def test_list_filters_and_speaks_json(each_command):
     (job,) = json.loads(found.stdout)
     assert (job["id"], job["queue"], job["state"]) == ("2", "b", "queued")
     assert "payload" not in job
-    assert running.stdout == "No jobs.\n"
+    assert (table(running), running.stderr) == ([], "No jobs.\n")
     assert [job["id"] for job in yaml.safe_load(newest.stdout)] == ["2"]
 
 

@@ -16,6 +16,7 @@ from tests.support.commands import Done, mainspring, sentence
 from tests.support.processes import WorkerProcess, says
 
 Command = Callable[..., Done]
+TOKEN = f"msk_{'a' * 8}_{'b' * 43}"
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_who_has_logged_in_needs_no_more_to_be_told(away, server, token, tmp_pat
     assert logged_in.stdout == f"logged in to {server} as ci, member in default (profile here)\n"
     assert enqueued.stdout == "job 1\n"
     assert [job["created_by"] for job in json.loads(listed.stdout)] == ["ci"]
-    assert profiles.stdout.splitlines()[1].split() == ["*", "here", server]
+    assert profiles.stdout.splitlines()[1].split() == ["here", "yes", server]
     assert token not in profiles.stdout
     assert mode == 0o600
     assert left.stdout == f"forgot {server} (profile here)\n"
@@ -80,7 +81,7 @@ def test_the_environment_names_a_server_and_a_token(away, server, token):
     without = away("jobs", "list", MAINSPRING_SERVER=server)
     refused = away("tenants", "list", "--server", server, MAINSPRING_TOKEN="ms_nonsense")
 
-    assert (done.stdout, done.returncode) == ("No jobs.\n", 0)
+    assert (done.stderr, done.returncode) == ("No jobs.\n", 0)
     assert without.returncode == 2
     assert sentence(without).startswith(f"error: no token for {server}; set MAINSPRING_TOKEN")
     assert refused.returncode == 2
@@ -91,7 +92,8 @@ def test_the_environment_names_a_server_and_a_token(away, server, token):
     ("words", "stdin", "said"),
     [
         (["login", "ftp://x"], "t\n", "must be like https://jobs.example.com, not 'ftp://x'"),
-        (["login", "http://127.0.0.1:1"], "t\n", "cannot reach http://127.0.0.1:1"),
+        (["login", "http://127.0.0.1:1"], f"{TOKEN}\n", "cannot reach http://127.0.0.1:1"),
+        (["login", "http://127.0.0.1:1"], "t\n", "a token, which begins with msk_ and has 56"),
         (["login", "http://127.0.0.1:1"], "", "needs a token"),
         (["login", "http://127.0.0.1:1", "--name", "a b"], "t\n", "letters, digits"),
         (["login", "http://127.0.0.1:1", "--name", "local"], "t\n", "`mainspring up`"),
@@ -134,7 +136,7 @@ def test_commands_beside_up_find_it_by_themselves(away, start, database_url, tmp
     assert [worker["is_alive"] for worker in facts["workers"]] == [True]
     assert facts["summary"]["counts"]["succeeded"] == 1
     assert code == 0
-    assert away("profiles", "list").stdout == "No profiles; log in with `mainspring login`.\n"
+    assert away("profiles", "list").stderr == "No profiles; log in with `mainspring login`.\n"
 
 
 def test_who_logs_out_leaves_no_session_behind(away, server, command):
@@ -165,7 +167,7 @@ def test_all_sessions_of_a_person_are_ended_at_once(away, server, command):
     unclear = command("sessions", "end")
 
     assert ended.stdout == "operator is logged out: 1 ended.\n"
-    assert nobody.stdout == "No sessions.\n"
+    assert nobody.stderr == "No sessions.\n"
     assert "needs the id of a session, or --person" in sentence(unclear)
 
 
@@ -179,7 +181,7 @@ def test_all_sessions_of_a_person_are_ended_at_once(away, server, command):
     ],
 )
 def test_a_host_is_asked_encrypted_unless_it_is_this_machine(away, host, address):
-    done = away("login", host, stdin="t\n")
+    done = away("login", host, stdin=f"{TOKEN}\n")
 
     assert f"cannot reach {address}:" in sentence(done)
 

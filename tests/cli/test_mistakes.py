@@ -38,7 +38,7 @@ WRONG = {
     "the payload is not JSON": ["enqueue", "hello", "{bad"],
     "payload must be a JSON object": ["enqueue", "hello", "[]"],
     "--priority must be 1000 or less": ["enqueue", "hello", "{}", "--priority", "1001"],
-    "--delay must be from 0 seconds": ["enqueue", "hello", "{}", "--delay", "-1"],
+    "--delay must be a duration up to 366d": ["enqueue", "hello", "{}", "--delay", "-1"],
     "--app must be module:name, e.g. jobs:app, not 'hello'": ["worker", "--app", "hello"],
     "did you mean examples.hello:app?": ["worker", "--app", "examples.hello:ap"],
     "is a JobFunction, not a Mainspring": ["worker", "--app", "examples.hello:hello"],
@@ -46,6 +46,15 @@ WRONG = {
     "setting concurrency": [*WORKER, "--concurrency", "0"],
     "ada:***@127.0.0.1:1/none: Connection": ["jobs", "list", "--database-url", NOWHERE],
     "Connection refused": [*WORKER, "--database-url", NOWHERE],
+    "did you mean 'America/New_York'?": ["cron", "next", "@daily", "--zone", "America/NewYork"],
+    "did you mean 'America/Chicago' or 'Asia/Shanghai'?": [
+        "cron",
+        "next",
+        "@daily",
+        "--zone",
+        "CST",
+    ],
+    "there is no profile 'nope'": ["--profile", "nope", "jobs", "list"],
     "cannot connect to mysql://db": ["migrate", "--database-url", "mysql://db"],
 }
 
@@ -185,3 +194,16 @@ def test_an_interrupt_while_modules_are_read_ends_a_command_quietly():
     done = run_python(["-c", INTERRUPTED], {})
 
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("module", ["import nowhere_to_be_found", "def (", "1 / 0"])
+def test_an_app_that_cannot_be_imported_names_its_own_line(tmp_path, module):
+    (tmp_path / "broken_jobs.py").write_text(module)
+    line = sentence(mainspring("worker", "--app", "broken_jobs:app", cwd=tmp_path))
+
+    assert "broken_jobs.py, line 1)" in line
+    assert "<frozen" not in line
+
+
+def test_the_version_is_printed_by_an_option_too():
+    assert mainspring("--version").stdout == f"{__version__}\n"

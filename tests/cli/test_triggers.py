@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.commands import sentence
+from tests.support.commands import sentence, table
 
 RESYNC = ["create", "resync", "--event", "provider.*", "--definition", "hello"]
 PAYLOAD = '{"name": "{{event.folder}}", "size": "{{event.size|default(0)}}"}'
@@ -34,11 +34,10 @@ def test_a_trigger_is_made_shown_changed_and_removed(call):
         assert words in shown.stdout
     assert "slow" not in shown.stdout
     assert on.stdout == "trigger resync is enabled\n"
-    head, row = listed.stdout.splitlines()
-    assert head.split() == ["NAME", "EVENT", "DEFINITION", "STATE", "LAST"]
-    assert row.split() == ["resync", "list.*", "hello", "enabled"]
+    (row,) = table(listed)
+    assert list(row.values())[:4] == ["resync", "enabled", "list.*", "hello"]
     assert removed.stdout == "trigger resync is deleted\n"
-    assert none.stdout == "No triggers; create one with `mainspring triggers create`.\n"
+    assert none.stderr == "No triggers; create one with `mainspring triggers create`.\n"
 
 
 def test_json_and_yaml_are_for_programs(call):
@@ -67,7 +66,7 @@ def test_a_trigger_is_tried_without_enqueueing(call, each_command):
     assert json.loads(tried.stdout) == {"name": "/a", "size": 0}
     assert wrong.returncode == 2
     assert "there is no 'event.folder'" in sentence(wrong)
-    assert (jobs.stdout, events.stdout) == ("No jobs.\n", "No events.\n")
+    assert (jobs.stderr, events.stderr) == ("No jobs.\n", "No events.\n")
 
 
 def test_a_mistake_is_answered_with_one_sentence(call):

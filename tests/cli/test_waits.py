@@ -31,7 +31,7 @@ def test_a_limit_is_set_shown_and_removed(each_command):
     assert "openai" in listed.stdout
     assert json.loads(shown.stdout)["rate"] == "60/minute"
     assert removed.stdout == "Limit openai is removed.\n"
-    assert none.stdout == "No limits; set one with `mainspring limits set`.\n"
+    assert none.stderr == "No limits; set one with `mainspring limits set`.\n"
 
 
 def test_mistakes_are_answered_with_a_sentence(server_command):
@@ -71,7 +71,7 @@ def test_a_job_is_approved_and_another_rejected(each_command):
     assert [each["job_id"] for each in json.loads(listed.stdout)] == ["1", "2"]
     assert approved.stdout == "Job 1 is approved.\n"
     assert rejected.stdout == "Job 2 is rejected.\n"
-    assert none.stdout == "No jobs await approval.\n"
+    assert none.stderr == "No jobs await approval.\n"
     assert "ann rejected" in shown.stdout
     assert "rejected by ann: no need" in job.stdout
 
@@ -113,7 +113,7 @@ def test_a_member_sees_its_own_flows_and_is_told_who_sees_all(server_command, fl
         assert said in sentence(done)
         assert done.returncode == 1
     none = server_command("flows", "list", role="member")
-    assert none.stdout == "No flows; start one with `mainspring flows start`.\n"
+    assert none.stderr == "No flows; start one with `mainspring flows start`.\n"
     admin = server_command("flows", "cancel", str(flow_id), "--json", role="admin")
     assert json.loads(admin.stdout) == {"jobs": 2}
 

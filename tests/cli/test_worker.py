@@ -48,12 +48,14 @@ def test_up_starts_a_database_and_a_worker_and_ctrl_c_ends_both(start, data_dir)
 
     done = mainspring("enqueue", "hello", ADA, "--wait", "20", "--data-dir", str(data_dir))
 
-    assert (done.stdout, done.returncode) == ('"Hello, Ada!"\n', 0)
+    assert (done.stdout, done.stderr, done.returncode) == ('"Hello, Ada!"\n', "", 0)
     assert f"embedded PostgreSQL in {data_dir}" in up.log
     assert f"enqueue hello '{ADA}'\n" in up.log
     up.signal(SIGINT)
     assert up.exit_code() == 0
     assert not (data_dir / "postgres" / "postmaster.pid").exists()
+    listed = mainspring("jobs", "list", "--data-dir", str(data_dir))
+    assert listed.stderr == f"note: this is the embedded database in {data_dir}\n"
 
 
 def test_a_worker_runs_jobs_until_it_is_told_to_stop(start, command, database_url):

@@ -4,13 +4,13 @@ import json
 
 import psycopg
 import pytest
-from rich.table import Table
+from rich.text import Text
 
 from mainspring.api.models.workers import WorkerModel
-from mainspring.cli.workers import workers_table
+from mainspring.cli.workers import WORKERS
 from mainspring.domain.types import JobState
 from tests.support import rows
-from tests.support.commands import sentence
+from tests.support.commands import sentence, table
 
 
 @pytest.fixture
@@ -27,9 +27,10 @@ def busy(connection: psycopg.Connection, database_url: str) -> None:
     rows.insert_job(connection, JobState.BLOCKED, definition="hello", queue="mail")
 
 
-def drawn(facts: str) -> Table:
-    """What a terminal with colours would show."""
-    return workers_table([WorkerModel.model_validate(each) for each in json.loads(facts)])
+def styles(facts: str) -> list[str]:
+    """How a terminal with colours would show the states."""
+    cells = [WORKERS.cells(WorkerModel.model_validate(each)) for each in json.loads(facts)]
+    return [str(cell.style) for row in cells for cell in row if isinstance(cell, Text)]
 
 
 @pytest.mark.usefixtures("busy")
@@ -38,35 +39,32 @@ def test_workers_and_queues_are_listed(each_command):
         ["workers", "list"], ["workers", "list", "--json"], ["queues", "list"], ["jobs", "stats"]
     )
 
-    head, new, old = listed.stdout.splitlines()
-    names = ["NAME", "STATE", "QUEUES", "RUNNING", "HEARTBEAT", "VERSION", "HOST"]
-    assert head.split() == names
-    assert new.split()[:7] == ["w-new", "alive", "default,", "mail", "1", "of", "10"]
-    assert old.split()[:2] == ["w-old", "stale"]
+    new, old = table(listed)
+    assert list(new.values())[:4] == ["w-new", "alive", "default, mail", "1 of 10"]
+    assert list(old.values())[:2] == ["w-old", "stale"]
     assert [(each["name"], each["running"]) for each in json.loads(facts.stdout)] == [
         ("w-new", 1),
         ("w-old", 0),
     ]
-    assert [row.style for row in drawn(facts.stdout).rows] == ["", "red"]
-    head, default, mail = queues.stdout.splitlines()
-    assert head.split() == ["NAME", "READY", "WAITING", "RUNNING", "HELD", "OLDEST", "READY"]
-    assert default.split() == ["default", "0", "0", "1", "0"]
-    assert mail.split()[:5] == ["mail", "1", "0", "0", "1"]
-    counted = dict(line.split()[:2] for line in stats.stdout.splitlines()[1:9])
+    assert styles(facts.stdout) == ["green", "red"]
+    default, mail = table(queues)
+    assert list(default.values()) == ["default", "0", "0", "1", "0", ""]
+    assert list(mail.values())[:5] == ["mail", "1", "0", "0", "1"]
+    counted = {row["STATE"]: row["JOBS"] for row in table(stats)}
     assert {state: counted[state] for state in ("queued", "running", "blocked", "failed")} == {
         "queued": "1",
         "running": "1",
         "blocked": "1",
         "failed": "0",
     }
-    assert "the oldest ready job became ready" in stats.stdout
+    assert "the oldest ready job became ready" in stats.stderr
 
 
 def test_where_there_is_nothing_that_is_said(each_command):
     workers, queues = each_command(["workers", "list"], ["queues", "list"])
 
-    assert workers.stdout == "No workers; start one with `mainspring worker`.\n"
-    assert queues.stdout == "No queue holds live jobs.\n"
+    assert workers.stderr == "No workers; start one with `mainspring worker`.\n"
+    assert queues.stderr == "No queue holds live jobs.\n"
 
 
 def test_the_audit_says_who_changed_what(each_command):
@@ -78,13 +76,12 @@ def test_the_audit_says_who_changed_what(each_command):
         ["audit", "list", "--actor", "nobody"],
     )
 
-    head, changed, made = listed.stdout.splitlines()
-    assert head.split() == ["WHEN", "WHO", "DID", "TO", "TENANT", "CHANGE"]
-    assert "update  tenant acme  acme    weight 1 -> 3" in changed
-    assert made.endswith("weight 1, tenant_id acme")
+    changed, made = table(listed)
+    assert list(changed.values())[2:] == ["update", "tenant acme", "acme", "weight 1 -> 3"]
+    assert made["CHANGE"] == "weight 1, tenant_id acme"
     (newest,) = json.loads(facts.stdout)
     assert (newest["before"], newest["after"]) == ({"weight": 1}, {"weight": 3})
-    assert none.stdout == "No changes.\n"
+    assert none.stderr == "No changes.\n"
 
 
 def test_a_member_is_told_who_sees_workers_and_the_audit(server_command):

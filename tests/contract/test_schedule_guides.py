@@ -17,7 +17,7 @@ from mainspring.domain.schedules.timing import Timing
 from mainspring.testing import bind
 from tests.contract.test_docs import ROOT, python_blocks
 from tests.contract.test_examples import block_commands, runnable
-from tests.support.commands import clean_environment, mainspring_each
+from tests.support.commands import clean_environment, mainspring_each, on_terminal
 from tests.support.processes import WorkerProcess
 from tests.support.waiting import await_until, wait_until
 
@@ -30,6 +30,8 @@ union all
 select from mainspring.slots where outcome = 'pending'
 """
 LIVE = "select from mainspring.jobs where waits_for is null"
+
+_WIDE_ENOUGH = 150
 
 Blocks = list[tuple[str, str]]
 
@@ -74,7 +76,7 @@ class Reader:
         self.refused: list[str] = []
 
     async def follow(self, blocks: Blocks) -> None:
-        for language, text in blocks:
+        for (language, text), (following, _) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
             match language:
                 case "python":
                     if (waiting := eval(runnable(text, "guide"), self._names)) is not None:
@@ -84,7 +86,7 @@ class Reader:
                     await await_until(self._is_quiet, what="the scheduler has done what is due")
                 case "sh":
                     await await_until(self._is_idle, what="no job is live")
-                    self._run(text)
+                    self._run(text, is_shown=following == "text")
                 case "text":
                     assert self.printed == text
 
@@ -96,8 +98,15 @@ class Reader:
         """And slower than a worker."""
         return self._connection.execute(LIVE).fetchone() is None
 
-    def _run(self, text: str) -> None:
-        done = mainspring_each(block_commands(text), MAINSPRING_DATABASE_URL=self._url)
+    def _run(self, text: str, *, is_shown: bool) -> None:
+        """On a terminal if the page shows what it prints, which takes longer."""
+        url = {"MAINSPRING_DATABASE_URL": self._url}
+        commands = block_commands(text)
+        done = (
+            [on_terminal(*words, columns=_WIDE_ENOUGH, environment=url) for words in commands]
+            if is_shown
+            else mainspring_each(commands, **url)
+        )
         lines = [line.rstrip() for each in done for line in each.stdout.splitlines()]
         self.printed = "".join(f"{line}\n" for line in lines)
         self.refused += [each.stderr.strip() for each in done if each.returncode]

@@ -2,16 +2,21 @@
 
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from select import select
 from signal import SIGKILL
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from tests.support.warm import ROOT, WarmProcess
+
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 Done = subprocess.CompletedProcess[str]
 
@@ -43,6 +48,40 @@ def mainspring_each(commands: Sequence[Sequence[str]], **environment: str) -> li
     """Run commands one after another."""
     run = partial(mainspring, cwd=ROOT, stdin="", **environment)
     return [run(*arguments) for arguments in commands]
+
+
+def on_terminal(*arguments: str, columns: int, environment: Mapping[str, str]) -> Done:
+    """Run a command as a person who sees its output on a terminal of this width; styles are left
+    out of what it shows."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "r+b", buffering=0) as terminal, TemporaryFile("w+") as err:
+        # Not a warm process, which has looked at the width of its terminal before.
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mainspring", *arguments],
+            cwd=ROOT,
+            env=clean_environment(**{"COLUMNS": str(columns), "TERM": "xterm", **environment}),
+            stdin=terminal,
+            stdout=terminal,
+            stderr=err,
+        )
+        try:
+            shown = b"".join(_read(ours, process))
+        finally:
+            process.kill()
+            os.close(ours)
+        err.seek(0)
+        text = _STYLE.sub("", shown.decode()).replace("\r\n", "\n")
+        return Done(list(arguments), process.wait(), text, err.read())
+
+
+def _read(terminal: int, process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """What is written until the process has ended; a terminal holds little until it is read."""
+    while True:
+        has_ended = process.poll() is not None
+        while select([terminal], [], [], 0.02)[0]:
+            yield os.read(terminal, 65536)
+        if has_ended:
+            return
 
 
 def run_python(
@@ -78,6 +117,12 @@ def sentence(done: Done) -> str:
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr
     return lines[0]
+
+
+def table(done: Done) -> list[dict[str, str]]:
+    """What a list said, by the names of its columns."""
+    header, *lines = done.stdout.splitlines()
+    return [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
 
 
 def facts(done: Done) -> Any:

@@ -141,6 +141,10 @@ async def _http(request: fastapi.Request, error: Exception) -> fastapi.Response:
         raise error
     status = HTTPStatus(error.status_code)
     code = _CODES.get(status, "bad_request")
+    if status is HTTPStatus.NOT_FOUND:
+        fault = errors.wrong_id(request.app.openapi()["paths"], _path(request))
+        if fault is not None:
+            return as_starlette(errors.invalid([fault]))
     headers = dict(error.headers or {})
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
         # The framework names the methods of the first endpoint of the path alone.
@@ -150,13 +154,17 @@ async def _http(request: fastapi.Request, error: Exception) -> fastapi.Response:
 
 def _methods(request: fastapi.Request) -> set[str]:
     """The methods that the path of a request has."""
-    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    path = _path(request)
     return {
         method.upper()
         for template, methods in request.app.openapi()["paths"].items()
         if re.fullmatch(_pattern(template), path)
         for method in methods
     }
+
+
+def _path(request: fastapi.Request) -> str:
+    return str(request.scope["path"].removeprefix(request.scope.get("root_path", "")))
 
 
 def _pattern(template: str) -> str:

@@ -86,11 +86,14 @@ async def answer(request: DirectRequest) -> Response:
 
 def _find(request: DirectRequest) -> tuple[Route, dict[str, str]]:
     path = whole_names(request.url.path).removeprefix(PREFIX)
-    for router in routes.routers_of(path.split("/")[1]):
-        for route in router.routes:
-            found = re.fullmatch(_pattern(route.path), path)
-            if found is not None and route.method == request.method:
-                return route, found.groupdict()
+    known = [each for router in routes.routers_of(path.split("/")[1]) for each in router.routes]
+    for route in known:
+        found = re.fullmatch(_pattern(route.path), path)
+        if found is not None and route.method == request.method:
+            return route, found.groupdict()
+    fault = errors.wrong_id((route.path for route in known), path)
+    if fault is not None:
+        raise InvalidRequest([fault])
     raise Refused(HTTPStatus.NOT_FOUND, "no_such_path", "Not Found")
 
 

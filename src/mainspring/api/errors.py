@@ -1,6 +1,7 @@
 """Every refusal in one shape, that of RFC 9457, with a code for programs."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -24,6 +25,7 @@ from mainspring.domain.errors.access import Forbidden, Unauthenticated
 from mainspring.domain.errors.database import DatabaseError
 
 PROBLEM = "application/problem+json"
+_PLACEHOLDER = re.compile(r"\{(\w+)(?::int)?\}")
 
 _STATUSES: tuple[tuple[type[MainspringError], HTTPStatus], ...] = (
     (Unauthenticated, HTTPStatus.UNAUTHORIZED),
@@ -120,6 +122,17 @@ def invalid(faults: Sequence[Mapping[str, Any]]) -> Response:
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", detail, errors=shown)
 
 
+def wrong_id(templates: Iterable[str], path: str) -> dict[str, Any] | None:
+    """What is wrong with a path that would be one of these if its id were a number."""
+    for template in templates:
+        found = re.fullmatch(_PLACEHOLDER.sub(r"(?P<\1>[^/]+)", template), path)
+        for name, text in found.groupdict().items() if found else ():
+            if name.endswith("_id") and not re.fullmatch("[0-9]+", text):
+                said = f"must be an id: a whole number, 1 or more, not {text[:40]!r}"
+                return {"loc": ("path", name), "type": "value_error", "msg": said}
+    return None
+
+
 def _ours(error: MainspringError) -> Response:
     status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status is HTTPStatus.UNAUTHORIZED else None
@@ -132,8 +145,32 @@ def _fault(each: Mapping[str, Any]) -> dict[str, str]:
         return {"path": "body", "problem": "is not valid JSON"}
     if each["type"] == "extra_forbidden":
         return {"path": path, "problem": "is not a field of this request"}
-    said = str(each["msg"]).removeprefix("Value error, ")
-    return {"path": path, "problem": said}
+    return {"path": path, "problem": _plain(str(each["msg"]))}
+
+
+# As pydantic says it, and as a person would.
+_WORDS = {
+    r"^Value error, ": "",
+    r"^\w+ should ": "must ",
+    r"a valid dictionary( or object to extract fields from)?": "a JSON object",
+    r"a valid list": "a JSON list",
+    r"a valid integer, unable to parse string as an integer": "a whole number",
+    r"a valid integer, got a number with a fractional part": "a whole number",
+    r"a valid integer": "a whole number",
+    r"a valid number, unable to parse string as a number": "a number",
+    r"a valid boolean, unable to interpret input": "true or false",
+    r"a valid boolean": "true or false",
+    r"a valid ": "a ",
+    r"greater than or equal to (\S+)": r"\1 or more",
+    r"less than or equal to (\S+)": r"\1 or less",
+    r"^Field required": "is missing",
+}
+
+
+def _plain(problem: str) -> str:
+    for technical, plain in _WORDS.items():
+        problem = re.sub(technical, plain, problem)
+    return problem
 
 
 def _database(error: psycopg.Error) -> Response:

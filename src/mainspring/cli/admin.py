@@ -9,12 +9,12 @@ import typer
 from mainspring.api.models.jobs import JobSummaryModel
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
-from mainspring.cli.job_output import jobs_table
+from mainspring.cli.job_output import JOBS
 from mainspring.cli.jobs import Reason, cancel_job, delete_job, retry_job
 from mainspring.cli.options import PAGE, JobNumber, Limit, Sure, first
 from mainspring.cli.output import Out, console, plain
 from mainspring.cli.secrets import secrets
-from mainspring.cli.stats import print_summary, tenants_table
+from mainspring.cli.stats import TENANTS, print_summary
 from mainspring.cli.system_jobs import ensure_admin
 from mainspring.client import Client
 from mainspring.domain.access.roles import Role
@@ -62,7 +62,7 @@ def list_jobs(
         for whose in (_tenants(client, role) if all_tenants else [{}])
         for kind in (_system_kinds(client) if is_system else [{}])
     ]
-    out.rows(first(_newest(lists), limit), jobs_table, nothing="No jobs.")
+    out.rows(first(_newest(lists), limit), JOBS, nothing="No jobs.")
 
 
 @jobs.command("cancel", epilog=example("mainspring admin jobs cancel 7 --reason 'wrong file'"))
@@ -111,7 +111,7 @@ def stats(client: Client, out: Out, all_tenants: AllTenants = False) -> None:
         for whose in _tenants(client, role)
     }
     facts = [{"tenant": name, **plain(summary)} for name, summary in found.items()]
-    out.show(facts, lambda _: console.print(tenants_table(found)))
+    out.show(facts, lambda _: console.print(TENANTS(list(found.items()))))
 
 
 def _tenants(client: Client, role: Role) -> list[dict[str, str]]:

@@ -49,6 +49,10 @@ def _not_found(module_name: str, error: ModuleNotFoundError) -> str:
 
 
 def _where(error: Exception) -> str:
+    """The error and the line of yours that raised it; a syntax error names its own."""
     frames = traceback.extract_tb(error.__traceback__)
-    last = frames[-1]
-    return f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+    yours = [frame for frame in frames if not frame.filename.startswith("<frozen ")]
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, SyntaxError) or not yours:
+        return said
+    return f"{said} ({yours[-1].filename}, line {yours[-1].lineno})"

@@ -1,18 +1,19 @@
 """`mainspring approvals`: List, approve and reject jobs that await approval."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import orjson
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.approvals import ApprovalModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing, several
 from mainspring.cli.options import PAGE, JobNumber, Limit, first
-from mainspring.cli.output import STATE_STYLES, Out, ago, console, relative, table
+from mainspring.cli.output import STATE_STYLES, Out, console
+from mainspring.cli.times import ago
 from mainspring.client import Client
 from mainspring.domain.types import JobState
 
@@ -38,7 +39,7 @@ def list_approvals(
 ) -> None:
     """List jobs that await approval, longest waiting first."""
     found = client.approvals.list(after=after, limit=min(limit, PAGE))
-    out.rows(first(found, limit), _table, nothing="No jobs await approval.")
+    out.rows(first(found, limit), APPROVALS, nothing="No jobs await approval.")
 
 
 @approvals.command(epilog=example("mainspring approvals show 7"))
@@ -78,34 +79,41 @@ def reject(
 
 
 def _print_approval(approval: ApprovalModel) -> None:
-    console.print(_table([approval]))
+    console.print(APPROVALS([approval]))
     for vote in approval.votes:
         said = "approved" if vote.is_approval else "rejected"
         reason = f": {vote.reason}" if vote.reason else ""
         line = Text.assemble(
             f"{vote.actor} ", (said, _DECISION_STYLES[said]), f" {ago(vote.voted_at)}{reason}"
         )
-        console.print(line, soft_wrap=True)
-
-
-def _table(found: Sequence[ApprovalModel]) -> Table:
-    names = ("JOB", "DEFINITION", "STATE", "APPROVED", "BY", "ASKED", "EXPIRES", "PAYLOAD")
-    made = table(*names, wrap="BY")
-    for approval in found:
-        made.add_row(
-            str(approval.job_id),
-            Text(approval.definition),
-            _state(approval),
-            f"{approval.needed - approval.missing} of {approval.needed}",
-            Text(", ".join(approval.approvers) or "anyone"),
-            ago(approval.requested_at),
-            relative(approval.expires_at) if approval.expires_at else "never",
-            Text(orjson.dumps(approval.payload).decode()),
-        )
-    return made
+        console.print(line)
 
 
 def _state(approval: ApprovalModel) -> Text:
     if approval.decision is not None:
         return Text(approval.decision, _DECISION_STYLES.get(approval.decision, ""))
     return Text(str(approval.state), STATE_STYLES[approval.state])
+
+
+def _cells(approval: ApprovalModel) -> list[Cell]:
+    return [
+        str(approval.job_id),
+        approval.definition,
+        _state(approval),
+        f"{approval.needed - approval.missing} of {approval.needed}",
+        several(approval.approvers) if approval.approvers else "anyone",
+        approval.requested_at,
+        approval.expires_at or "never",
+        orjson.dumps(approval.payload).decode(),
+    ]
+
+
+APPROVALS = Listing(
+    Columns(
+        names=("JOB", "DEFINITION", "STATE", "APPROVED", "BY", "ASKED", "EXPIRES", "PAYLOAD"),
+        dropped=("ASKED", "BY"),
+        dropped_last=("EXPIRES", "APPROVED"),
+        text=("PAYLOAD",),
+    ),
+    _cells,
+)

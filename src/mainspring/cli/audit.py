@@ -1,18 +1,18 @@
 """`mainspring audit`: Show the audit log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated
 
 import orjson
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from mainspring.api.models.audit import AuditModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing
 from mainspring.cli.options import PAGE, Limit, first
-from mainspring.cli.output import Out, ago, table
+from mainspring.cli.output import Out
 from mainspring.client import Client
 
 app = typer.Typer()
@@ -45,21 +45,7 @@ def list_audit(
 ) -> None:
     """List changes, newest first. An operator who names no tenant sees all tenants."""
     found = client.audit(actor=actor, noun=noun, subject=subject, limit=min(limit, PAGE))
-    out.rows(first(found, limit), _table, nothing="No changes.")
-
-
-def _table(found: Sequence[AuditModel]) -> Table:
-    made = table("WHEN", "WHO", "DID", "TO", "TENANT", "CHANGE", wrap="CHANGE")
-    for entry in found:
-        made.add_row(
-            ago(entry.at),
-            Text(f"{entry.actor} ({entry.actor_id})" if entry.actor_id else entry.actor),
-            entry.action,
-            Text(f"{entry.noun} {entry.subject}"),
-            entry.tenant or "",
-            Text(_change(entry), overflow="ellipsis", no_wrap=True),
-        )
-    return made
+    out.rows(first(found, limit), AUDIT, nothing="No changes.")
 
 
 def _change(entry: AuditModel) -> str:
@@ -79,3 +65,25 @@ def _parts(entry: AuditModel) -> Iterator[str]:
 
 def _shown(value: object) -> str:
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+
+
+def _cells(entry: AuditModel) -> list[Cell]:
+    return [
+        entry.at,
+        f"{entry.actor} ({entry.actor_id})" if entry.actor_id else entry.actor,
+        entry.action,
+        f"{entry.noun} {entry.subject}",
+        entry.tenant or "",
+        _change(entry),
+    ]
+
+
+AUDIT = Listing(
+    Columns(
+        names=("WHEN", "WHO", "DID", "TO", "TENANT", "CHANGE"),
+        dropped=("TENANT",),
+        text=("CHANGE",),
+        varied=("TENANT",),
+    ),
+    _cells,
+)

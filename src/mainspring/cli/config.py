@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.cli import output
+from mainspring.cli.columns import Columns
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing
 from mainspring.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir
 from mainspring.cli.output import Format, Out, OutputFormat
 from mainspring.domain.errors import InputError, SettingsError
@@ -48,7 +49,7 @@ def get(
     entries = services.entries(database_url=database_url, data_dir=data_dir)
     if key is None:
         facts = [_facts(entry) for entry in entries]
-        out.show(facts, lambda _: output.console.print(_table(entries)))
+        out.show(facts, lambda _: output.console.print(SETTINGS(entries)))
         return
     chosen = next((entry for entry in entries if entry.key == key), None)
     if chosen is None:
@@ -160,16 +161,6 @@ def _facts(entry: Entry) -> dict[str, Any]:
     return facts
 
 
-def _table(entries: Sequence[Entry]) -> Table:
-    made = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("KEY", "VALUE", "FROM", "RANGE", "MEANING"):
-        made.add_column(name, no_wrap=name in {"KEY", "FROM"}, overflow="fold")
-    for entry in entries:
-        cells = (entry.key, _text(entry.value), entry.origin, entry.range, entry.meaning)
-        made.add_row(*map(Text, cells))
-    return made
-
-
 def _errors(found: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in found if finding.level is Level.ERROR]
 
@@ -177,7 +168,7 @@ def _errors(found: Sequence[Finding]) -> list[Finding]:
 def _print_findings(found: Sequence[Finding]) -> None:
     for finding in found:
         line = Text.assemble((f"{finding.level}: ", _STYLES[finding.level]), finding.message)
-        output.console.print(line, soft_wrap=True)
+        output.console.print(line)
     errors = len(_errors(found))
     output.say(_verdict(errors, len(found) - errors))
 
@@ -192,4 +183,18 @@ def _count(number: int, noun: str) -> str:
 
 
 def _warn(text: str) -> None:
-    output.errors.print(Text.assemble(("warning: ", "yellow"), text), soft_wrap=True)
+    output.errors.print(Text.assemble(("warning: ", "yellow"), text))
+
+
+def _cells(entry: Entry) -> list[Cell]:
+    return [entry.key, _text(entry.value), entry.origin, entry.range, entry.meaning]
+
+
+SETTINGS = Listing(
+    Columns(
+        names=("KEY", "VALUE", "FROM", "RANGE", "MEANING"),
+        dropped=("RANGE", "FROM", "MEANING"),
+        text=("MEANING",),
+    ),
+    _cells,
+)

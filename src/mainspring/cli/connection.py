@@ -109,6 +109,10 @@ def _direct(target: Target, tenant: str | None) -> Iterator[Client]:
     database = Database(make_settings(target.database_url, target.data_dir))
     try:
         with DirectTransport(database) as transport:
+            if database.is_embedded:
+                from mainspring.cli.last_up import say_which
+
+                say_which(database)
             yield Client("", transport.token, tenant=tenant, transport=transport)
     finally:
         database.close()

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from mainspring import telemetry
 from mainspring.app import Mainspring
+from mainspring.cli import last_up
 from mainspring.cli.login import abandoned_token, forget_local, keep_local
 from mainspring.domain.access.tokens import LOCAL_LIFE
 from mainspring.domain.errors import MainspringError
@@ -60,6 +61,7 @@ class Console:
         name = f"up:{socket.gethostname()}:{os.getpid()}"
         self._token = await tokens.open_console(self._app.database, name, LOCAL_LIFE)
         self.where = keep_local(self._server, self._token)
+        last_up.keep(self._app.database)
 
     async def _renew(self) -> None:
         match await tokens.renew_console(self._app.database, self._token, LOCAL_LIFE):

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, NamedTuple
 from zoneinfo import ZoneInfo
 
 import typer
-from rich.table import Table
 
 from mainspring.cli import output
+from mainspring.cli.columns import Columns
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing, in_utc
 from mainspring.cli.options import AsJson
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.schedules.cron import (
@@ -61,7 +62,7 @@ def next_fires(
     fires = _fires(expression, zone, start.replace(microsecond=0), gap=gap, fold=fold)
     found = list(islice(fires, count))
     if as_json:
-        output.print_json([_in_utc(fire) for fire in found])
+        output.print_json([in_utc(fire) for fire in found])
     else:
         _print_fires(expression, zone, found)
 
@@ -69,7 +70,7 @@ def next_fires(
 @cron.command("explain", epilog=example("mainspring cron explain '0 9 * * 1-5'"))
 def explain_expression(text: Expression) -> None:
     """Describe an expression in words."""
-    output.console.print(explain(text), markup=False, highlight=False, soft_wrap=True)
+    output.console.print(explain(text))
 
 
 def parse_instant(text: str, zone: ZoneInfo) -> datetime:
@@ -94,18 +95,21 @@ def _fires(
         fire = following(fire)
 
 
-def _in_utc(fire: datetime) -> str:
-    return fire.isoformat().replace("+00:00", "Z")
+def _print_fires(expression: Cron, zone: ZoneInfo, found: list[datetime]) -> None:
+    fires = [Fire(at.astimezone(zone), at, dst_note(expression, zone, at)) for at in found]
+    output.Out(output.Format.TABLE).rows(fires, FIRES, nothing="No fires.")
 
 
-def _print_fires(expression: Cron, zone: ZoneInfo, fires: list[datetime]) -> None:
-    if not fires:
-        output.console.print("No fires.")
-        return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("LOCAL", "UTC", "NOTE"):
-        table.add_column(name, no_wrap=name != "NOTE")
-    for fire in fires:
-        local = fire.astimezone(zone).isoformat(sep=" ")
-        table.add_row(local, _in_utc(fire), dst_note(expression, zone, fire))
-    output.console.print(table, highlight=False)
+class Fire(NamedTuple):
+    """An instant at which an expression fires, in its zone and in UTC."""
+
+    local: datetime
+    at: datetime
+    note: str | None
+
+
+def _cells(fire: Fire) -> list[Cell]:
+    return [fire.local.isoformat(sep=" "), in_utc(fire.at), fire.note]
+
+
+FIRES = Listing(Columns(names=("LOCAL", "UTC", "NOTE"), text=("NOTE",)), _cells)

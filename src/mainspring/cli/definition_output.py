@@ -1,32 +1,19 @@
 """How definitions look on a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import orjson
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.definitions import DefinitionModel
-from mainspring.cli.output import ago, facts_table, instant, span, table
+from mainspring.cli.columns import Columns
+from mainspring.cli.listings import Cell, Listing
+from mainspring.cli.output import Facts
+from mainspring.cli.times import instant, span
 
 
-def definitions_table(definitions: Sequence[DefinitionModel]) -> Table:
-    made = table("KEY", "KIND", "VERSION", "QUEUE", "RUNS", "CHANGED", "NOTE", wrap="NOTE")
-    for each in definitions:
-        made.add_row(
-            Text(each.key),
-            each.kind,
-            str(each.version),
-            Text(each.queue),
-            Text(_runs(each)),
-            ago(each.updated_at),
-            Text(each.description) if each.is_active else Text("inactive", style="yellow"),
-        )
-    return made
-
-
-def definition_view(definition: DefinitionModel) -> Table:
-    return facts_table(_facts(definition))
+def definition_view(definition: DefinitionModel) -> Facts:
+    return Facts(_facts(definition))
 
 
 def _facts(definition: DefinitionModel) -> Iterator[tuple[str, Text | str]]:
@@ -85,3 +72,27 @@ def _runs(definition: DefinitionModel) -> str:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _cells(definition: DefinitionModel) -> list[Cell]:
+    is_active = definition.is_active
+    return [
+        definition.key,
+        definition.kind,
+        Text("active", style="green") if is_active else Text("inactive", style="yellow"),
+        str(definition.version),
+        definition.queue,
+        _runs(definition),
+        definition.updated_at,
+        definition.description,
+    ]
+
+
+DEFINITIONS = Listing(
+    Columns(
+        names=("KEY", "KIND", "STATE", "VERSION", "QUEUE", "RUNS", "CHANGED", "NOTE"),
+        dropped=("VERSION", "CHANGED", "RUNS", "QUEUE", "NOTE"),
+        text=("RUNS", "NOTE"),
+    ),
+    _cells,
+)

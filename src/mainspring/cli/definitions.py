@@ -8,7 +8,7 @@ import orjson
 import typer
 
 from mainspring.cli.connection import connected
-from mainspring.cli.definition_output import definition_view, definitions_table
+from mainspring.cli.definition_output import DEFINITIONS, definition_view
 from mainspring.cli.examples import example
 from mainspring.cli.options import Limit
 from mainspring.cli.output import Out, console
@@ -110,7 +110,7 @@ def list_definitions(
     nothing = "create one with `mainspring definitions create`, or declare a job in code"
     out.rows(
         list(islice(found, limit)),
-        definitions_table,
+        DEFINITIONS,
         nothing="No matching definitions." if is_filtered else f"No definitions; {nothing}.",
     )
 

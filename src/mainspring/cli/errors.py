@@ -1,6 +1,5 @@
 """Errors as the command line reports them: about options, not parts of a request."""
 
-import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from inspect import Parameter
@@ -22,16 +21,6 @@ from mainspring.domain.errors.client import ApiError
 _NOT_DONE = (ConflictError, JobUnsuccessful, NotFoundError, ResultTimeout)
 _NOT_DONE_STATUS = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
 
-# As the server's model says it, and as a person would.
-_WORDS = {
-    r"^\w+ should ": "must ",
-    r"a valid dictionary": "a JSON object",
-    r"a valid ": "a ",
-    r"greater than or equal to (\S+)": r"\1 or more",
-    r"less than or equal to (\S+)": r"\1 or less",
-    r"Field required": "is missing",
-}
-
 
 def in_options(error: ApiError, parameters: Iterable[Parameter]) -> ApiError:
     """The same, about the option that the wrong part of the request came from."""
@@ -42,7 +31,7 @@ def in_options(error: ApiError, parameters: Iterable[Parameter]) -> ApiError:
     field, _, inside = path.partition(".")
     named = {each.name: _option(each) for each in parameters}
     where = named.get(field) or field or "the request"
-    said = f"{where}{f' ({inside})' if inside else ''} {_sentence(str(fault['problem']))}"
+    said = f"{where}{f' ({inside})' if inside else ''} {fault['problem']}"
     return ApiError(error.status, error.said, said, errors=error.errors)
 
 
@@ -57,14 +46,8 @@ def _option(parameter: Parameter) -> str | None:
     return None
 
 
-def _sentence(problem: str) -> str:
-    for technical, plain in _WORDS.items():
-        problem = re.sub(technical, plain, problem)
-    return problem
-
-
 def print_error(error: MainspringError) -> None:
-    output.errors.print(Text.assemble(("error: ", "red"), str(error)), soft_wrap=True)
+    output.errors.print(Text.assemble(("error: ", "red"), str(error)))
 
 
 def exit_code(error: MainspringError) -> int:

@@ -1,18 +1,19 @@
 """`mainspring events`: Emit and inspect events."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import orjson
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.events import DispatchModel, EventModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing
 from mainspring.cli.options import PAGE, Limit, first
-from mainspring.cli.output import Out, ago, console, facts_table, instant, table
+from mainspring.cli.output import Facts, Out, console
+from mainspring.cli.times import instant
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidEvent
 from mainspring.domain.events import DispatchOutcome
@@ -77,7 +78,7 @@ def list_events(
     found = client.events.list(
         name=name, failed=failed, handled=handled, before=before, limit=min(limit, PAGE)
     )
-    out.rows(first(found, limit), _table, nothing="No events.")
+    out.rows(first(found, limit), EVENTS, nothing="No events.")
 
 
 @events.command(epilog=example("mainspring events show 1"))
@@ -115,15 +116,6 @@ def read_context(text: str) -> dict[str, Any]:
     return context
 
 
-def _table(found: Sequence[EventModel]) -> Table:
-    made = table("ID", "NAME", "EMITTED", "STATE", "JOBS", "NOTE", wrap="NOTE")
-    for event in found:
-        note = Text(event.last_error or "", overflow="ellipsis", no_wrap=True)
-        emitted, jobs = ago(event.emitted_at), str(event.jobs)
-        made.add_row(str(event.id), Text(event.name), emitted, _state(event), jobs, note)
-    return made
-
-
 def _state(event: EventModel) -> Text:
     if event.handled_at is None:
         return Text("waits", style="cyan")
@@ -133,11 +125,11 @@ def _state(event: EventModel) -> Text:
 
 
 def _print_event(event: EventModel) -> None:
-    console.print(facts_table(_facts(event)))
+    console.print(Facts(_facts(event)))
     if event.handled_at is not None and not event.dispatches:
         console.print("No trigger matched it.", style="dim")
     for dispatch in event.dispatches:
-        console.print(_line(dispatch), soft_wrap=True)
+        console.print(_line(dispatch))
 
 
 def _facts(event: EventModel) -> list[tuple[str, Text | str]]:
@@ -164,3 +156,19 @@ def _line(dispatch: DispatchModel) -> Text:
         DispatchOutcome.FAILED: f": {dispatch.error}",
     }
     return what.append(words[dispatch.outcome])
+
+
+def _cells(event: EventModel) -> list[Cell]:
+    names = (str(event.id), event.name, _state(event))
+    return [*names, event.jobs, event.emitted_at, event.last_error]
+
+
+EVENTS = Listing(
+    Columns(
+        names=("ID", "NAME", "STATE", "JOBS", "EMITTED", "NOTE"),
+        dropped=("JOBS",),
+        dropped_last=("EMITTED",),
+        text=("NOTE",),
+    ),
+    _cells,
+)

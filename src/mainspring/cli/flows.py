@@ -1,20 +1,21 @@
 """`mainspring flows`: Manage flows of dependent jobs."""
 
 import sys
-from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated, Any
 
 import orjson
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.flows import FlowJobModel, FlowModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing, several
 from mainspring.cli.options import Limit
-from mainspring.cli.output import STATE_STYLES, Out, ago, console, say, table, took
+from mainspring.cli.output import STATE_STYLES, Out, console, remark
+from mainspring.cli.times import took
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.flows import FlowState
@@ -50,7 +51,7 @@ def list_flows(
     """List flows, newest first."""
     found = client.flows.list(limit=min(limit, 1000), before=before)
     nothing = "No flows; start one with `mainspring flows start`."
-    out.rows(list(islice(found, limit)), flows_table, nothing=nothing)
+    out.rows(list(islice(found, limit)), FLOWS, nothing=nothing)
 
 
 @flows.command("show", epilog=example("mainspring flows show 7"))
@@ -69,10 +70,10 @@ def show(
     if not out.is_for_people:
         out.show({**flow.model_dump(mode="json"), "members": jobs}, console.print)
         return
-    console.print(flows_table([flow]))
-    console.print(_jobs_table(jobs))
+    console.print(FLOWS([flow]))
+    console.print(FLOW_JOBS(jobs))
     if flow.jobs > len(jobs):
-        say(f"and {flow.jobs - len(jobs):,} more; see --limit")
+        remark(f"and {flow.jobs - len(jobs):,} more; see --limit")
 
 
 @flows.command("start", epilog=example(f"mainspring flows start nightly '{_STEPS}'"))
@@ -122,30 +123,44 @@ def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count:,} jobs"
 
 
-def flows_table(found: Sequence[FlowModel]) -> Table:
-    made = table("FLOW", "NAME", "STATE", "JOBS", "CREATED", "TOOK", "NOTE", wrap="NOTE")
-    for flow in found:
-        made.add_row(
-            str(flow.id),
-            Text(flow.name),
-            Text(flow.state, style=FLOW_STYLES[flow.state]),
-            f"{flow.jobs:,}",
-            ago(flow.created_at),
-            took(flow.created_at, flow.finished_at),
-            ", ".join(f"{count:,} {state}" for state, count in flow.counts.items()),
-        )
-    return made
+def _cells(flow: FlowModel) -> list[Cell]:
+    return [
+        str(flow.id),
+        flow.name,
+        Text(flow.state, style=FLOW_STYLES[flow.state]),
+        flow.jobs,
+        flow.created_at,
+        took(flow.created_at, flow.finished_at),
+        ", ".join(f"{count:,} {state}" for state, count in flow.counts.items()),
+    ]
 
 
-def _jobs_table(jobs: Sequence[FlowJobModel]) -> Table:
-    made = table("JOB", "STEP", "DEFINITION", "STATE", "AFTER", "NOTE")
-    for job in jobs:
-        made.add_row(
-            str(job.id),
-            Text(job.step),
-            Text(job.definition),
-            Text(job.state, style=STATE_STYLES[job.state]),
-            ", ".join(map(str, job.parent_ids)),
-            Text((job.last_error or "").partition("\n")[0]),
-        )
-    return made
+def _job_cells(job: FlowJobModel) -> list[Cell]:
+    return [
+        str(job.id),
+        job.step,
+        job.definition,
+        Text(job.state, style=STATE_STYLES[job.state]),
+        several([str(parent) for parent in job.parent_ids]),
+        job.last_error,
+    ]
+
+
+FLOWS = Listing(
+    Columns(
+        names=("FLOW", "NAME", "STATE", "JOBS", "CREATED", "TOOK", "NOTE"),
+        dropped=("TOOK", "JOBS"),
+        dropped_last=("CREATED",),
+        text=("NOTE",),
+    ),
+    _cells,
+)
+FLOW_JOBS = Listing(
+    Columns(
+        names=("JOB", "STEP", "DEFINITION", "STATE", "AFTER", "NOTE"),
+        dropped=("AFTER",),
+        dropped_last=("DEFINITION",),
+        text=("NOTE",),
+    ),
+    _job_cells,
+)

@@ -5,38 +5,20 @@ from collections.abc import Sequence
 import orjson
 from rich.console import Group
 from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.jobs import AttemptModel, JobFacts, JobModel, WatchedJobModel
-from mainspring.cli.output import STATE_STYLES, ago, facts_table, instant, table, took
+from mainspring.cli.columns import Columns
+from mainspring.cli.listings import Cell, Listing
+from mainspring.cli.output import STATE_STYLES, Facts
+from mainspring.cli.times import ago, instant, span, took
 from mainspring.domain.types import JobState
 
 _BAR_WIDTH = 20
 
 
-def jobs_table(jobs: Sequence[JobFacts]) -> Table:
-    # Only an operator sees more than one tenant's.
-    has_tenants = len({job.tenant for job in jobs}) > 1
-    names = ["ID", "STATE", "DEFINITION", "QUEUE", "TRY", "CREATED", "TOOK", "NOTE"]
-    made = table(*names[:2], *(["TENANT"] if has_tenants else []), *names[2:], wrap="NOTE")
-    for job in jobs:
-        made.add_row(
-            str(job.id),
-            state_text(job),
-            *([job.tenant] if has_tenants else []),
-            job.definition,
-            job.queue,
-            str(job.attempt),
-            ago(job.created_at),
-            took(job.started_at, job.finished_at),
-            _note(job),
-        )
-    return made
-
-
 def job_view(job: JobModel | WatchedJobModel, attempts: Sequence[AttemptModel]) -> Group:
-    parts: list[Table | Text] = [facts_table(_facts(job))]
+    parts: list[Facts | Text] = [Facts(_facts(job))]
     for attempt in attempts:
         parts += _attempt_lines(attempt)
     return Group(*parts)
@@ -66,13 +48,16 @@ def progress_text(job: JobFacts) -> str:
     return f"{job.progress.current:g}{total} {job.progress.message or ''}".strip()
 
 
-def _note(job: JobFacts) -> Text:
-    said = ""
+def _note(job: JobFacts) -> str:
+    """What the state alone does not say: the wait, the progress, the error."""
+    is_held = job.waits_for and job.state is JobState.QUEUED
+    said = [f"waits for {job.waits_for}"] if is_held else []
     if job.state is JobState.RUNNING:
-        said = progress_text(job)
+        said += ["asked to stop"] if job.cancel_requested_at else []
+        said.append(progress_text(job))
     elif job.last_error and job.state is not JobState.SUCCEEDED:
-        said = job.last_error.partition("\n")[0]
-    return Text(said, overflow="ellipsis", no_wrap=True)
+        said.append(job.last_error)
+    return "; ".join(each for each in said if each)
 
 
 def _facts(job: JobModel | WatchedJobModel) -> list[tuple[str, Text | str]]:
@@ -99,7 +84,8 @@ def _facts(job: JobModel | WatchedJobModel) -> list[tuple[str, Text | str]]:
 
 def _attempt_lines(attempt: AttemptModel) -> list[Text]:
     line = f"attempt {attempt.number}: {attempt.status}, worker {attempt.worker}, "
-    line += f"{ago(attempt.started_at)}, {took(attempt.started_at, attempt.finished_at) or '-'}"
+    lasted = took(attempt.started_at, attempt.finished_at)
+    line += f"{ago(attempt.started_at)}, {'-' if lasted is None else span(lasted)}"
     lines = [Text(line, style="dim")]
     if attempt.late_report:
         lines.append(Text(f"  reported {attempt.late_report} too late; refused"))
@@ -109,3 +95,30 @@ def _attempt_lines(attempt: AttemptModel) -> list[Text]:
 
 def _indented(text: str) -> Text:
     return Text("  " + text.rstrip("\n").replace("\n", "\n  "))
+
+
+def _cells(job: JobFacts) -> list[Cell]:
+    return [
+        str(job.id),
+        Text(str(job.state), style=STATE_STYLES[job.state]),
+        job.tenant,
+        job.definition,
+        job.queue,
+        job.attempt,
+        job.created_at,
+        took(job.started_at, job.finished_at),
+        _note(job),
+    ]
+
+
+JOBS = Listing(
+    Columns(
+        names=("ID", "STATE", "TENANT", "DEFINITION", "QUEUE", "TRY", "CREATED", "TOOK", "NOTE"),
+        dropped=("TRY", "QUEUE", "TOOK"),
+        dropped_last=("CREATED",),
+        text=("NOTE",),
+        # Only an operator sees more than one tenant's.
+        varied=("TENANT",),
+    ),
+    _cells,
+)

@@ -3,6 +3,7 @@
 `mainspring jobs`: Manage jobs.
 """
 
+import re
 import sys
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 from mainspring.cli.bulk import bulk
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
-from mainspring.cli.job_output import job_view, jobs_table
+from mainspring.cli.job_output import JOBS, job_view
 from mainspring.cli.live import wait_for, watch_job, watch_jobs
 from mainspring.cli.options import (
     PAGE,
@@ -66,7 +67,7 @@ def enqueue(
         int | None, typer.Option(help="Priority, 0 (first) to 1000 (last).")
     ] = None,
     delay: Annotated[
-        float | None, typer.Option(help="Seconds to wait before it may start.")
+        str | None, typer.Option(help="Time to wait before it may start, e.g. 30, 90s or 5m.")
     ] = None,
     dedupe_key: Annotated[
         str | None, typer.Option(help="Refuse the job while a live one has this key.")
@@ -88,17 +89,18 @@ def enqueue(
         str, typer.Option(help="What to do when a parent fails: cancel, continue or wait.")
     ] = "cancel",
     wait: Annotated[
-        float | None, typer.Option(min=0, help="Seconds to wait for the result.")
+        str | None, typer.Option(help="Time to wait for the result, e.g. 10, 90s or 5m.")
     ] = None,
 ) -> None:
     """Enqueue a job."""
+    patience = None if wait is None else _seconds("--wait", wait)
     made = client.jobs.enqueue(
         key,
         parse_payload(payload),
         idempotency_key=idempotency_key,
         queue=queue,
         priority=priority,
-        delay=delay,
+        delay=None if delay is None else _seconds("--delay", delay),
         dedupe_key=dedupe_key,
         limit_key=limit_key,
         approvals_needed=approvals_needed,
@@ -106,10 +108,10 @@ def enqueue(
         after=[str(job_id) for job_id in after or ()],
         on_parent_failure=on_parent_failure,
     )
-    if wait is None:
+    if patience is None:
         out.say(made, f"job {made.id}{'' if made.is_new else ' already existed'}")
     else:
-        result = wait_for(client, JobId(made.id), wait)
+        result = wait_for(client, JobId(made.id), patience)
         Out.chosen(out.format, as_json=out.is_for_people).show(result, console.print)
 
 
@@ -144,7 +146,7 @@ def list_jobs(
         watch_jobs(client, limit=limit, **filters)
         return
     found = client.jobs.list(limit=min(limit, PAGE), **filters)
-    out.rows(first(found, limit), jobs_table, nothing="No jobs.")
+    out.rows(first(found, limit), JOBS, nothing="No jobs.")
 
 
 @jobs.command("show", epilog=example("mainspring jobs show 7", "mainspring jobs show 7 --watch"))
@@ -210,6 +212,15 @@ def delete_job(client: Client, out: Out, job_id: int, *, is_sure: bool) -> None:
     confirm(f"Delete job {job_id} and its attempts?", is_sure=is_sure)
     client.jobs.delete(job_id)
     out.say({"id": str(job_id), "deleted": True}, f"job {job_id} is deleted")
+
+
+def _seconds(option: str, text: str) -> float:
+    """A duration such as 5m; a number alone is in seconds."""
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        return float(text)
+    from mainspring.cli.schedule_options import read_duration
+
+    return read_duration(option, text).total_seconds()
 
 
 def parse_payload(text: str) -> dict[str, Any]:

@@ -1,17 +1,17 @@
 """`mainspring limits`: Manage shared limits on concurrency and rate."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.limits import LimitModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing, Shown
 from mainspring.cli.options import Sure
-from mainspring.cli.output import Out, confirm, console, table
+from mainspring.cli.output import Out, confirm, console
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 
@@ -27,14 +27,14 @@ Name = Annotated[str, typer.Argument(help="The limit's name.")]
 def list_limits(client: Client, out: Out) -> None:
     """List limits by name, with their running and waiting jobs."""
     nothing = "No limits; set one with `mainspring limits set`."
-    out.rows(list(client.limits.list()), limits_table, nothing=nothing)
+    out.rows(list(client.limits.list()), LIMITS, nothing=nothing)
 
 
 @limits.command("show", epilog=example("mainspring limits show openai"))
 @connected
 def show(client: Client, out: Out, name: Name) -> None:
     """Show a limit."""
-    out.show(client.limits.get(name), lambda found: console.print(limits_table([found])))
+    out.show(client.limits.get(name), lambda found: console.print(LIMITS([found])))
 
 
 @limits.command(
@@ -76,14 +76,6 @@ def remove(client: Client, out: Out, name: Name, is_sure: Sure = False) -> None:
     out.say({"name": name, "removed": True}, f"Limit {name} is removed.")
 
 
-def limits_table(found: Sequence[LimitModel]) -> Table:
-    made = table("NAME", "ALLOWS", "RUNNING", "WAITING", wrap="ALLOWS")
-    for limit in found:
-        waiting = Text(f"{limit.waiting:,}", style="yellow" if limit.waiting else "")
-        made.add_row(Text(limit.name), _says(limit), f"{limit.running:,}", waiting)
-    return made
-
-
 def _says(limit: LimitModel) -> str:
     parts = []
     if limit.concurrency is not None:
@@ -94,3 +86,14 @@ def _says(limit: LimitModel) -> str:
         burst = f" in bursts of {limit.burst}" if limit.burst > 1 else ""
         parts.append(f"{limit.rate} per key{burst}")
     return ", ".join(parts) or "everything"
+
+
+def _cells(limit: LimitModel) -> list[Cell]:
+    waiting = Text(f"{limit.waiting:,}", style="yellow" if limit.waiting else "")
+    return [limit.name, limit.running, Shown(waiting, str(limit.waiting)), _says(limit)]
+
+
+LIMITS = Listing(
+    Columns(names=("NAME", "RUNNING", "WAITING", "ALLOWS"), text=("ALLOWS",)),
+    _cells,
+)

@@ -13,7 +13,8 @@ from rich.text import Text
 from mainspring.api.models.jobs import WatchedJobModel
 from mainspring.api.models.streams import WatchedModel
 from mainspring.cli import output
-from mainspring.cli.job_output import job_view, jobs_table, progress_bar
+from mainspring.cli.delays import why_not_started
+from mainspring.cli.job_output import JOBS, job_view, progress_bar
 from mainspring.client import Client
 from mainspring.domain.errors import JobUnsuccessful, ResultTimeout
 from mainspring.domain.types import JobId, JobState
@@ -26,7 +27,7 @@ def watch_jobs(client: Client, *, limit: int, **filters: Any) -> None:
 
     def look(show: Callable[[RenderableType], None]) -> None:
         for page in client.jobs.watch(limit=min(limit, 100), **filters):
-            show(jobs_table(page.items) if page.items else Text("No jobs."))
+            show(JOBS(page.items) if page.items else Text("No jobs."))
 
     _live(look)
 
@@ -60,13 +61,14 @@ def wait_for(client: Client, job_id: JobId, seconds: float) -> Any:
 
     threading.Thread(target=follow, daemon=True).start()
     try:
-        job = ended.get(timeout=seconds)
+        last = ended.get(timeout=seconds)
     except queue.Empty:
-        raise ResultTimeout(job_id, client.jobs.get(job_id).state) from None
-    if isinstance(job, Exception):
-        raise job
-    _ensure_succeeded(job)
-    return client.jobs.get(job_id).result if job.is_result_omitted else job.result
+        job = client.jobs.get(job_id)
+        raise ResultTimeout(job_id, job.state, why_not_started(client, job)) from None
+    if isinstance(last, Exception):
+        raise last
+    _ensure_succeeded(last)
+    return client.jobs.get(job_id).result if last.is_result_omitted else last.result
 
 
 def _ensure_succeeded(job: WatchedJobModel) -> None:

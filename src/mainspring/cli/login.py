@@ -7,20 +7,21 @@
 import os
 import re
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated
 from urllib.parse import parse_qs, urlsplit
 
 import typer
-from rich.table import Table
 
+from mainspring.cli.columns import Columns
 from mainspring.cli.examples import example
-from mainspring.cli.output import AsJson, Format, Out, OutputFormat, errors, table
+from mainspring.cli.listings import Cell, Listing
+from mainspring.cli.output import AsJson, Format, Out, OutputFormat, errors
 from mainspring.cli.profiles import LOCAL, Profile, load_profiles
 from mainspring.client import Client
 from mainspring.client.requests import unreachable
+from mainspring.domain.access.tokens import is_token
 from mainspring.domain.errors import InvalidOption, SettingsError
 from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.errors.client import ApiError, ServerUnreachable
@@ -115,15 +116,9 @@ def list_profiles(output_format: OutputFormat = Format.TABLE, as_json: AsJson = 
     chosen = known.chosen(None)
     out = Out.chosen(output_format, as_json=as_json)
     live = [profile for profile in known.known.values() if profile.is_live]
-
-    def drawn(found: Sequence[Profile]) -> Table:
-        made = table("", "NAME", "SERVER", "TENANT")
-        for each in found:
-            made.add_row("*" if each == chosen else "", each.name, each.server, each.tenant or "")
-        return made
-
     if out.is_for_people:
-        out.rows(live, drawn, nothing="No profiles; log in with `mainspring login`.")
+        rows = [(profile, profile == chosen) for profile in live]
+        out.rows(rows, PROFILES, nothing="No profiles; log in with `mainspring login`.")
         return
     facts = [
         {"name": each.name, "server": each.server, "tenant": each.tenant, "is_used": each == chosen}
@@ -170,7 +165,14 @@ def _ask_token() -> str:
         text = sys.stdin.readline()
     if not text.strip():
         raise InvalidOption("login", "needs a token; create one with `mainspring tokens create`")
-    return text.strip()
+    token = text.strip()
+    if not is_token(token):
+        raise InvalidOption(
+            "login",
+            "needs a token, which begins with msk_ and has 56 characters; what was given has "
+            f"{len(token)}. Create one with `mainspring tokens create`, or pass a login link",
+        )
+    return token
 
 
 def _session(address: str, code: str) -> str:
@@ -218,3 +220,13 @@ def forget_local() -> None:
         left = known.known.get(LOCAL)
         if left is not None and left.pid == os.getpid():
             known.remove(LOCAL)
+
+
+def _cells(known: tuple[Profile, bool]) -> list[Cell]:
+    profile, is_used = known
+    return [profile.name, "yes" if is_used else "", profile.server, profile.tenant]
+
+
+PROFILES = Listing(
+    Columns(names=("NAME", "DEFAULT", "SERVER", "TENANT"), dropped=("TENANT",)), _cells
+)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mainspring.cli.config_option import ConfigFile
+from mainspring.cli.config_option import ConfigFile, FrontProfile, Version
 from mainspring.domain.errors import MainspringError
 
 if TYPE_CHECKING:
@@ -103,8 +103,10 @@ app = typer.Typer(
 
 
 @app.callback()
-def take_config(config_file: ConfigFile = None) -> None:
-    """What every command takes; the option itself says which file is read."""
+def take_options(
+    config_file: ConfigFile = None, profile: FrontProfile = None, version: Version = False
+) -> None:
+    """What may stand in front of every command; the options act by themselves."""
 
 
 command = cast("LazyGroup", typer.main.get_command(app))

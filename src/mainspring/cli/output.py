@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
 import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
 from rich.text import Text
 
+from mainspring.cli.listings import Listing, escaped, is_piped
 from mainspring.domain.types import JobState
 
 T = TypeVar("T")
@@ -27,9 +27,10 @@ STATE_STYLES = {
     JobState.CANCELED: "dim",
 }
 
-# Names and payloads are printed as they are, wherever they are printed.
-console = Console(markup=False, emoji=False)
-errors = Console(stderr=True, markup=False, emoji=False)
+# Names and payloads are printed as they are, wherever they are printed; a line that is too long is
+# broken by the terminal, so that it is whole in a pipe and when it is copied.
+console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+errors = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 class Format(StrEnum):
@@ -71,24 +72,30 @@ class Out:
         """A sentence for people; for programs the value."""
         self.show(value, lambda _: say(sentence))
 
-    def rows(
-        self, items: Sequence[T], table: Callable[[Sequence[T]], Table], *, nothing: str
-    ) -> None:
-        """A table for people, or the words for where there is nothing; for programs a list."""
+    def rows(self, items: Sequence[T], listing: Listing[T], *, nothing: str) -> None:
+        """A list for people, or the words for where there is nothing; for programs the items."""
 
         def show(found: Sequence[T]) -> None:
-            console.print(table(found) if found else nothing, highlight=False)
+            if found or is_piped(console):
+                console.print(listing(found))
+            if not found:
+                remark(nothing)
 
         self.show(items, show)
 
 
+def remark(sentence: Text | str) -> None:
+    """What belongs to a list but is no row of it; in a pipe it would be taken for one."""
+    (errors if is_piped(console) else console).print(sentence)
+
+
 def say(sentence: str) -> None:
-    console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    console.print(sentence)
 
 
 def print_json(value: Any) -> None:
     text = orjson.dumps(plain(value), default=str, option=orjson.OPT_INDENT_2).decode()
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(text)
 
 
 def print_yaml(value: Any) -> None:
@@ -97,7 +104,7 @@ def print_yaml(value: Any) -> None:
     # Through JSON, so that both say the same.
     facts = orjson.loads(orjson.dumps(plain(value), default=str))
     text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=1000)
-    console.print(text.rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
+    console.print(text.rstrip("\n"))
 
 
 def plain(value: Any) -> Any:
@@ -113,22 +120,25 @@ def plain(value: Any) -> Any:
     )
 
 
-def table(*columns: str, wrap: str | None = None) -> Table:
-    """A table without lines; `wrap` is the column that may be cut off."""
-    made = Table(box=None, pad_edge=False, header_style="dim")
-    for name in columns:
-        made.add_column(name, overflow="ellipsis", no_wrap=name != wrap)
-    return made
+class Facts:
+    """Names and what belongs to them, one below the other; in a pipe a tab is between them."""
 
+    def __init__(self, facts: Iterable[tuple[str, Text | str]]) -> None:
+        self._facts = list(facts)
 
-def facts_table(facts: Iterable[tuple[str, Text | str]]) -> Table:
-    """Names and what belongs to them, one below the other."""
-    made = Table(box=None, show_header=False, pad_edge=False)
-    made.add_column(style="dim")
-    made.add_column(overflow="fold")
-    for name, value in facts:
-        made.add_row(name, value)
-    return made
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if is_piped(console):
+            for name, value in self._facts:
+                yield Segment(f"{name}\t{escaped(str(value))}\n")
+            return
+        from rich.table import Table
+
+        made = Table(box=None, show_header=False, pad_edge=False)
+        made.add_column(style="dim", no_wrap=True)
+        made.add_column(overflow="fold")
+        for name, value in self._facts:
+            made.add_row(name, value)
+        yield made
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
@@ -138,37 +148,3 @@ def confirm(question: str, *, is_sure: bool) -> None:
 
 
 Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-
-
-def instant(at: datetime | None) -> str:
-    """An instant and how long ago it was, or how far away it is."""
-    return "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S %Z} ({relative(at)})"
-
-
-def relative(at: datetime) -> str:
-    return ago(at) if at <= datetime.now(UTC) else f"in {span(at - datetime.now(UTC))}"
-
-
-def ago(at: datetime) -> str:
-    elapsed = datetime.now(UTC) - at
-    if elapsed < timedelta(seconds=1):
-        return "now"
-    return f"{span(elapsed)} ago"
-
-
-def took(started_at: datetime | None, finished_at: datetime | None) -> str:
-    if started_at is None:
-        return ""
-    return span((finished_at or datetime.now(UTC)) - started_at)
-
-
-def span(elapsed: timedelta) -> str:
-    seconds = max(elapsed.total_seconds(), 0.0)
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 100:
-        return f"{seconds:.3g} s"
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size or unit == "min":
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

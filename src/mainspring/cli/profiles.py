@@ -25,7 +25,7 @@ class Profile:
 
     @property
     def is_live(self) -> bool:
-        return self.pid is None or _is_running(self.pid)
+        return self.pid is None or is_running(self.pid)
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ def load_profiles() -> Profiles:
         raise SettingsError(f"{path} is damaged; delete it and log in again") from None
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -19,7 +19,7 @@ import typer
 
 from mainspring import __version__, telemetry
 from mainspring.app import Mainspring
-from mainspring.cli import output
+from mainspring.cli import last_up, output
 from mainspring.cli.app_loader import load_app
 from mainspring.cli.examples import example
 from mainspring.cli.options import ConfigFile, DatabaseUrl, DataDir, make_settings
@@ -83,6 +83,7 @@ def worker(
     flags = {"concurrency": concurrency, "drain_seconds": drain_seconds}
     _configure(app, database_url, data_dir, **flags)
     try:
+        _say_which(app)
         _run(app, _chosen_queues(app, queues), with_scheduler=False)
     finally:
         app.close()
@@ -105,6 +106,7 @@ def scheduler(
     app = load_app(app_reference) if app_reference else Mainspring()
     _configure(app, database_url, data_dir)
     try:
+        _say_which(app)
         _run(app, (), with_scheduler=True)
     finally:
         app.close()
@@ -169,6 +171,7 @@ def serve(
     try:
         server = _make_server(app, is_exposed=expose)
         asyncio.run(_print_server(app, server))
+        _say_which(app)
         _run(app, (), with_scheduler=False, others=(server,))
     finally:
         app.close()
@@ -181,6 +184,12 @@ def _configure(
     app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
     for doubt in unknown_variables(os.environ, NAMES):
         telemetry.event("setting_unknown", problem=doubt.message)
+
+
+def _say_which(app: Mainspring) -> None:
+    """Name an embedded database once it runs, unless it is the one of a running `up`."""
+    if app.database.is_embedded and app.database.url:
+        last_up.say_which(app.database)
 
 
 def _make_server(app: Mainspring, *, is_exposed: bool, takes_any_port: bool = False) -> "Server":

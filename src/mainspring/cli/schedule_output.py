@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import orjson
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.schedules import (
@@ -15,7 +15,11 @@ from mainspring.api.models.schedules import (
     SlotModel,
     TriggeredModel,
 )
-from mainspring.cli.output import ago, console, errors, facts_table, relative, say, span
+from mainspring.cli.columns import Columns
+from mainspring.cli.cron import FIRES, Fire
+from mainspring.cli.listings import Cell, Listing, Shown, in_utc
+from mainspring.cli.output import Facts, Format, Out, console, errors, remark, say
+from mainspring.cli.times import ago, relative, span
 from mainspring.domain.errors import InvalidSchedule
 from mainspring.domain.schedules import cron
 from mainspring.domain.schedules.cron import find_zone
@@ -30,7 +34,6 @@ OUTCOME_STYLES = {
     SlotOutcome.MISSED: "yellow",
     SlotOutcome.COALESCED: "yellow",
 }
-_LONGEST_SENTENCE = 40
 _LISTED = 20
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 _DEFAULTS = ScheduleSpec(name="", definition="")
@@ -42,38 +45,15 @@ _SHOWN_ABOVE = {"name", "definition", "tenant_id", "enabled", "cron", "every", "
 }
 
 
-def in_utc(instant: datetime) -> str:
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def schedules_table(schedules: Sequence[ScheduleModel]) -> Table:
-    names = ("NAME", "WHEN", "ZONE", "STATE", "LAST RUN", "SUCCESS", "NEXT RUN")
-    made = _table(*names, wraps=("WHEN", "STATE"))
-    for each in schedules:
-        made.add_row(
-            Text(each.name),
-            Text(when(each, longest=_LONGEST_SENTENCE), overflow="ellipsis", no_wrap=True),
-            each.zone,
-            state_text(each),
-            _last_run(each.figures),
-            _rate(each.figures),
-            next_run(each),
-        )
-    return made
-
-
 def print_schedule(schedule: ScheduleModel, fires: Sequence[FireModel]) -> None:
-    console.print(facts_table(_facts_of(schedule)), highlight=False)
+    console.print(Facts(_facts_of(schedule)))
     if fires:
         console.print()
-        console.print(fires_table(fires), highlight=False)
+        console.print(FIRES(in_zone(fires)))
 
 
-def fires_table(fires: Sequence[FireModel]) -> Table:
-    made = _table("LOCAL", "UTC", "NOTE", wraps=("NOTE",))
-    for fire in fires:
-        made.add_row(fire.local.isoformat(sep=" "), in_utc(fire.at), fire.note or "")
-    return made
+def in_zone(fires: Sequence[FireModel]) -> list[Fire]:
+    return [Fire(fire.local, fire.at, fire.note) for fire in fires]
 
 
 def print_triggered(done: TriggeredModel) -> None:
@@ -84,33 +64,13 @@ def print_triggered(done: TriggeredModel) -> None:
     said = done.message
     if done.outcome is SlotOutcome.PENDING:
         said = "no scheduler has looked at it yet; is one running?"
-    errors.print(f"{done.outcome}: {said}", markup=False, highlight=False, soft_wrap=True)
+    errors.print(f"{done.outcome}: {said}")
 
 
 def print_slots(schedule: ScheduleModel, slots: Sequence[SlotModel]) -> None:
-    console.print(_slots_table(schedule, slots) if slots else "No slots yet.", highlight=False)
-    console.print(figures_line(schedule.figures), highlight=False)
-
-
-def _slots_table(schedule: ScheduleModel, slots: Sequence[SlotModel]) -> Table:
     zone = find_zone(schedule.zone)
-    names = ["SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB"]
-    if has_reasons := any(slot.reason for slot in slots):
-        names.append("REASON")
-    made = _table(*names, wraps=("REASON",))
-    for slot in slots:
-        reason = [Text((slot.reason or "").partition("\n")[0])] if has_reasons else []
-        made.add_row(
-            f"{slot.scheduled_for.astimezone(zone):%Y-%m-%d %H:%M:%S %z}",
-            Text(slot.outcome, style=OUTCOME_STYLES[slot.outcome]),
-            slot.run_state or "",
-            _seconds(slot.lateness_seconds),
-            "" if slot.seconds is None else _seconds(slot.seconds),
-            slot.trigger,
-            "" if slot.job_id is None else str(slot.job_id),
-            *reason,
-        )
-    return made
+    Out(Format.TABLE).rows([(slot, zone) for slot in slots], SLOTS, nothing="No slots yet.")
+    remark(figures_line(schedule.figures))
 
 
 def print_filled(filled: Sequence[FilledModel], *, is_dry: bool) -> None:
@@ -119,11 +79,11 @@ def print_filled(filled: Sequence[FilledModel], *, is_dry: bool) -> None:
         return
     for slot in filled[:_LISTED]:
         job = "" if slot.job_id is None else f"  job {slot.job_id}"
-        console.print(f"{in_utc(slot.slot_at)}{job}", highlight=False)
+        console.print(f"{in_utc(slot.slot_at)}{job}")
     if len(filled) > _LISTED:
-        console.print(f"... and {len(filled) - _LISTED:,} more", highlight=False)
+        console.print(f"... and {len(filled) - _LISTED:,} more")
     done = "would be filled" if is_dry else "filled"
-    console.print(f"{_count(len(filled), 'slot')} {done}", highlight=False)
+    console.print(f"{_count(len(filled), 'slot')} {done}")
 
 
 def reach(filled: Sequence[FilledModel]) -> str:
@@ -144,31 +104,46 @@ def figures_line(figures: Figures) -> str:
     )
 
 
-def when(schedule: ScheduleModel, *, longest: int | None = None) -> str:
+def when(schedule: ScheduleModel) -> str:
     """The timing as it was written, and as a sentence where that helps."""
+    sentence = meaning(schedule)
+    return timing(schedule) + (f" ({sentence})" if sentence else "")
+
+
+def timing(schedule: ScheduleModel) -> str:
+    """The timing as it was written."""
     if schedule.every is not None:
         return f"every {duration(schedule.every)}"
     if schedule.at is not None:
         return f"once, {schedule.at.astimezone(find_zone(schedule.zone)):%Y-%m-%d %H:%M:%S}"
+    return schedule.cron or ""
+
+
+def meaning(schedule: ScheduleModel) -> str:
+    """A cron expression as a sentence; empty for what needs none."""
     try:
         sentence = cron.explain(schedule.cron or "")
     except InvalidSchedule:
-        return schedule.cron or ""
-    if longest is not None and len(sentence) > longest:
-        sentence = f"{sentence[: longest - 1]}…"
-    return f"{schedule.cron} ({sentence[0].lower()}{sentence[1:]})"
+        return ""
+    return f"{sentence[0].lower()}{sentence[1:]}"
 
 
 def state_text(schedule: ScheduleModel) -> Text:
+    """The state and why it is so."""
+    state, why = _state(schedule)
+    return state.append(why)
+
+
+def _state(schedule: ScheduleModel) -> tuple[Text, str]:
     if not schedule.enabled:
         reason = f": {schedule.disabled_reason}" if schedule.disabled_reason else ""
-        return Text(f"disabled{reason}", style="red" if schedule.retry_count else "yellow")
+        return Text("disabled", style="red" if schedule.retry_count else "yellow"), reason
     if schedule.paused_until is not None and schedule.paused_until > datetime.now(UTC):
         local = schedule.paused_until.astimezone(find_zone(schedule.zone))
-        return Text(f"paused until {local:%Y-%m-%d %H:%M}", style="yellow")
+        return Text("paused", style="yellow"), f" until {local:%Y-%m-%d %H:%M}"
     if schedule.retry_count:
-        return Text(f"failing, {schedule.retry_count} of {schedule.max_retries} times", "red")
-    return Text("enabled", style="green")
+        return Text("failing", "red"), f", {schedule.retry_count} of {schedule.max_retries} times"
+    return Text("enabled", style="green"), ""
 
 
 def next_run(schedule: ScheduleModel) -> str:
@@ -217,14 +192,6 @@ def _said(value: object) -> str:
     return str(value)
 
 
-def _table(*names: str, wraps: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in names:
-        table.add_column(name, overflow="fold" if name in wraps else "ellipsis")
-        table.columns[-1].no_wrap = name not in wraps
-    return table
-
-
 def _last_run(figures: Figures) -> Text:
     if figures.last_run_at is None:
         return Text("never", style="dim")
@@ -245,3 +212,59 @@ def _count(number: int, noun: str) -> str:
 
 def _seconds(value: float) -> str:
     return span(timedelta(seconds=value))
+
+
+def _schedule_cells(schedule: ScheduleModel) -> list[Cell]:
+    state, why = _state(schedule)
+    notes = [why.lstrip(":, "), schedule.last_error if schedule.retry_count else None]
+    return [
+        schedule.name,
+        state,
+        timing(schedule),
+        schedule.zone,
+        Shown(next_run(schedule), in_utc(schedule.next_run_at) if schedule.next_run_at else ""),
+        _last_run_cell(schedule.figures),
+        _rate(schedule.figures),
+        meaning(schedule),
+        ": ".join(note for note in notes if note),
+    ]
+
+
+def _last_run_cell(figures: Figures) -> Cell:
+    return Shown(_last_run(figures), in_utc(figures.last_run_at) if figures.last_run_at else "")
+
+
+def _slot_cells(found: tuple[SlotModel, ZoneInfo]) -> list[Cell]:
+    slot, zone = found
+    return [
+        f"{slot.scheduled_for.astimezone(zone):%Y-%m-%d %H:%M:%S %z}",
+        Text(slot.outcome, style=OUTCOME_STYLES[slot.outcome]),
+        slot.run_state,
+        timedelta(seconds=slot.lateness_seconds),
+        None if slot.seconds is None else timedelta(seconds=slot.seconds),
+        slot.trigger,
+        "" if slot.job_id is None else str(slot.job_id),
+        slot.reason,
+    ]
+
+
+SCHEDULES = Listing(
+    Columns(
+        names=(
+            *("NAME", "STATE", "WHEN", "ZONE", "NEXT RUN"),
+            *("LAST RUN", "SUCCESS", "MEANING", "NOTE"),
+        ),
+        dropped=("MEANING", "SUCCESS", "LAST RUN"),
+        dropped_last=("NEXT RUN",),
+        text=("MEANING", "NOTE"),
+    ),
+    _schedule_cells,
+)
+SLOTS = Listing(
+    Columns(
+        names=("SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB", "REASON"),
+        dropped=("TRIGGER", "LATE", "TOOK"),
+        text=("REASON",),
+    ),
+    _slot_cells,
+)

@@ -12,6 +12,7 @@ from mainspring.api.models.schedules import FilledModel, ScheduleModel
 from mainspring.cli import output
 from mainspring.cli import schedule_output as looks
 from mainspring.cli.connection import connected
+from mainspring.cli.cron import FIRES
 from mainspring.cli.examples import example
 from mainspring.cli.options import Limit, Sure
 from mainspring.cli.output import Out, confirm, console
@@ -56,7 +57,7 @@ def list_schedules(
     nothing = "No schedules; create one with `mainspring schedules create`."
     out.rows(
         list(islice(found, limit)),
-        looks.schedules_table,
+        looks.SCHEDULES,
         nothing="No matching schedules." if is_filtered else nothing,
     )
 
@@ -230,7 +231,10 @@ def preview(
     """Show the next slots of a schedule, with notes on clock changes."""
     start = None if after is None else read_instant("--after", after, _zone(client, name))
     fires = client.schedules.preview(name, count=count, after=start)
-    out.rows(fires, looks.fires_table, nothing="No more slots.")
+    if out.is_for_people:
+        out.rows(looks.in_zone(fires), FIRES, nothing="No more slots.")
+    else:
+        out.show(fires, console.print)
 
 
 @schedules.command(
@@ -299,4 +303,4 @@ def _print_change(out: Out, schedule: ScheduleModel, done: str) -> None:
 def _note_launcher(schedule: ScheduleModel) -> None:
     if schedule.launcher is not None:
         note = f"note: the app of a scheduler must register the launcher {schedule.launcher}"
-        output.errors.print(note, markup=False, highlight=False, soft_wrap=True)
+        output.errors.print(note)

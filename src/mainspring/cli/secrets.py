@@ -8,6 +8,7 @@ import typer
 
 from mainspring.app import Mainspring
 from mainspring.cli.examples import example
+from mainspring.cli.last_up import say_which
 from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
 from mainspring.cli.output import AsJson, Format, Out, OutputFormat
 from mainspring.services.key_rotation import Rotation
@@ -34,6 +35,7 @@ def rotate(
     """Re-encrypt everything with the first key; exit 1 if something is left."""
     with Mainspring(settings=make_settings(database_url, data_dir)) as app:
         done = app.secrets.rotate(batch=batch)
+        say_which(app.database)
     Out.chosen(output_format, as_json=as_json).say(asdict(done), _sentence(done))
     if done.left or done.unreadable:
         raise typer.Exit(1)

@@ -1,16 +1,16 @@
 """`mainspring sessions`: List and end the sessions of people who are logged in."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from mainspring.api.models.sessions import SessionModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing
 from mainspring.cli.options import PAGE, Limit, first
-from mainspring.cli.output import Out, ago, relative, table
+from mainspring.cli.output import Out
 from mainspring.client import Client
 from mainspring.client.requests import given
 from mainspring.domain.errors import InvalidOption
@@ -32,7 +32,7 @@ def list_sessions(
 ) -> None:
     """List sessions, newest first: your own, or those of the people you may manage."""
     found = client.sessions.list(**given(person=person), limit=min(limit, PAGE))
-    out.rows(first(found, limit), _table, nothing="No sessions.")
+    out.rows(first(found, limit), SESSIONS, nothing="No sessions.")
 
 
 @sessions.command(
@@ -60,15 +60,24 @@ def end_session(
         out.say({"id": str(session_id), "ended": 1}, f"Session {session_id} is ended.")
 
 
-def _table(found: Sequence[SessionModel]) -> Table:
-    made = table("ID", "PERSON", "TENANT", "LAST USED", "EXPIRES", "LINK BY")
-    for session in found:
-        made.add_row(
-            f"{session.id}{' (this one)' if session.is_current else ''}",
-            session.person,
-            session.tenant or "*",
-            ago(session.last_used_at) if session.last_used_at else "never",
-            relative(session.expires_at),
-            session.created_by,
-        )
-    return made
+def _cells(session: SessionModel) -> list[Cell]:
+    return [
+        str(session.id),
+        session.person,
+        session.tenant or "*",
+        session.last_used_at or "never",
+        session.expires_at,
+        session.created_by,
+        "this session" if session.is_current else "",
+    ]
+
+
+SESSIONS = Listing(
+    Columns(
+        names=("ID", "PERSON", "TENANT", "LAST USED", "EXPIRES", "LINK BY", "NOTE"),
+        dropped=("LINK BY", "EXPIRES"),
+        dropped_last=("TENANT", "LAST USED"),
+        text=("NOTE",),
+    ),
+    _cells,
+)

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 
-from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.jobs import SummaryModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
-from mainspring.cli.output import STATE_STYLES, Out, ago, console, table
+from mainspring.cli.listings import Cell, Listing, Shown
+from mainspring.cli.output import STATE_STYLES, Out, console, remark
+from mainspring.cli.times import ago
 from mainspring.client import Client
+from mainspring.domain.jobs.model import FINAL_STATES
 from mainspring.domain.types import JobState
 
 
@@ -20,30 +22,43 @@ def stats(client: Client, out: Out) -> None:
 
 
 def print_summary(out: Out, summary: SummaryModel) -> None:
-    out.show(summary, lambda it: console.print(_view(it)))
+    out.show(summary, _print)
 
 
-def tenants_table(summaries: Mapping[str, SummaryModel]) -> Table:
-    made = table("TENANT", *(str(state).upper().replace("_", " ") for state in JobState))
-    for name, summary in summaries.items():
-        made.add_row(name, *(_count(state, summary.counts[state]) for state in JobState))
-    return made
-
-
-def _view(summary: SummaryModel) -> Group:
-    made = table("STATE", "JOBS", "TODAY")
-    for state in JobState:
-        today = summary.today.get(state)
-        name = Text(str(state), style=STATE_STYLES[state])
-        count = _count(state, summary.counts[state])
-        made.add_row(name, count, "" if today is None else _count(state, today))
-    lines = []
+def _print(summary: SummaryModel) -> None:
+    console.print(STATES([(state, summary) for state in JobState]))
+    if JobState.SUCCEEDED not in summary.counts:
+        remark("finished jobs are counted for admins, viewers and operators; see `jobs list`")
     if summary.waiting:
-        lines.append(Text(f"{summary.waiting} queued jobs wait for a time, a limit or a turn"))
+        remark(f"{summary.waiting} queued jobs wait for a time, a limit or a turn")
     if summary.oldest_ready_at is not None:
-        lines.append(Text(f"the oldest ready job became ready {ago(summary.oldest_ready_at)}"))
-    return Group(made, *lines)
+        remark(f"the oldest ready job became ready {ago(summary.oldest_ready_at)}")
 
 
-def _count(state: JobState, count: int) -> Text:
-    return Text(f"{count:,}", style=STATE_STYLES[state] if count else "dim")
+def _state_cells(counted: tuple[JobState, SummaryModel]) -> list[Cell]:
+    state, summary = counted
+    today = "" if state not in FINAL_STATES else _count(state, summary.today)
+    return [Text(str(state), style=STATE_STYLES[state]), _count(state, summary.counts), today]
+
+
+def _tenant_cells(counted: tuple[str, SummaryModel]) -> list[Cell]:
+    name, summary = counted
+    return [name, *(_count(state, summary.counts) for state in JobState)]
+
+
+def _count(state: JobState, counts: Mapping[JobState, int]) -> Shown:
+    """A dash where it was not counted."""
+    if state not in counts:
+        return Shown(Text("-", style="dim"), "-")
+    count = counts[state]
+    return Shown(Text(f"{count:,}", style=STATE_STYLES[state] if count else "dim"), str(count))
+
+
+STATES = Listing(Columns(names=("STATE", "JOBS", "TODAY")), _state_cells)
+TENANTS = Listing(
+    Columns(
+        names=("TENANT", *(str(state).upper().replace("_", " ") for state in JobState)),
+        dropped=("CANCELED", "AWAITING APPROVAL", "BLOCKED", "SUCCEEDED"),
+    ),
+    _tenant_cells,
+)

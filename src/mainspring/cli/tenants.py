@@ -1,17 +1,18 @@
 """`mainspring tenants`: Manage tenants."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.tenants import TenantModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing
 from mainspring.cli.options import PAGE, Limit, first
-from mainspring.cli.output import Out, console, facts_table, instant, table
+from mainspring.cli.output import Facts, Out, console
+from mainspring.cli.times import instant
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.tenants import ensure_weight
@@ -37,14 +38,14 @@ def list_tenants(
 ) -> None:
     """List tenants by name, with their live jobs."""
     found = client.tenants.list(after=after, limit=min(limit, PAGE))
-    out.rows(first(found, limit), _table, nothing="No tenants.")
+    out.rows(first(found, limit), TENANTS, nothing="No tenants.")
 
 
 @tenants.command(epilog=example("mainspring tenants show acme"))
 @connected
 def show(client: Client, out: Out, name: Name) -> None:
     """Show a tenant."""
-    out.show(client.tenants.get(name), lambda it: console.print(facts_table(_facts(it))))
+    out.show(client.tenants.get(name), lambda it: console.print(Facts(_facts(it))))
 
 
 @tenants.command(epilog=example("mainspring tenants create acme --weight 3 --max-running 50"))
@@ -98,13 +99,19 @@ def _facts(tenant: TenantModel) -> list[tuple[str, Text | str]]:
     ]
 
 
-def _table(found: Sequence[TenantModel]) -> Table:
-    made = table("NAME", "WEIGHT", "MAX RUNNING", "READY", "WAITING", "RUNNING", "HELD")
-    for tenant in found:
-        counts = (tenant.ready, tenant.waiting, tenant.running, tenant.held)
-        made.add_row(tenant.name, str(tenant.weight), _limit(tenant), *map(str, counts))
-    return made
-
-
 def _limit(tenant: TenantModel) -> str:
     return "none" if tenant.max_running is None else str(tenant.max_running)
+
+
+def _cells(tenant: TenantModel) -> list[Cell]:
+    counts = (tenant.ready, tenant.waiting, tenant.running, tenant.held)
+    return [tenant.name, tenant.weight, _limit(tenant), *counts]
+
+
+TENANTS = Listing(
+    Columns(
+        names=("NAME", "WEIGHT", "MAX RUNNING", "READY", "WAITING", "RUNNING", "HELD"),
+        dropped=("WEIGHT", "MAX RUNNING", "HELD", "WAITING"),
+    ),
+    _cells,
+)

@@ -4,21 +4,21 @@
 `mainspring tokens`: Manage API tokens.
 """
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.people import PersonModel
 from mainspring.api.models.tokens import CreatedTokenModel, TokenModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Cell, Listing, several
 from mainspring.cli.options import PAGE, Limit, Sure, first
-from mainspring.cli.output import Out, ago, confirm, errors, relative, say, table
+from mainspring.cli.output import Out, confirm, errors, say
 from mainspring.client import Client
 from mainspring.client.requests import given
 from mainspring.domain.access.roles import ensure_role
@@ -55,7 +55,7 @@ def list_tokens(
     """List tokens by name. Token values are not stored."""
     found = client.tokens.list(ended=ended, after=after, limit=min(limit, PAGE))
     nothing = "No tokens; create one with `mainspring tokens create`."
-    out.rows(first(found, limit), token_table, nothing=nothing)
+    out.rows(first(found, limit), TOKENS, nothing=nothing)
 
 
 @tokens.command(
@@ -98,7 +98,7 @@ def list_people(client: Client, out: Out, after: After = None, limit: Limit = 10
     """List people by name."""
     found = client.people.list(after=after, limit=min(limit, PAGE))
     nothing = "No people; the first start of a server creates an operator."
-    out.rows(first(found, limit), _person_table, nothing=nothing)
+    out.rows(first(found, limit), PEOPLE, nothing=nothing)
 
 
 @people.command("create", epilog=example("mainspring people create ann --role admin --tenant acme"))
@@ -192,41 +192,46 @@ def _print_new(made: CreatedTokenModel) -> None:
     say(made.token)
     token = made.details
     kept = f"Store it now: it is not shown again. {token.name} is {token.role}"
-    errors.print(f"{kept}{_where(token.tenant)}.", highlight=False, soft_wrap=True)
+    errors.print(f"{kept}{_where(token.tenant)}.")
 
 
 def _print_person(out: Out, person: PersonModel, what: str) -> None:
     out.say(person, f"{person.name} {what}: {person.role}{_where(person.tenant)}.")
 
 
-def token_table(found: Sequence[TokenModel]) -> Table:
-    made = table("NAME", "ROLE", "TENANT", "STATE", "BEGINS", "SCOPES", "LAST USED", "EXPIRES")
-    for column in made.columns:
-        if column.header in ("NAME", "SCOPES"):
-            # Of a narrow terminal these take several lines, and the rest is not cut off.
-            column.no_wrap, column.overflow = False, "fold"
-    for token in found:
-        made.add_row(
-            token.name,
-            token.role,
-            token.tenant or "*",
-            Text(token.state, style=_STATE_STYLES[token.state]),
-            token.prefix,
-            ", ".join(token.scopes) if token.scopes else "all",
-            ago(token.last_used_at) if token.last_used_at else "never",
-            relative(token.expires_at) if token.expires_at else "never",
-        )
-    return made
+def _token_cells(token: TokenModel) -> list[Cell]:
+    return [
+        token.name,
+        token.role,
+        token.tenant or "*",
+        Text(token.state, style=_STATE_STYLES[token.state]),
+        token.prefix,
+        several(token.scopes) if token.scopes else "all",
+        token.last_used_at or "never",
+        token.expires_at or "never",
+    ]
 
 
-def _person_table(found: Sequence[PersonModel]) -> Table:
-    made = table("NAME", "ROLE", "TENANT", "STATE", "LAST SEEN")
-    for person in found:
-        made.add_row(
-            person.name,
-            person.role,
-            person.tenant or "*",
-            Text("disabled", style="red") if person.is_disabled else Text("active", style="green"),
-            ago(person.last_seen_at) if person.last_seen_at else "never",
-        )
-    return made
+def _person_cells(person: PersonModel) -> list[Cell]:
+    return [
+        person.name,
+        person.role,
+        person.tenant or "*",
+        Text("disabled", style="red") if person.is_disabled else Text("active", style="green"),
+        person.last_seen_at or "never",
+    ]
+
+
+TOKENS = Listing(
+    Columns(
+        names=("NAME", "ROLE", "TENANT", "STATE", "BEGINS", "SCOPES", "LAST USED", "EXPIRES"),
+        dropped=("BEGINS", "SCOPES", "LAST USED", "TENANT", "EXPIRES"),
+    ),
+    _token_cells,
+)
+PEOPLE = Listing(
+    Columns(
+        names=("NAME", "ROLE", "TENANT", "STATE", "LAST SEEN"), dropped=("LAST SEEN", "TENANT")
+    ),
+    _person_cells,
+)

@@ -2,22 +2,22 @@
 
 import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.jobs import SummaryModel
 from mainspring.cli import output
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
+from mainspring.cli.listings import Listing
 from mainspring.cli.output import STATE_STYLES, Out
-from mainspring.cli.workers import NO_QUEUES, NO_WORKERS, queues_table, workers_table
+from mainspring.cli.workers import NO_QUEUES, NO_WORKERS, QUEUES, WORKERS
 from mainspring.client import Client
 from mainspring.domain.types import JobState
 
@@ -65,9 +65,9 @@ def _view(facts: Mapping[str, Any]) -> RenderableType:
     return Group(
         _summary_line(facts["summary"]),
         Text(),
-        _part(facts["queues"], queues_table, NO_QUEUES),
+        _part(facts["queues"], QUEUES, NO_QUEUES),
         Text(),
-        _part(facts["workers"], workers_table, NO_WORKERS),
+        _part(facts["workers"], WORKERS, NO_WORKERS),
     )
 
 
@@ -80,10 +80,10 @@ def _summary_line(summary: SummaryModel) -> Text:
     return line
 
 
-def _part(found: Sequence[T], drawn: Callable[[Sequence[T]], Table], nothing: str) -> Group:
+def _part(found: Sequence[T], listing: Listing[T], nothing: str) -> Group:
     """As many as a screen has room for."""
     if not found:
         return Group(Text(nothing, style="dim"))
     rest = len(found) - _MOST_ROWS
     more = [Text(f"and {rest} more", style="dim")] if rest > 0 else []
-    return Group(drawn(found[:_MOST_ROWS]), *more)
+    return Group(listing(found[:_MOST_ROWS]), *more)

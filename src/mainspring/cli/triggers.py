@@ -1,21 +1,22 @@
 """`mainspring triggers`: Manage triggers, which turn events into jobs."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import orjson
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.triggers import TriggerModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.events import OUTCOME_STYLES, read_context
 from mainspring.cli.examples import example
 from mainspring.cli.jobs import parse_payload
+from mainspring.cli.listings import Cell, Listing
 from mainspring.cli.options import PAGE, Limit, Sure, first
-from mainspring.cli.output import Out, ago, confirm, console, facts_table, span, table
+from mainspring.cli.output import Facts, Out, confirm, console
 from mainspring.cli.schedule_options import read_duration
+from mainspring.cli.times import ago, span
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.suggestions import did_you_mean
@@ -64,14 +65,14 @@ def list_triggers(
         event=event, definition=definition, enabled=enabled, after=after, limit=min(limit, PAGE)
     )
     nothing = "No triggers; create one with `mainspring triggers create`."
-    out.rows(first(found, limit), _table, nothing=nothing)
+    out.rows(first(found, limit), TRIGGERS, nothing=nothing)
 
 
 @triggers.command(epilog=example("mainspring triggers show resync"))
 @connected
 def show(client: Client, out: Out, name: Name) -> None:
     """Show a trigger."""
-    out.show(client.triggers.get(name), lambda it: console.print(facts_table(_facts(it))))
+    out.show(client.triggers.get(name), lambda it: console.print(Facts(_facts(it))))
 
 
 @triggers.command(
@@ -230,11 +231,26 @@ def _last(trigger: TriggerModel) -> Text:
     return Text.assemble((str(trigger.last_outcome), OUTCOME_STYLES[trigger.last_outcome]), details)
 
 
-def _table(found: Sequence[TriggerModel]) -> Table:
-    made = table("NAME", "EVENT", "DEFINITION", "STATE", "LAST", wrap="LAST")
-    for trigger in found:
-        last = _last(trigger)
-        last.overflow, last.no_wrap = "ellipsis", True
-        names = (Text(trigger.name), trigger.event, Text(trigger.definition))
-        made.add_row(*names, _state(trigger), last)
-    return made
+def _cells(trigger: TriggerModel) -> list[Cell]:
+    outcome = trigger.last_outcome
+    return [
+        trigger.name,
+        _state(trigger),
+        trigger.event,
+        trigger.definition,
+        None if outcome is None else Text(str(outcome), OUTCOME_STYLES[outcome]),
+        trigger.last_dispatched_at,
+        "" if trigger.last_job_id is None else str(trigger.last_job_id),
+        trigger.last_error,
+    ]
+
+
+TRIGGERS = Listing(
+    Columns(
+        names=("NAME", "STATE", "EVENT", "DEFINITION", "LAST", "WHEN", "JOB", "NOTE"),
+        dropped=("JOB", "WHEN"),
+        dropped_last=("LAST",),
+        text=("NOTE",),
+    ),
+    _cells,
+)

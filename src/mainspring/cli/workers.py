@@ -3,17 +3,16 @@
 `mainspring queues`: List queues.
 """
 
-from collections.abc import Sequence
-
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mainspring.api.models.queues import QueueModel
 from mainspring.api.models.workers import WorkerModel
+from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
-from mainspring.cli.output import Out, ago, table
+from mainspring.cli.listings import Cell, Listing, several
+from mainspring.cli.output import Out
 from mainspring.client import Client
 
 app = typer.Typer()
@@ -30,32 +29,26 @@ NO_QUEUES = "No queue holds live jobs."
 @connected
 def list_workers(client: Client, out: Out) -> None:
     """List workers, newest first; one whose lease has expired is stale."""
-    out.rows(client.workers(), workers_table, nothing=NO_WORKERS)
+    out.rows(client.workers(), WORKERS, nothing=NO_WORKERS)
 
 
 @queues.command("list", epilog=example("mainspring queues list --tenant acme"))
 @connected
 def list_queues(client: Client, out: Out) -> None:
     """List queues with live jobs, with counts and the oldest ready job."""
-    out.rows(client.queues(), queues_table, nothing=NO_QUEUES)
+    out.rows(client.queues(), QUEUES, nothing=NO_QUEUES)
 
 
-def workers_table(found: Sequence[WorkerModel]) -> Table:
-    made = table(
-        "NAME", "STATE", "QUEUES", "RUNNING", "HEARTBEAT", "VERSION", "HOST", wrap="QUEUES"
-    )
-    for worker in found:
-        made.add_row(
-            Text(worker.name),
-            _state(worker),
-            Text(", ".join(worker.queues)),
-            f"{worker.running} of {worker.concurrency}",
-            ago(worker.renewed_at),
-            Text(worker.version),
-            Text("" if worker.host is None else f"{worker.host} (pid {worker.pid})"),
-            style="" if worker.is_alive else "red",
-        )
-    return made
+def _worker_cells(worker: WorkerModel) -> list[Cell]:
+    return [
+        worker.name,
+        _state(worker),
+        several(worker.queues),
+        f"{worker.running} of {worker.concurrency}",
+        worker.renewed_at,
+        worker.version,
+        "" if worker.host is None else f"{worker.host} (pid {worker.pid})",
+    ]
 
 
 def _state(worker: WorkerModel) -> Text:
@@ -64,10 +57,22 @@ def _state(worker: WorkerModel) -> Text:
     return Text("stopping", style="yellow") if worker.is_stopping else Text("alive", style="green")
 
 
-def queues_table(found: Sequence[QueueModel]) -> Table:
-    made = table("NAME", "READY", "WAITING", "RUNNING", "HELD", "OLDEST READY")
-    for queue in found:
-        counts = (queue.ready, queue.waiting, queue.running, queue.held)
-        oldest = "" if queue.oldest_ready_at is None else ago(queue.oldest_ready_at)
-        made.add_row(Text(queue.name), *map(str, counts), oldest)
-    return made
+def _queue_cells(queue: QueueModel) -> list[Cell]:
+    counts = (queue.ready, queue.waiting, queue.running, queue.held)
+    return [queue.name, *counts, queue.oldest_ready_at]
+
+
+WORKERS = Listing(
+    Columns(
+        names=("NAME", "STATE", "QUEUES", "RUNNING", "HEARTBEAT", "VERSION", "HOST"),
+        dropped=("VERSION", "HOST", "QUEUES", "HEARTBEAT", "RUNNING"),
+    ),
+    _worker_cells,
+)
+QUEUES = Listing(
+    Columns(
+        names=("NAME", "READY", "WAITING", "RUNNING", "HELD", "OLDEST READY"),
+        dropped=("HELD", "OLDEST READY", "WAITING", "RUNNING", "READY"),
+    ),
+    _queue_cells,
+)

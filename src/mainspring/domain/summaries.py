@@ -13,6 +13,7 @@ class Summary:
 
     `waiting` of those that are queued wait for a time, a limit or a turn; `oldest_ready_at` is
     since when the first of the others could run. `today` counts what ended since midnight UTC.
+    States that were not counted are missing.
     """
 
     counts: Mapping[JobState, int]

@@ -18,16 +18,22 @@ async def summarize(
     session: Session, tenant_id: TenantId | None, *, created_by: str | None = None
 ) -> Summary:
     """Live jobs are counted; of ended ones the tallies are read, however many there are. Of all
-    tenants if none is given."""
+    tenants if none is given. The tallies do not say who created a job, so the states of ended jobs
+    are left out where only those of one creator are asked for."""
     today = datetime.now(UTC).date()
     live = await store.live_counts(session, tenant_id, created_by)
     ended = {} if created_by else await store.ended_counts(session, tenant_id)
     newly = {} if created_by else await store.ended_counts(session, tenant_id, today)
     counts = {each.state: each.jobs for each in live} | ended
     ready = [each.ready_since for each in live if each.ready_since is not None]
+    final = () if created_by else FINAL_STATES
     return Summary(
-        counts={state: counts.get(state, 0) for state in JobState},
-        today={state: newly.get(state, 0) for state in JobState if state in FINAL_STATES},
+        counts={
+            state: counts.get(state, 0)
+            for state in JobState
+            if state in final or state not in FINAL_STATES
+        },
+        today={state: newly.get(state, 0) for state in JobState if state in final},
         waiting=sum(each.waiting for each in live if each.state is JobState.QUEUED),
         oldest_ready_at=min(ready, default=None),
     )

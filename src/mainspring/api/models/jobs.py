@@ -104,7 +104,7 @@ class WatchedJobModel(JobFacts):
 class SummaryModel(Answer):
     """Number of jobs by state: live jobs as of a second ago, finished jobs as long as they are
     kept; `today` counts jobs that finished since midnight UTC. For a member, finished jobs are not
-    counted."""
+    counted, and their states are missing."""
 
     counts: dict[JobState, int]
     today: dict[JobState, int]

@@ -380,11 +380,10 @@ class ResultTimeout(MainspringError):
 
     code = "result_timeout"
 
-    def __init__(self, job_id: JobId, state: JobState) -> None:
-        super().__init__(
-            f"timed out waiting for job {job_id}, which is still {state}; the job continues"
-        )
-        self.job_id, self.state = job_id, state
+    def __init__(self, job_id: JobId, state: JobState, reason: str = "") -> None:
+        why = f": {reason}" if reason else "; the job continues"
+        super().__init__(f"timed out waiting for job {job_id}, which is still {state}{why}")
+        self.job_id, self.state, self.reason = job_id, state, reason
 
 
 class JobUnsuccessful(MainspringError):

@@ -19,6 +19,33 @@ from mainspring.domain.suggestions import closest
 # Names of files beside the zones: whatever this machine is set to, nothing, or leap seconds.
 _NOT_ZONES = ("localtime", "posixrules", "Factory", "posix/", "right/")
 _LONGEST_NAME = 64
+# Names for an offset in some part of the year, which many places share; no zone has them.
+_ABBREVIATIONS = {
+    "ACST": ("Australia/Adelaide",),
+    "AEDT": ("Australia/Sydney",),
+    "AEST": ("Australia/Sydney", "Australia/Brisbane"),
+    "AST": ("America/Halifax", "Asia/Riyadh"),
+    "AWST": ("Australia/Perth",),
+    "BRT": ("America/Sao_Paulo",),
+    "BST": ("Europe/London", "Asia/Dhaka"),
+    "CDT": ("America/Chicago",),
+    "CEST": ("Europe/Berlin", "Europe/Paris"),
+    "CST": ("America/Chicago", "Asia/Shanghai"),
+    "EDT": ("America/New_York",),
+    "EEST": ("Europe/Helsinki", "Europe/Athens"),
+    "IST": ("Asia/Kolkata", "Europe/Dublin", "Asia/Jerusalem"),
+    "JST": ("Asia/Tokyo",),
+    "KST": ("Asia/Seoul",),
+    "MDT": ("America/Denver",),
+    "MSK": ("Europe/Moscow",),
+    "NZDT": ("Pacific/Auckland",),
+    "NZST": ("Pacific/Auckland",),
+    "PDT": ("America/Los_Angeles",),
+    "PST": ("America/Los_Angeles", "Asia/Manila"),
+    "SAST": ("Africa/Johannesburg",),
+    "SGT": ("Asia/Singapore",),
+    "WEST": ("Europe/Lisbon",),
+}
 _SECOND = timedelta(seconds=1)
 
 
@@ -45,6 +72,8 @@ def find_zone(name: str) -> ZoneInfo:
 
 
 def _hint(name: str) -> str:
+    if meant := _ABBREVIATIONS.get(name.upper()):
+        return f"did you mean {' or '.join(map(repr, meant))}?"
     known = sorted(zone for zone in available_timezones() if zone not in _NOT_ZONES)
     cities = {zone.rpartition("/")[2].lower(): zone for zone in known}
     spellings = cities | {zone.lower(): zone for zone in known}
