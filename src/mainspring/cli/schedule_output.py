@@ -11,6 +11,7 @@ from mainspring.api.models.schedules import (
     Figures,
     FilledModel,
     FireModel,
+    GaugeModel,
     ScheduleModel,
     SlotModel,
     TriggeredModel,
@@ -18,6 +19,7 @@ from mainspring.api.models.schedules import (
 from mainspring.cli.output import ago, console, errors, facts_table, relative, say, span
 from mainspring.domain.errors import InvalidSchedule
 from mainspring.domain.schedules import cron
+from mainspring.domain.schedules.conditions import GaugeBounds
 from mainspring.domain.schedules.cron import find_zone
 from mainspring.domain.schedules.model import FIELD_NAMES, ScheduleSpec
 from mainspring.domain.schedules.slots import SlotOutcome
@@ -95,10 +97,13 @@ def print_slots(schedule: ScheduleModel, slots: Sequence[SlotModel]) -> None:
 def _slots_table(schedule: ScheduleModel, slots: Sequence[SlotModel]) -> Table:
     zone = find_zone(schedule.zone)
     names = ["SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB"]
+    if has_values := any(slot.gauge_value is not None for slot in slots):
+        names.append("VALUE")
     if has_reasons := any(slot.reason for slot in slots):
         names.append("REASON")
     made = _table(*names, wraps=("REASON",))
     for slot in slots:
+        value = [_number(slot.gauge_value)] if has_values else []
         reason = [Text((slot.reason or "").partition("\n")[0])] if has_reasons else []
         made.add_row(
             f"{slot.scheduled_for.astimezone(zone):%Y-%m-%d %H:%M:%S %z}",
@@ -108,6 +113,7 @@ def _slots_table(schedule: ScheduleModel, slots: Sequence[SlotModel]) -> Table:
             "" if slot.seconds is None else _seconds(slot.seconds),
             slot.trigger,
             "" if slot.job_id is None else str(slot.job_id),
+            *value,
             *reason,
         )
     return made
@@ -198,6 +204,8 @@ def _facts_of(schedule: ScheduleModel) -> Iterator[tuple[str, Text | str]]:
     for name in FIELD_NAMES:
         if name not in _SHOWN_ABOVE and getattr(schedule, name) != getattr(_DEFAULTS, name):
             yield name.replace("_", " "), Text(_said(getattr(schedule, name)))
+    if schedule.gauge is not None:
+        yield "gauge", _gauge(schedule.gauge)
     if schedule.last_error and (schedule.retry_count or not schedule.enabled):
         yield "last error", Text(schedule.last_error)
     yield "next run", next_run(schedule)
@@ -206,6 +214,20 @@ def _facts_of(schedule: ScheduleModel) -> Iterator[tuple[str, Text | str]]:
     average, worst = schedule.figures.average_seconds, schedule.figures.worst_seconds
     if average is not None and worst is not None:
         yield "took", f"{_seconds(average)} on average, {_seconds(worst)} at worst"
+
+
+def _gauge(gauge: GaugeModel) -> str:
+    """Where it is, and where it turns."""
+    is_open = gauge.bounds is GaugeBounds.EXCLUSIVE
+    turns = f"high {'above' if is_open else 'from'} {gauge.upper:g}, "
+    turns += f"low {'below' if is_open else 'from'} {gauge.lower:g}{'' if is_open else ' down'}"
+    if gauge.value is None or gauge.read_at is None:
+        return f"not read yet; {turns}"
+    return f"{gauge.value:g}, {gauge.side}, {ago(gauge.read_at)}; {turns}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
 
 
 def _said(value: object) -> str:

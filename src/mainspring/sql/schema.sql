@@ -405,7 +405,9 @@ begin
            missed_count = c.missed_count + fired.missed,
            lateness_total = c.lateness_total + fired.late,
            lateness_worst = greatest(c.lateness_worst, fired.latest),
-           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high)
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
+           gauge_value = coalesce((plan ->> 'gauge_value')::float, c.gauge_value),
+           gauge_read_at = case when plan ? 'gauge_value' then now() else c.gauge_read_at end
      where c.schedule_id = schedule.schedule_id;
     if fired.failure is not null then
         perform mainspring.note_failure(schedule, failures, fired.failure);
@@ -435,15 +437,19 @@ begin
            plan ->> 'reason' as reason into decided;
     if decided.outcome = 'enqueued' then
         select * into decided from mainspring.start_slot(
-            schedule, slot, 'manual', 0, plan -> 'payload', plan ->> 'definition');
+            schedule, slot, 'manual', 0, plan -> 'payload', plan ->> 'definition',
+            reserved => (plan ->> 'job_id')::bigint);
     end if;
     update mainspring.slots as s
        set outcome = decided.outcome, job_id = decided.job_id, reason = decided.reason,
+           gauge_value = (plan ->> 'gauge_value')::float,
            fired_at = now(), checking_until = null, checking_by = null
      where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null,
            gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
+           gauge_value = coalesce((plan ->> 'gauge_value')::float, c.gauge_value),
+           gauge_read_at = case when plan ? 'gauge_value' then now() else c.gauge_read_at end,
            last_enqueued_at = case when decided.outcome = 'enqueued' then now()
                                    else c.last_enqueued_at end,
            last_skipped_at = case when decided.outcome = 'skipped' then now()
@@ -1129,6 +1135,8 @@ CREATE TABLE mainspring.schedules (
     is_templated boolean DEFAULT false NOT NULL,
     run_at timestamp with time zone,
     origin jsonb DEFAULT '{}'::jsonb NOT NULL,
+    gauge_bounds text,
+    CONSTRAINT schedules_gauge_bounds CHECK ((gauge_bounds = ANY (ARRAY['inclusive'::text, 'exclusive'::text]))),
     CONSTRAINT schedules_have_one_timing CHECK ((num_nonnulls(cron, every, at) = 1)),
     CONSTRAINT schedules_numbers CHECK (((every >= '00:00:01'::interval) AND (jitter >= '00:00:00'::interval) AND (misfire_grace >= '00:00:00'::interval) AND (catch_up_max_age > '00:00:00'::interval) AND (run_timeout > '00:00:00'::interval) AND (condition_timeout > '00:00:00'::interval) AND ((max_retries >= 1) AND (max_retries <= 1000)) AND ((max_running >= 1) AND (max_running <= 1000)) AND ((catch_up_limit >= 1) AND (catch_up_limit <= 10000)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND ((priority >= 0) AND (priority <= 1000)))),
     CONSTRAINT schedules_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
@@ -1786,7 +1794,7 @@ $$;
 
 CREATE FUNCTION mainspring.part_of(field text) RETURNS text
     LANGUAGE sql IMMUTABLE
-    RETURN CASE WHEN (field = ANY (ARRAY['cron'::text, 'every'::text, 'at'::text, 'zone'::text])) THEN 'timing'::text WHEN (field = ANY (ARRAY['starts_at'::text, 'ends_at'::text])) THEN 'period'::text WHEN (field = ANY (ARRAY['launcher'::text, 'condition_sql'::text, 'gauge_sql'::text, 'gauge_lower'::text, 'gauge_upper'::text])) THEN 'condition'::text ELSE field END;
+    RETURN CASE WHEN (field = ANY (ARRAY['cron'::text, 'every'::text, 'at'::text, 'zone'::text])) THEN 'timing'::text WHEN (field = ANY (ARRAY['starts_at'::text, 'ends_at'::text])) THEN 'period'::text WHEN (field = ANY (ARRAY['launcher'::text, 'condition_sql'::text, 'gauge_sql'::text, 'gauge_lower'::text, 'gauge_upper'::text, 'gauge_bounds'::text])) THEN 'condition'::text ELSE field END;
 
 CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current jsonb, overwrite boolean) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
@@ -2602,6 +2610,34 @@ begin
       into tenants_free, is_capped
       from mainspring.free_of_tenants(tenants);
     is_shared := shared <> '{}' or is_capped or cardinality(keys_free) < cardinality(names);
+end
+$$;
+
+CREATE FUNCTION mainspring.free_slot(schedule mainspring.schedules, asked timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    taken mainspring.slots;
+    shown text := to_char(asked at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
+begin
+    if asked is null then
+        return clock_timestamp();
+    end if;
+    if asked > clock_timestamp() or asked < '0001-01-02T00:00:00Z' then
+        perform mainspring.refuse_schedule(
+            'slot', shown || ' is not in the past; without a slot the schedule is fired now');
+    end if;
+    select * into taken from mainspring.slots as slot
+     where slot.schedule_id = schedule.schedule_id and slot.scheduled_for = asked
+       and slot.outcome in ('pending', 'enqueued');
+    if found then
+        perform mainspring.refuse('MS043',
+            format('slot %s of schedule %L is already claimed: %s', shown, schedule.name,
+                   coalesce('job ' || taken.job_id, 'it waits for a scheduler')),
+            jsonb_build_object('name', schedule.name, 'slot_at', asked, 'job_id', taken.job_id));
+    end if;
+    return asked;
 end
 $$;
 
@@ -4958,7 +4994,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb DEFAULT NULL::jsonb, definition text DEFAULT NULL::text, in_line boolean DEFAULT false, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) RETURNS record
+CREATE FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb DEFAULT NULL::jsonb, definition text DEFAULT NULL::text, in_line boolean DEFAULT false, reserved bigint DEFAULT NULL::bigint, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) RETURNS record
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
@@ -4989,7 +5025,7 @@ begin
     end if;
     asked := mainspring.asked_job(
         wanted, coalesce(start_slot.payload, schedule.payload), schedule.tenant_id,
-        schedule.queue, schedule.priority, schedule.max_attempts);
+        schedule.queue, schedule.priority, schedule.max_attempts, job_id => reserved);
     asked.schedule_id := schedule.schedule_id;
     asked.slot_at := slot;
     asked.origin := schedule.origin || jsonb_build_object('trigger', source, 'missed', missed);
@@ -5067,7 +5103,8 @@ begin
             calendar, starts_at, ends_at, jitter, definition, payload, queue, priority,
             max_attempts, misfire_grace, catch_up, catch_up_limit, catch_up_max_age, overlap,
             max_running, run_timeout, launcher, condition_sql, gauge_sql, gauge_lower,
-            gauge_upper, condition_role, condition_timeout, max_retries, paused_until, declared)
+            gauge_upper, gauge_bounds, condition_role, condition_timeout, max_retries,
+            paused_until, declared)
         values (
             schedule.tenant_id, schedule.name, schedule.description, schedule.enabled,
             schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
@@ -5077,7 +5114,8 @@ begin
             schedule.catch_up_limit, schedule.catch_up_max_age, schedule.overlap,
             schedule.max_running, schedule.run_timeout, schedule.launcher,
             schedule.condition_sql, schedule.gauge_sql, schedule.gauge_lower,
-            schedule.gauge_upper, coalesce(schedule.condition_role, current_user),
+            schedule.gauge_upper, schedule.gauge_bounds,
+            coalesce(schedule.condition_role, current_user),
             schedule.condition_timeout, schedule.max_retries, schedule.paused_until,
             schedule.declared)
         on conflict on constraint schedules_name_is_unique do nothing
@@ -5098,7 +5136,8 @@ begin
            max_running = schedule.max_running, run_timeout = schedule.run_timeout,
            launcher = schedule.launcher, condition_sql = schedule.condition_sql,
            gauge_sql = schedule.gauge_sql, gauge_lower = schedule.gauge_lower,
-           gauge_upper = schedule.gauge_upper, condition_role = schedule.condition_role,
+           gauge_upper = schedule.gauge_upper, gauge_bounds = schedule.gauge_bounds,
+           condition_role = schedule.condition_role,
            condition_timeout = schedule.condition_timeout, max_retries = schedule.max_retries,
            paused_until = schedule.paused_until, disabled_reason = schedule.disabled_reason,
            declared = schedule.declared
@@ -5215,7 +5254,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false) RETURNS jsonb
+CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false, slot timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -5223,7 +5262,7 @@ CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 
 declare
     schedule mainspring.schedules;
     started record;
-    slot timestamptz;
+    slot_at timestamptz;
 begin
     perform mainspring.ensure_visible(tenant);
     select * into schedule from mainspring.schedules as s
@@ -5235,15 +5274,14 @@ begin
             jsonb_build_object('name', trigger_scheduled_job.name));
     end if;
     perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
-    -- Only now, with the schedule's rows held, can no other call have the same instant.
-    slot := clock_timestamp();
+    slot_at := mainspring.free_slot(schedule, slot);
     if schedule.launcher is not null or schedule.is_templated
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
                'waiting for a scheduler' as reason into started;
         perform mainspring.notify_schedule();
     else
-        select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
+        select * into started from mainspring.start_slot(schedule, slot_at, 'manual', 0);
     end if;
     if started.outcome = 'failed' then
         perform mainspring.refuse('MS010', started.reason,
@@ -5251,8 +5289,12 @@ begin
     end if;
     insert into mainspring.slots
         (schedule_id, scheduled_for, fired_at, outcome, trigger, job_id, reason, is_forced)
-    values (schedule.schedule_id, slot, slot, started.outcome, 'manual', started.job_id,
-            started.reason, force);
+    values (schedule.schedule_id, slot_at,
+            case when slot is null then slot_at else clock_timestamp() end,
+            started.outcome, 'manual', started.job_id, started.reason, force)
+    on conflict (schedule_id, scheduled_for) do update
+       set fired_at = excluded.fired_at, outcome = excluded.outcome, trigger = 'manual',
+           job_id = excluded.job_id, reason = excluded.reason, is_forced = excluded.is_forced;
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when started.outcome = 'enqueued' then now()
@@ -5264,12 +5306,12 @@ begin
      where c.schedule_id = schedule.schedule_id;
     return jsonb_build_object(
         'success', started.outcome in ('enqueued', 'pending'), 'job_name', schedule.name,
-        'outcome', started.outcome, 'slot_at', slot, 'job_id', started.job_id,
+        'outcome', started.outcome, 'slot_at', slot_at, 'job_id', started.job_id,
         'message', coalesce(started.reason, 'job ' || started.job_id || ' is enqueued'));
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) IS 'Fires a schedule now, in a slot of its own; checks its condition unless forced.';
+COMMENT ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean, slot timestamp with time zone) IS 'Fires a schedule now, in a slot of its own or in the given past one, which must have no job; checks its condition unless forced.';
 
 CREATE FUNCTION mainspring.try_put_back(job_id bigint, tenant text) RETURNS text
     LANGUAGE plpgsql
@@ -5562,7 +5604,7 @@ begin
     for planned in
         select * from jsonb_to_recordset(plan -> 'slots') as slot (
             at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
-            missed integer, reason text, payload jsonb)
+            missed integer, reason text, payload jsonb, job_id bigint, gauge_value float)
          order by slot.at
     loop
         select planned.outcome, null::bigint as job_id, planned.reason into started;
@@ -5574,13 +5616,13 @@ begin
             select * into started from mainspring.start_slot(
                 schedule, planned.at, planned.source, planned.missed,
                 coalesce(planned.payload, plan -> 'payload'), plan ->> 'definition',
-                coalesce((plan ->> 'in_line')::boolean, false));
+                coalesce((plan ->> 'in_line')::boolean, false), planned.job_id);
         end if;
         if started.outcome is not null then
             insert into mainspring.slots
-                (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
+                (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason, gauge_value)
             values (schedule.schedule_id, planned.at, started.outcome, planned.source,
-                    started.job_id, planned.missed, started.reason);
+                    started.job_id, planned.missed, started.reason, planned.gauge_value);
         end if;
         slot_at := planned.at;
         outcome := started.outcome;
@@ -5610,6 +5652,8 @@ begin
         when 'NaN' in (schedule.gauge_lower, schedule.gauge_upper)
              or 'Infinity' in (abs(schedule.gauge_lower), abs(schedule.gauge_upper))
         then '{gauge,needs finite numbers for gauge_lower and gauge_upper}'
+        when schedule.gauge_bounds is not null and schedule.gauge_sql is null
+        then '{gauge_sql,is required with gauge_bounds}'
     end;
 end
 $$;
@@ -6151,7 +6195,9 @@ CREATE TABLE mainspring.clocks (
     gauge_is_high boolean DEFAULT false NOT NULL,
     definition text NOT NULL COLLATE pg_catalog."C",
     checking_by text,
-    last_error text
+    last_error text,
+    gauge_value double precision,
+    gauge_read_at timestamp with time zone
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
 
@@ -6324,6 +6370,23 @@ CREATE VIEW mainspring.flow_status AS
              JOIN mainspring.job_status job USING (job_id))
           WHERE (member.flow_id = flow.flow_id)) counted
   WHERE (mainspring.is_visible(flow.tenant_id) AND mainspring.is_own(flow.created_by));
+
+CREATE VIEW mainspring.gauge_status AS
+ SELECT schedule.schedule_id,
+    schedule.tenant_id,
+    schedule.name,
+    clock.gauge_value AS value,
+        CASE
+            WHEN clock.gauge_is_high THEN 'high'::text
+            ELSE 'low'::text
+        END AS side,
+    schedule.gauge_lower AS lower,
+    schedule.gauge_upper AS upper,
+    COALESCE(schedule.gauge_bounds, 'inclusive'::text) AS bounds,
+    clock.gauge_read_at AS read_at
+   FROM (mainspring.schedules schedule
+     JOIN mainspring.clocks clock USING (schedule_id))
+  WHERE ((schedule.gauge_sql IS NOT NULL) AND mainspring.is_visible(schedule.tenant_id));
 
 CREATE TABLE mainspring.grants_to_restore (
     kind text NOT NULL,
@@ -6578,6 +6641,7 @@ CREATE TABLE mainspring.slots (
     payload jsonb,
     run_state text,
     counted_as text,
+    gauge_value double precision,
     CONSTRAINT slots_enqueued_have_a_job CHECK (((outcome = 'enqueued'::mainspring.slot_outcome) = (job_id IS NOT NULL))),
     CONSTRAINT slots_only_jobs_run CHECK (((run_state IS NULL) OR (outcome = 'enqueued'::mainspring.slot_outcome))),
     CONSTRAINT slots_run_state_check CHECK ((run_state = ANY (ARRAY['succeeded'::text, 'failed'::text, 'dead_letter'::text, 'canceled'::text, 'timed_out'::text])))
@@ -6684,7 +6748,8 @@ CREATE VIEW mainspring.slot_status AS
     slot.started_at,
     slot.finished_at,
     (EXTRACT(epoch FROM (slot.fired_at - slot.scheduled_for)))::double precision AS lateness_seconds,
-    (EXTRACT(epoch FROM (slot.finished_at - slot.started_at)))::double precision AS seconds
+    (EXTRACT(epoch FROM (slot.finished_at - slot.started_at)))::double precision AS seconds,
+    slot.gauge_value
    FROM (mainspring.slots slot
      JOIN mainspring.schedules schedule USING (schedule_id))
   WHERE mainspring.is_visible(schedule.tenant_id);
@@ -7167,7 +7232,7 @@ CREATE TRIGGER people_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.peopl
 
 CREATE TRIGGER schedules_add_clock AFTER INSERT ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.add_clock();
 
-CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "schedule", "subject": "name", "nulls": false,
         "without": ["schedule_id", "run_at", "created_at", "updated_at", "anchor_at",
                     "disabled_reason", "declared", "origin", "is_templated"],
@@ -7177,7 +7242,7 @@ CREATE TRIGGER schedules_check_role BEFORE INSERT OR UPDATE OF condition_role, c
 
 CREATE TRIGGER schedules_forget AFTER DELETE ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.forget_schedule();
 
-CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
+CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
 
 CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
 
@@ -7516,6 +7581,8 @@ REVOKE ALL ON FUNCTION mainspring.free_of_tenants(tenants text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.free_places(names text[], keys text[], tenants text[], most integer, OUT limits_free integer[], OUT keys_free integer[], OUT tenants_free integer[], OUT shared text[], OUT shared_free integer[], OUT is_shared boolean, OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.free_slot(schedule mainspring.schedules, asked timestamp with time zone) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.full_limits(shared text[], free integer[], given text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
@@ -7768,7 +7835,7 @@ REVOKE ALL ON FUNCTION mainspring.spread_by(schedule mainspring.schedules) FROM 
 
 REVOKE ALL ON FUNCTION mainspring.start_bulk(action text, asked jsonb, reason text, tenant text, total bigint) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, reserved bigint, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.state_of(waits mainspring.waits_for) FROM PUBLIC;
 
@@ -7792,7 +7859,7 @@ REVOKE ALL ON FUNCTION mainspring.topmost_paths(paths jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.touch() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean, slot timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.try_put_back(job_id bigint, tenant text) FROM PUBLIC;
 

@@ -19,6 +19,7 @@ MainspringError
 │   ├── IdempotencyConflict    same idempotency key, other payload
 │   ├── IllegalMove
 │   ├── DuplicateSchedule      the name is taken
+│   ├── SlotClaimed            the slot of a schedule has its job; in errors.slots
 │   ├── DuplicateDefinition    the key is taken
 │   ├── DuplicateTrigger       the name is taken
 │   ├── DuplicateTenant        the name is taken
