@@ -96,6 +96,7 @@ async def test_a_condition_decides_about_the_slot_once(app: Mainspring):
         job_id = await await_until(lambda: job_of(app, "if"))
 
     assert (pending.outcome, pending.slot_at) == ("pending", LAST_NOON)
+    assert job_id is not None
     assert (await app.jobs.aget(job_id)).payload == {"at": SHOWN}
 
 

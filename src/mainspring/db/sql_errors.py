@@ -31,6 +31,7 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.errors.access import AppRoleMissing, Unauthenticated
 from mainspring.domain.errors.database import SchemaMissing
+from mainspring.domain.errors.definitions import InactiveDefinition
 from mainspring.domain.errors.slots import SlotClaimed
 from mainspring.domain.types import EventId, JobId, JobState
 
@@ -46,6 +47,11 @@ def _option(message: str, facts: Facts) -> InvalidOption:
 
 def _illegal_move(_: str, facts: Facts) -> IllegalMove:
     return IllegalMove(JobId(facts["job_id"]), JobState(facts["state"]), facts["target"])
+
+
+def _unknown_definition(_: str, facts: Facts) -> UnknownDefinition:
+    key = str(facts["key"])
+    return InactiveDefinition(key) if facts.get("is_deactivated") else UnknownDefinition(key)
 
 
 def _slot_claimed(_: str, facts: Facts) -> SlotClaimed:
@@ -67,7 +73,7 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS001": lambda message, _: InvalidPayload(message),
     "MS002": lambda _, facts: PayloadTooLarge(facts["size"], facts["limit"]),
     "MS003": _option,
-    "MS010": lambda _, facts: UnknownDefinition(str(facts["key"])),
+    "MS010": _unknown_definition,
     "MS020": lambda _, facts: DuplicateJob(facts["key"], JobId(facts["job_id"])),
     "MS021": lambda _, facts: IdempotencyConflict(facts["key"], JobId(facts["job_id"])),
     "MS030": lambda _, facts: JobNotFound(JobId(facts["job_id"])),

@@ -111,9 +111,7 @@ begin
     select * into defined from mainspring.definitions as d
      where d.key = active_definition.key and d.is_active;
     if not found then
-        perform mainspring.refuse('MS010', 'unknown or inactive definition '
-            || coalesce(quote_literal(active_definition.key), 'null'),
-            jsonb_build_object('key', active_definition.key));
+        perform mainspring.refuse_definition(active_definition.key);
     end if;
     return defined;
 end
@@ -665,7 +663,7 @@ begin
             schedule, slot_at, 'backfill', 0, payload, in_line => true);
         if started.outcome = 'failed' then
             perform mainspring.refuse('MS010', started.reason,
-                                      jsonb_build_object('key', schedule.definition));
+                                      mainspring.unknown_facts(schedule.definition));
         end if;
         insert into mainspring.slots as s
             (schedule_id, scheduled_for, outcome, trigger, job_id, reason)
@@ -2867,6 +2865,10 @@ CREATE FUNCTION mainspring.is_closed(definition text) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN COALESCE(((definition = 'mainspring.bulk'::text) OR ((definition ~~ 'mainspring.%'::text) AND (current_setting('role'::text) = 'mainspring_app'::text))), false);
 
+CREATE FUNCTION mainspring.is_deactivated(key text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (EXISTS (SELECT FROM mainspring.definitions d WHERE ((d.key = is_deactivated.key) AND (NOT d.is_active))));
+
 CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN ((length(name) <= 200) AND (name ~ '^[A-Za-z0-9_:-]+(\.[A-Za-z0-9_:-]+)*$'::text));
@@ -4105,6 +4107,15 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.refuse_definition(key text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    perform mainspring.refuse(
+        'MS010', mainspring.why_unknown(key), mainspring.unknown_facts(key));
+end
+$$;
+
 CREATE FUNCTION mainspring.refuse_definition(key text, field text, problem text) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -5007,7 +5018,7 @@ begin
     outcome := 'failed';
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
-        reason := 'unknown or inactive definition ' || quote_literal(wanted);
+        reason := mainspring.why_unknown(wanted);
         return;
     end if;
     if mainspring.is_closed(wanted) then
@@ -5285,7 +5296,7 @@ begin
     end if;
     if started.outcome = 'failed' then
         perform mainspring.refuse('MS010', started.reason,
-                                  jsonb_build_object('key', schedule.definition));
+                                  mainspring.unknown_facts(schedule.definition));
     end if;
     insert into mainspring.slots
         (schedule_id, scheduled_for, fired_at, outcome, trigger, job_id, reason, is_forced)
@@ -5331,6 +5342,10 @@ begin
     end;
 end
 $$;
+
+CREATE FUNCTION mainspring.unknown_facts(key text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN (jsonb_build_object('key', key) || (CASE WHEN mainspring.is_deactivated(key) THEN '{"is_deactivated": true}'::text ELSE '{}'::text END)::jsonb);
 
 CREATE TABLE mainspring.dependencies (
     job_id bigint NOT NULL,
@@ -5501,6 +5516,72 @@ CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; request a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) ELSE ' is built in and for operators only'::text END);
 
+CREATE SEQUENCE mainspring.worker_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.workers (
+    worker_id bigint DEFAULT nextval('mainspring.worker_ids'::regclass) NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    renewed_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    recovered_at timestamp with time zone,
+    pid integer NOT NULL,
+    concurrency integer NOT NULL,
+    wants_wake boolean DEFAULT true NOT NULL,
+    is_stopping boolean DEFAULT false NOT NULL,
+    name text NOT NULL,
+    host text NOT NULL,
+    process_identity text NOT NULL,
+    queues text[] NOT NULL,
+    version text NOT NULL,
+    died_at timestamp with time zone
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+CREATE FUNCTION mainspring.why_lost(worker_id bigint) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN COALESCE((SELECT (format('worker %s (pid %s on %s) '::text, worker.worker_id, worker.pid, worker.host) || CASE WHEN (worker.died_at IS NULL) THEN 'stopped renewing its lease: its host is down, or it hangs'::text ELSE 'died: its process was killed or crashed'::text END) FROM mainspring.workers worker WHERE (worker.worker_id = why_lost.worker_id)), (('worker '::text || worker_id) || ' is gone'::text));
+
+CREATE FUNCTION mainspring.why_no_function(full_name text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    parts text[];
+    near record;
+begin
+    begin
+        parts := parse_ident(full_name);
+    exception when invalid_parameter_value then
+        return format('%s is not the name of a function; write it as schema.name, without '
+                      || 'arguments', full_name);
+    end;
+    if cardinality(parts) <> 2 then
+        return format('%s needs its schema and nothing else: write it as schema.name', full_name);
+    end if;
+    select p.prokind, p.proretset, p.prorettype, p.prorettype::regtype as returned,
+           pg_get_function_identity_arguments(p.oid) as taken into near
+      from pg_catalog.pg_proc as p
+      join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+     where n.nspname = parts[1] and p.proname = parts[2]
+     order by (p.prorettype = any ('{jsonb,json}'::regtype[])) desc, p.pronargs limit 1;
+    return case
+        when not found then 'there is no function ' || full_name
+        when near.prokind = 'p'
+        then full_name || ' is a procedure; make it a function that returns jsonb'
+        when near.prokind <> 'f' then full_name || ' is an aggregate or window function'
+        when near.proretset
+        then format('%s returns a set of %s; it must return one jsonb', full_name, near.returned)
+        when near.prorettype <> all ('{jsonb,json}'::regtype[])
+        then format('%s returns %s; it must return jsonb', full_name, near.returned)
+        else format('%s takes (%s); it must take one jsonb or nothing', full_name, near.taken)
+    end;
+end
+$$;
+
 CREATE FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) RETURNS TABLE(job_id bigint, reason text)
     LANGUAGE plpgsql STABLE
     AS $$
@@ -5522,6 +5603,10 @@ begin
           ) as job on true;
 end
 $$;
+
+CREATE FUNCTION mainspring.why_unknown(key text) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN mainspring.is_deactivated(key) THEN (('definition '::text || quote_literal(key)) || ' is deactivated; activate it first'::text) ELSE ('unknown definition '::text || COALESCE(quote_literal(key), 'null'::text)) END;
 
 CREATE FUNCTION mainspring.window_key(trigger_id bigint, tenant text, definition text, payload text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -5681,9 +5766,7 @@ begin
     end if;
     select * into target from mainspring.find_function(spec ->> 'function');
     if target.name is null then
-        return array['function', format(
-            'there is no function %s that takes one jsonb or nothing and returns jsonb; '
-            || 'write its name with its schema', spec ->> 'function')];
+        return array['function', mainspring.why_no_function(spec ->> 'function')];
     end if;
     return mainspring.wrong_role(spec, target.guardian);
 end
@@ -6036,31 +6119,6 @@ CREATE TABLE mainspring.outputs (
     stderr_tail text
 )
 WITH (fillfactor='50');
-
-CREATE SEQUENCE mainspring.worker_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-CREATE TABLE mainspring.workers (
-    worker_id bigint DEFAULT nextval('mainspring.worker_ids'::regclass) NOT NULL,
-    started_at timestamp with time zone DEFAULT now() NOT NULL,
-    renewed_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    recovered_at timestamp with time zone,
-    pid integer NOT NULL,
-    concurrency integer NOT NULL,
-    wants_wake boolean DEFAULT true NOT NULL,
-    is_stopping boolean DEFAULT false NOT NULL,
-    name text NOT NULL,
-    host text NOT NULL,
-    process_identity text NOT NULL,
-    queues text[] NOT NULL,
-    version text NOT NULL
-)
-WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
 CREATE VIEW mainspring.attempt_status AS
  SELECT attempt.job_id,
@@ -7607,6 +7665,8 @@ REVOKE ALL ON FUNCTION mainspring.is_approver(approvers text[], tenant text) FRO
 
 REVOKE ALL ON FUNCTION mainspring.is_closed(definition text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_deactivated(key text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_marked(schema jsonb) FROM PUBLIC;
@@ -7751,6 +7811,8 @@ REVOKE ALL ON FUNCTION mainspring.receipt_token(job_id bigint, fence bigint) FRO
 
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.refuse_definition(key text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.refuse_definition(key text, field text, problem text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse_duplicate(key text, holder bigint) FROM PUBLIC;
@@ -7863,6 +7925,8 @@ REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, 
 
 REVOKE ALL ON FUNCTION mainspring.try_put_back(job_id bigint, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.unknown_facts(key text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.unsettled_among(children bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) FROM PUBLIC;
@@ -7891,7 +7955,13 @@ REVOKE ALL ON FUNCTION mainspring.walk_live(creator text, behind bigint, up_to b
 
 REVOKE ALL ON FUNCTION mainspring.why_closed(definition text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.why_lost(worker_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_no_function(full_name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_unknown(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, tenant text, definition text, payload text) FROM PUBLIC;
 

@@ -1,4 +1,4 @@
-"""Errors about slots; a part of the tree in `mainspring.domain.errors`."""
+"""Errors about slots; the tree is drawn in `errors`."""
 
 from datetime import UTC, datetime
 

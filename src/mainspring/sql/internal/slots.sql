@@ -25,7 +25,7 @@ begin
     outcome := 'failed';
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
-        reason := 'unknown or inactive definition ' || quote_literal(wanted);
+        reason := mainspring.why_unknown(wanted);
         return;
     end if;
     if mainspring.is_closed(wanted) then
@@ -162,7 +162,7 @@ begin
             schedule, slot_at, 'backfill', 0, payload, in_line => true);
         if started.outcome = 'failed' then
             perform mainspring.refuse('MS010', started.reason,
-                                      jsonb_build_object('key', schedule.definition));
+                                      mainspring.unknown_facts(schedule.definition));
         end if;
         insert into mainspring.slots as s
             (schedule_id, scheduled_for, outcome, trigger, job_id, reason)

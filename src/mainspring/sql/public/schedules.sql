@@ -38,7 +38,7 @@ begin
     end if;
     if started.outcome = 'failed' then
         perform mainspring.refuse('MS010', started.reason,
-                                  jsonb_build_object('key', schedule.definition));
+                                  mainspring.unknown_facts(schedule.definition));
     end if;
     insert into mainspring.slots
         (schedule_id, scheduled_for, fired_at, outcome, trigger, job_id, reason, is_forced)
