@@ -111,7 +111,8 @@ begin
     select * into defined from mainspring.definitions as d
      where d.key = active_definition.key and d.is_active;
     if not found then
-        perform mainspring.refuse_definition(active_definition.key);
+        perform mainspring.refuse('MS010', mainspring.why_unknown(active_definition.key),
+                                  mainspring.unknown_facts(active_definition.key));
     end if;
     return defined;
 end
@@ -4107,15 +4108,6 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.refuse_definition(key text) RETURNS void
-    LANGUAGE plpgsql STABLE
-    AS $$
-begin
-    perform mainspring.refuse(
-        'MS010', mainspring.why_unknown(key), mainspring.unknown_facts(key));
-end
-$$;
-
 CREATE FUNCTION mainspring.refuse_definition(key text, field text, problem text) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -5276,14 +5268,7 @@ declare
     slot_at timestamptz;
 begin
     perform mainspring.ensure_visible(tenant);
-    select * into schedule from mainspring.schedules as s
-     where s.name = trigger_scheduled_job.name and s.tenant_id = trigger_scheduled_job.tenant
-       for update;
-    if not found then
-        perform mainspring.refuse('MS040', 'there is no schedule '
-            || coalesce(quote_literal(trigger_scheduled_job.name), 'null'),
-            jsonb_build_object('name', trigger_scheduled_job.name));
-    end if;
+    schedule := mainspring.find_schedule(tenant, name);
     perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
     slot_at := mainspring.free_slot(schedule, slot);
     if schedule.launcher is not null or schedule.is_templated
@@ -7810,8 +7795,6 @@ REVOKE ALL ON FUNCTION mainspring.ready_message(queue text, due_at timestamp wit
 REVOKE ALL ON FUNCTION mainspring.receipt_token(job_id bigint, fence bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.refuse_definition(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse_definition(key text, field text, problem text) FROM PUBLIC;
 

@@ -11,7 +11,8 @@ begin
     select * into defined from mainspring.definitions as d
      where d.key = active_definition.key and d.is_active;
     if not found then
-        perform mainspring.refuse_definition(active_definition.key);
+        perform mainspring.refuse('MS010', mainspring.why_unknown(active_definition.key),
+                                  mainspring.unknown_facts(active_definition.key));
     end if;
     return defined;
 end
@@ -39,17 +40,6 @@ language sql stable
 return jsonb_build_object('key', key)
        || case when mainspring.is_deactivated(key) then '{"is_deactivated": true}' else '{}' end
           ::jsonb;
-
--- Refuses a definition that is unknown or inactive.
-create or replace function mainspring.refuse_definition(key text)
-returns void
-language plpgsql stable
-as $$
-begin
-    perform mainspring.refuse(
-        'MS010', mainspring.why_unknown(key), mainspring.unknown_facts(key));
-end
-$$;
 
 -- Refuses a tenant that there is not.
 create or replace function mainspring.ensure_tenant(tenant text)

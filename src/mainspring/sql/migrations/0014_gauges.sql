@@ -1,6 +1,6 @@
--- What a gauge said, now and slot by slot, and whether its thresholds are a part of its sides. Slots
--- can be claimed by hand, and their jobs can have an id that was reserved. Of a worker it is known
--- whether its process is gone.
+-- What a gauge said, now and slot by slot, and whether its thresholds are a part of its sides.
+-- Slots can be claimed by hand, and their jobs can have an id that was reserved. Of a worker it is
+-- known whether its process is gone.
 --
 -- works with: 0001
 

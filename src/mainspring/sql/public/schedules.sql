@@ -18,14 +18,7 @@ declare
     slot_at timestamptz;
 begin
     perform mainspring.ensure_visible(tenant);
-    select * into schedule from mainspring.schedules as s
-     where s.name = trigger_scheduled_job.name and s.tenant_id = trigger_scheduled_job.tenant
-       for update;
-    if not found then
-        perform mainspring.refuse('MS040', 'there is no schedule '
-            || coalesce(quote_literal(trigger_scheduled_job.name), 'null'),
-            jsonb_build_object('name', trigger_scheduled_job.name));
-    end if;
+    schedule := mainspring.find_schedule(tenant, name);
     perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
     slot_at := mainspring.free_slot(schedule, slot);
     if schedule.launcher is not null or schedule.is_templated
