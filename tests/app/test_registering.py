@@ -71,6 +71,12 @@ def test_an_option_of_a_wrong_type_is_refused_by_name(app: Mainspring, options: 
         assert repr(value) in said
 
 
+@pytest.mark.parametrize("tags", [5, "urgent"])
+def test_tags_of_an_enqueue_are_a_list(app: Mainspring, tags: Any):
+    with pytest.raises(InputError, match=f"tags must be a list of strings, not {tags!r}"):
+        app.job(key="tagged")(work).options(tags=tags)
+
+
 def test_a_factor_that_is_no_number_is_refused():
     with pytest.raises(InputError, match="backoff factor must be a number, not '2'"):
         Backoff(factor="2")  # type: ignore[arg-type]

@@ -111,11 +111,12 @@ async def job_of(app: Mainspring, name: str) -> int | None:
         (LAST_NOON + HOUR, r"T13:00:00Z is no slot of 'noon'; the next one is .*T12:00:00Z"),
         (LAST_NOON + 5 * DAY, "is not in the past; without a slot the schedule is fired now"),
         (LAST_NOON.replace(tzinfo=None), "needs a time zone"),
+        (SHOWN, "must be a datetime, not '"),
     ],
-    ids=["not due then", "future", "naive"],
+    ids=["not due then", "future", "naive", "text"],
 )
 async def test_an_instant_that_is_no_past_slot_is_refused(
-    app: Mainspring, noon: str, slot: datetime, problem: str
+    app: Mainspring, noon: str, slot: Any, problem: str
 ):
     with pytest.raises(InvalidSchedule, match=problem) as refused:
         await app.schedules.atrigger(noon, slot=slot)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from mainspring.app.namespaces import App
-from mainspring.domain.definitions import Definition, Handler, ensure_key
+from mainspring.domain.definitions import Definition, Handler
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.handlers import (
     HandlerSignature,
@@ -157,7 +157,6 @@ class JobDecorator:
         options = dict(self._options)
         key = options.pop("key", None)
         key = function.__name__ if key is None else key
-        ensure_key(key)
         mode = choose_mode(key, function, options.pop("mode", None))
         signature = read_signature(key, function)
         handler = Handler(
@@ -207,7 +206,10 @@ def make_options(given: dict[str, Any]) -> EnqueueOptions:
         if name not in _OPTION_NAMES:
             hint = did_you_mean(name, _OPTION_NAMES)
             raise InvalidOption(name, f"is not an enqueue option{hint}")
-    read = {"tags": tuple(given.get("tags", ())), "after": job_ids(given.get("after", ()))}
+    tags = given.get("tags", ())
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise InvalidOption("tags", f"must be a list of strings, not {tags!r}")
+    read = {"tags": tuple(tags), "after": job_ids(given.get("after", ()))}
     return replace(DEFAULT_OPTIONS, **{**given, **read})
 
 

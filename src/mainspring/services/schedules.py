@@ -215,6 +215,8 @@ async def trigger(
 
 async def _ensure_slot(scope: Scope, name: str, slot: datetime) -> None:
     """Refuse an instant at which the schedule is not due: a mistyped one would be an extra run."""
+    if not isinstance(slot, datetime):
+        raise InvalidSchedule("slot", f"must be a datetime, not {slot!r}")
     if slot.tzinfo is None:
         raise InvalidSchedule("slot", "needs a time zone, such as datetime(..., tzinfo=UTC)")
     state = await get(scope, name)
