@@ -2,7 +2,7 @@
 
 `category_refresh` asks a launcher whether a model made up relationship types that have no
 category yet. `vocab_consolidation` needs no class: it watches the share of types that are not
-in use, starts at 20 % and goes on until it is down to 10 %.
+in use, starts above 20 % and goes on until it is below 10 %.
 """
 
 from typing import Any
@@ -67,6 +67,7 @@ async def refresh_categories(ctx: Context, category: str) -> dict[str, int]:
     gauge_sql=INACTIVE_SHARE,
     gauge_upper=0.20,
     gauge_lower=0.10,
+    gauge_bounds="exclusive",
 )
 @app.job(key="vocab_consolidate")
 async def consolidate(ctx: Context, most: int = 5) -> dict[str, int]:

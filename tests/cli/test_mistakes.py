@@ -91,7 +91,7 @@ def test_a_mistake_ends_the_process_with_its_exit_code():
     ("key", "hint"),
     [
         ("helo", "did you mean 'hello'?"),
-        ("archive", "it is registered when a worker that declares it starts"),
+        ("archive", "create it, or start a worker that declares it"),
     ],
 )
 def test_an_unknown_definition_is_a_mistake(command, key: str, hint: str):
@@ -101,6 +101,23 @@ def test_an_unknown_definition_is_a_mistake(command, key: str, hint: str):
         2,
         f"error: unknown definition {key!r}; {hint}",
     )
+
+
+def test_a_deactivated_definition_is_not_unknown(each_server_command):
+    every = ["schedules", "create", "x", "--definition", "hello", "--every", "1h"]
+    _, _, enqueued, triggered, created = each_server_command(
+        every,
+        ["definitions", "deactivate", "hello"],
+        ["enqueue", "hello", '{"name": "Ada"}'],
+        ["schedules", "trigger", "x"],
+        [*every[:2], "y", *every[3:]],
+    )
+
+    problem = (
+        "error: definition 'hello' is deactivated; activate it with "
+        "`mainspring definitions activate hello`"
+    )
+    assert [sentence(done) for done in (enqueued, triggered, created)] == [problem] * 3
 
 
 def test_an_app_that_fails_to_import_says_where(tmp_path: Path):

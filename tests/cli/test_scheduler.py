@@ -19,7 +19,7 @@ app = Mainspring()
 
 class Always(Launcher):
     def prepare_job_data(self):
-        return {"name": self.launch.schedule.name}
+        return {"name": self.schedule.name}
 
 @app.schedule("@every 1s", name="tick", launcher=Always)
 @app.schedule("@yearly", payload={"name": "Bob"})

@@ -109,3 +109,23 @@ def test_a_range_that_cannot_be_filled_is_one_sentence(each_server_command):
     for said, done in zip(refused, answers, strict=True):
         assert sentence(done).startswith(f"error: {said}")
         assert done.returncode == 2
+
+
+def test_a_slot_is_claimed_by_hand_once(each_server_command):
+    noon = f"{last_noon():%Y-%m-%dT%H:%MZ}"
+    trigger = ["schedules", "trigger", "noon", "--slot"]
+    _, done, again, wrong, unread = each_server_command(
+        NOON,
+        [*trigger, noon],
+        [*trigger, noon],
+        [*trigger, "2026-01-01T11:00Z"],
+        [*trigger, "noon"],
+    )
+
+    assert (done.returncode, done.stdout) == (0, "job 1\n")
+    shown = noon.replace("Z", ":00Z")
+    assert sentence(again) == f"error: slot {shown} of schedule 'noon' is already claimed: job 1"
+    assert again.returncode == 1
+    near = "slot: 2026-01-01T11:00:00Z is no slot of 'noon'; the next one is 2026-01-01T12:00:00Z"
+    assert sentence(wrong) == f"error: {near}"
+    assert sentence(unread).startswith("error: --slot must be")

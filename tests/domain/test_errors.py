@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -16,6 +17,7 @@ SAMPLES = {
     "said": "job_not_found",
     "detail": "there is no job 7",
     "worker_id": 7,
+    "slot_at": datetime(2026, 11, 17, 6, tzinfo=UTC),
     "size": 2_000_000,
     "limit": 1_048_576,
     "option": "priority",

@@ -39,7 +39,7 @@ def test_consolidation_begins_at_the_upper_threshold_and_ends_at_the_lower(conne
 
     assert steps == [("enqueued", 10), ("enqueued", 5), ("skipped", 5)]
     add_inactive(connection, "BETWEEN_", 6)
-    assert trigger("vocab_consolidation")["reason"] == "0.177419 has not reached 0.2"
+    assert trigger("vocab_consolidation")["reason"] == "0.177419 is not above 0.2"
     add_inactive(connection, "ABOVE_", 2)
     assert trigger("vocab_consolidation")["run_state"] == "succeeded"
 

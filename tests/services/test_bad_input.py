@@ -46,7 +46,7 @@ WRONG: dict[str, Wrong] = {
         {},
         {},
         UnknownDefinition,
-        "'archive'; it is registered when a worker",
+        "'archive'; create it, or start a worker",
     ),
     "priority": ("send", {}, {"priority": 1001}, InvalidOption, "to 1000"),
     "below zero": ("send", {}, {"priority": -1}, InvalidOption, "from 0"),

@@ -138,7 +138,7 @@ def test_a_failure_is_recorded_and_the_other_triggers_still_run(app, connection)
 
     told = {dispatch.trigger: dispatch.error or dispatch.outcome for dispatch in event.dispatches}
     assert told["a"] == "there is no 'event.gone'; add |default(...) if it may be missing"
-    assert told["b"] == "unknown or inactive definition 'gone'"
+    assert told["b"] == "unknown definition 'gone'"
     assert told["c"].startswith("payload/size: ")
     assert told["d"] == "enqueued"
     assert told["e"] == "the value of 'event.name' cannot be read as a date"
@@ -151,7 +151,7 @@ def test_an_inactive_definition_is_a_failure(resync, connection):
 
     event = resync.events.get(emitted(resync, {"size": 3}))
 
-    assert event.last_error == "unknown or inactive definition 'send'"
+    assert event.last_error == "definition 'send' is deactivated; activate it first"
 
 
 def test_a_payload_that_grows_too_large_is_a_failure(app: Mainspring):

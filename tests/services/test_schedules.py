@@ -110,7 +110,7 @@ async def test_a_tenant_that_does_not_exist_is_refused(app):
 async def test_a_definition_that_does_not_exist_is_refused_with_the_one_that_was_meant(app):
     with pytest.raises(UnknownDefinition, match="'sned'; did you mean 'send'"):
         await app.schedules.acreate("x", "sned", every=MINUTE)
-    with pytest.raises(UnknownDefinition, match=r"'zzz'; it is registered when a worker"):
+    with pytest.raises(UnknownDefinition, match=r"'zzz'; create it, or start a worker"):
         await app.schedules.acreate("x", "zzz", every=MINUTE)
 
 

@@ -18,12 +18,11 @@ create function civic.bare() returns jsonb language sql as $$ select '{}'::jsonb
 create function civic.other(payload integer) returns jsonb language sql as $$ select '1'::jsonb $$;
 create function civic."Odd; name"() returns jsonb language sql as $$ select '{}'::jsonb $$;
 create function civic.many() returns setof jsonb language sql as $$ select '{}'::jsonb $$;
+create function civic.silent(payload jsonb) returns void language sql as $$ select 1 $$;
 create procedure civic.acts() language sql as $$ select 1 $$;
 """
-NO_FUNCTION = (
-    "{} does not exist, or does not take one jsonb or nothing and return jsonb; create it, and"
-    " write its name with its schema"
-)
+NOT_A_NAME = "{} is not the name of a function; write it as schema.name, without arguments"
+NO_SCHEMA = "{} needs its schema and nothing else: write it as schema.name"
 
 
 @pytest.fixture
@@ -57,27 +56,29 @@ def refuses(connection: psycopg.Connection, field: str, problem: str, key: str =
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "problem"),
     [
-        "civic.gone",
-        "cleanup",
-        "civic.other",
-        "civic.acts",
-        "civic.cleanup(jsonb)",
-        "civic.cleanup; drop table civic.log",
-        "civic.cleanup'; --",
-        'civic."cleanup',
-        "a.b.c",
-        "civic.cleanup()",
-        " ",
-        "pg_catalog.pg_sleep",
-        "pg_catalog.now",
-        "pg_catalog.pg_reload_conf",
-        "civic.many",
+        ("civic.gone", "there is no function {}"),
+        ("cleanup", NO_SCHEMA),
+        ("a.b.c", NO_SCHEMA),
+        ("civic.other", "{} takes (payload integer); it must take one jsonb or nothing"),
+        ("civic.acts", "{} is a procedure; make it a function that returns jsonb"),
+        ("civic.many", "{} returns a set of jsonb; it must return one jsonb"),
+        ("civic.silent", "{} returns void; it must return jsonb"),
+        ("civic.cleanup(jsonb)", NOT_A_NAME),
+        ("civic.cleanup()", NOT_A_NAME),
+        ("civic.cleanup; drop table civic.log", NOT_A_NAME),
+        ("civic.cleanup'; --", NOT_A_NAME),
+        ('civic."cleanup', NOT_A_NAME),
+        (" ", NOT_A_NAME),
+        ("pg_catalog.pg_sleep", "{} returns void; it must return jsonb"),
+        ("pg_catalog.now", "{} returns timestamp with time zone; it must return jsonb"),
+        ("pg_catalog.pg_reload_conf", "{} returns boolean; it must return jsonb"),
+        ("pg_catalog.max", "{} is an aggregate or window function"),
     ],
 )
-def test_a_name_that_is_no_function_for_jobs_is_refused(civic, name):
-    with refuses(civic, "function", NO_FUNCTION.format(name)):
+def test_a_name_that_is_no_function_for_jobs_is_refused(civic, name, problem):
+    with refuses(civic, "function", problem.format(name)):
         add(civic, spec=Jsonb({"function": name}))
 
 

@@ -235,7 +235,7 @@ def test_what_cannot_be_enqueued_is_told_and_does_not_stop_the_others(tx):
     assert dispatch(tx, *plans) == [*["failed"] * 4, "enqueued"]
 
     told = [row["error"] for row in events.dispatches(tx, event_id)]
-    assert told[0] == "unknown or inactive definition 'gone'"
+    assert told[0] == "unknown definition 'gone'"
     assert told[1] == "no such path"
     assert told[2] == "the payload must be a JSON object, not array"
     assert "invalid input syntax for type json" in told[3]

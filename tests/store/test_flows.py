@@ -379,7 +379,7 @@ def test_a_flow_that_cannot_be_is_refused_whole(tx, steps, message):
 
 
 def test_a_step_of_an_unknown_definition_is_refused_by_its_key(tx):
-    with refused(tx, "MS010", "unknown or inactive definition 'nope'", key="nope"):
+    with refused(tx, "MS010", "unknown definition 'nope'", key="nope"):
         flow(tx, {"definition": "work"}, {"definition": "nope"})
 
 

@@ -118,14 +118,15 @@ def test_a_payload_must_be_an_object(tx, function, payload, message):
 def test_an_unknown_definition_is_named(tx, function, key):
     options = {"payload": "{}"} if function == "enqueue" else {"payloads": ["{}"]}
 
-    with refused(tx, "MS010", f"inactive definition {repr(key) if key else 'null'}", key=key):
+    with refused(tx, "MS010", f"unknown definition {repr(key) if key else 'null'}", key=key):
         call(tx, function, key, **options)
 
 
 def test_an_inactive_definition_takes_no_jobs(tx):
     tx.execute("update mainspring.definitions set is_active = false where key = 'work'")
 
-    with refused(tx, "MS010", "unknown or inactive definition 'work'", key="work"):
+    problem = "definition 'work' is deactivated; activate it first"
+    with refused(tx, "MS010", problem, key="work", is_deactivated=True):
         enqueue(tx)
 
 

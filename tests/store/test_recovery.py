@@ -81,6 +81,23 @@ def test_a_lost_job_waits_a_moment_and_keeps_its_attempt(queue):
     assert queue.execute(ATTEMPTS) == [(1, "lost", worker_id)]
 
 
+@pytest.mark.parametrize(
+    ("are_dead", "said"),
+    [
+        (True, "died: its process was killed or crashed"),
+        (False, "stopped renewing its lease: its host is down, or it hangs"),
+    ],
+)
+def test_a_lost_attempt_says_what_became_of_its_worker(queue, are_dead, said):
+    worker_id, _ = claim(queue)
+    queue.run(workers.expire_workers(queue.connection, [worker_id], are_dead=are_dead))
+    recover(queue)
+
+    ((error,),) = queue.execute("select error from mainspring.attempts")
+    assert error.startswith(f"worker {worker_id} (pid ")
+    assert error.endswith(said)
+
+
 def test_lost_jobs_come_back_spread_over_the_jitter(queue):
     for _ in range(29):
         queue.call(jobs.enqueue("build", "{}"))

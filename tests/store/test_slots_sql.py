@@ -123,7 +123,7 @@ def test_a_schedule_that_is_not_there_is_named(tx, name, tenant):
 def test_a_definition_that_is_not_there_is_named(tx):
     insert_schedule(tx, definition="nothing")
 
-    with refused(tx, "MS010", "unknown or inactive definition 'nothing'", key="nothing"):
+    with refused(tx, "MS010", "unknown definition 'nothing'", key="nothing"):
         trigger(tx)
     assert outcomes(tx) == []
 
@@ -447,7 +447,7 @@ def test_a_definition_that_is_missing_is_a_failure_of_the_schedule(tx):
 
     assert apply(tx, slot()) == "failed"
 
-    problem = "unknown or inactive definition 'nothing'"
+    problem = "unknown definition 'nothing'"
     (written,), row = slots(tx), schedule(tx)
     assert (written["reason"], row["last_error"], row["retry_count"]) == (problem, problem, 1)
 
@@ -525,6 +525,6 @@ def test_slots_may_be_filled_with_payloads_of_their_own(tx):
 def test_nothing_is_filled_without_a_definition(tx):
     insert_schedule(tx, definition="nothing")
 
-    with refused(tx, "MS010", "unknown or inactive definition", key="nothing"):
+    with refused(tx, "MS010", "unknown definition", key="nothing"):
         backfill(tx, SLOT)
     assert count(tx, "slots") == 0

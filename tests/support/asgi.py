@@ -28,14 +28,13 @@ class Plain(Launcher):
     """Runs with a payload that says what it was told."""
 
     def prepare_job_data(self) -> dict[str, Any]:
-        launch = self.launch
         return {
-            "schedule": launch.schedule.name,
-            "trigger": launch.trigger,
-            "slot_at": launch.slot_at.isoformat(),
-            "missed": launch.missed,
+            "schedule": self.schedule.name,
+            "trigger": self.slot.trigger,
+            "slot_at": self.slot.at.isoformat(),
+            "missed": self.slot.missed,
             "max_retries": self.max_retries,
-            "has_queue": self.job_queue is app,
+            "has_queue": self.job_queue.database is app.database,
         }
 
 

@@ -25,10 +25,11 @@ from mainspring.domain.definitions import (
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_TIMEOUT,
     Handler,
+    ensure_key,
     ensure_own_key,
 )
 from mainspring.domain.errors import InputError, InvalidDefinition
-from mainspring.domain.handlers import choose_mode
+from mainspring.domain.handlers import ensure_plain_worker
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode
 from mainspring.runtime.worker.context import Context
@@ -105,13 +106,10 @@ class Mainspring(EnqueueMethods, Namespaces):
         self, key: str, function: Callable[[dict[str, Any], str, Any], Any], **options: Any
     ) -> None:
         """Register a regular `worker(job_data, job_id, queue)` function."""
+        ensure_key(key)
+        ensure_plain_worker(key, function)
         definition = make_definition(key, function, options)
-        mode = choose_mode(key, function, None)
-        if mode is not ExecutionMode.THREAD:
-            raise InvalidDefinition(
-                f"{key}: worker(job_data, job_id, queue) must be a regular function"
-            )
-        self.register(Handler(definition, function, mode, is_plain_worker=True))
+        self.register(Handler(definition, function, ExecutionMode.THREAD, is_plain_worker=True))
 
     def register(self, handler: Handler) -> None:
         key = handler.definition.key

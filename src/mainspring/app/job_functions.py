@@ -1,13 +1,18 @@
 """Jobs as Python objects: functions that can be enqueued, and handles of enqueued jobs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from mainspring.app.namespaces import App
 from mainspring.domain.definitions import Definition, Handler
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
-from mainspring.domain.handlers import HandlerSignature, choose_mode, read_signature
+from mainspring.domain.handlers import (
+    HandlerSignature,
+    choose_mode,
+    ensure_function,
+    read_signature,
+)
 from mainspring.domain.jobs.model import Job
 from mainspring.domain.jobs.options import EnqueueFields, EnqueueOptions
 from mainspring.domain.suggestions import did_you_mean
@@ -151,8 +156,10 @@ class JobDecorator:
     @overload
     def __call__(self, function: Callable[P, R]) -> JobFunction[P, R]: ...
     def __call__(self, function: Callable[..., Any]) -> Any:
+        ensure_function(function)
         options = dict(self._options)
-        key = options.pop("key", None) or function.__name__
+        key = options.pop("key", None)
+        key = function.__name__ if key is None else key
         mode = choose_mode(key, function, options.pop("mode", None))
         signature = read_signature(key, function)
         handler = Handler(
@@ -193,7 +200,7 @@ def make_definition(key: str, function: Callable[..., Any], options: dict[str, A
         raise InvalidDefinition(f"{key}: there is no option {name}{hint}")
     given = {name: value for name, value in options.items() if value is not None}
     for name in ("tags", "approvers"):
-        if name in given and not isinstance(given[name], str):
+        if isinstance(given.get(name), Iterable) and not isinstance(given[name], str):
             given[name] = tuple(given[name])
     given.setdefault("description", (function.__doc__ or "").strip().partition("\n")[0])
     return Definition(key=key, **given)
@@ -211,7 +218,10 @@ def make_options(given: dict[str, Any]) -> EnqueueOptions:
         if name not in _OPTION_NAMES:
             hint = did_you_mean(name, _OPTION_NAMES)
             raise InvalidOption(name, f"is not an enqueue option{hint}")
-    read = {"tags": tuple(given.get("tags", ())), "after": job_ids(given.get("after", ()))}
+    tags = given.get("tags", ())
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise InvalidOption("tags", f"must be a list of strings, not {tags!r}")
+    read = {"tags": tuple(tags), "after": job_ids(given.get("after", ()))}
     return replace(DEFAULT_OPTIONS, **{**given, **read})
 
 

@@ -122,6 +122,8 @@ class Schedules(Namespace):
 
     def register_launcher(self, name: str, launcher: type[Launcher]) -> None:
         """Register a launcher under the name that schedules use."""
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidSchedule("launcher", f"needs a name, not {name!r}")
         if not (isinstance(launcher, type) and issubclass(launcher, Launcher)):
             raise InvalidSchedule("launcher", f"{launcher!r} is not a subclass of Launcher")
         if self.launchers.setdefault(name, launcher) is not launcher:
@@ -212,18 +214,20 @@ class Schedules(Namespace):
         self,
         name: str,
         *,
+        slot: datetime | None = None,
         force: bool = False,
         wait: timedelta | None = None,
         tenant_id: str = DEFAULT_TENANT,
         connection: object = None,
     ) -> Triggered:
-        """Fire a schedule now, in a slot of its own; `force` skips its condition.
+        """Fire a schedule now, in a slot of its own, or claim the given past slot, which must have
+        no job yet; `force` skips its condition.
 
         If a scheduler has to check the condition, the outcome is pending unless it decides
         within `wait`.
         """
         scope = self._scope(tenant_id, connection)
-        return await services.trigger(scope, name, force=force, wait=wait)
+        return await services.trigger(scope, name, force=force, wait=wait, slot=slot)
 
     async def abackfill(
         self,

@@ -14,6 +14,7 @@ from mainspring.cli.cron import parse_instant
 from mainspring.cli.jobs import parse_payload
 from mainspring.domain.errors import InvalidOption, InvalidSchedule
 from mainspring.domain.schedules import cron_expressions
+from mainspring.domain.schedules.conditions import GaugeBounds
 from mainspring.domain.schedules.cron import DstFold, DstGap, find_zone
 from mainspring.domain.schedules.slots import CatchUp, Overlap
 
@@ -112,6 +113,7 @@ FIELDS = (
     Field("gauge_sql", "A query for a number; fires from the upper bound on.", _CONDITION),
     Field("gauge_lower", "The number at which it stops firing.", _CONDITION, float),
     Field("gauge_upper", "The number from which on it fires.", _CONDITION, float),
+    Field("gauge_bounds", "Whether a value at a bound has reached it.", _CONDITION, GaugeBounds),
     Field("condition_role", "The database role that queries run under.", _CONDITION),
     Field("condition_timeout", "How long a condition may take.", _CONDITION, read=read_duration),
     Field("max_retries", "Failed checks in a row that disable it.", _CONDITION, int),

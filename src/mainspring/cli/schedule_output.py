@@ -11,6 +11,7 @@ from mainspring.api.models.schedules import (
     Figures,
     FilledModel,
     FireModel,
+    GaugeModel,
     ScheduleModel,
     SlotModel,
     TriggeredModel,
@@ -22,6 +23,7 @@ from mainspring.cli.output import Facts, Format, Out, console, errors, remark, s
 from mainspring.cli.times import ago, relative, span
 from mainspring.domain.errors import InvalidSchedule
 from mainspring.domain.schedules import cron
+from mainspring.domain.schedules.conditions import GaugeBounds
 from mainspring.domain.schedules.cron import find_zone
 from mainspring.domain.schedules.model import FIELD_NAMES, ScheduleSpec
 from mainspring.domain.schedules.slots import SlotOutcome
@@ -173,6 +175,8 @@ def _facts_of(schedule: ScheduleModel) -> Iterator[tuple[str, Text | str]]:
     for name in FIELD_NAMES:
         if name not in _SHOWN_ABOVE and getattr(schedule, name) != getattr(_DEFAULTS, name):
             yield name.replace("_", " "), Text(_said(getattr(schedule, name)))
+    if schedule.gauge is not None:
+        yield "gauge", _gauge(schedule.gauge)
     if schedule.last_error and (schedule.retry_count or not schedule.enabled):
         yield "last error", Text(schedule.last_error)
     yield "next run", next_run(schedule)
@@ -181,6 +185,20 @@ def _facts_of(schedule: ScheduleModel) -> Iterator[tuple[str, Text | str]]:
     average, worst = schedule.figures.average_seconds, schedule.figures.worst_seconds
     if average is not None and worst is not None:
         yield "took", f"{_seconds(average)} on average, {_seconds(worst)} at worst"
+
+
+def _gauge(gauge: GaugeModel) -> str:
+    """Where it is, and where it turns."""
+    is_open = gauge.bounds is GaugeBounds.EXCLUSIVE
+    turns = f"high {'above' if is_open else 'from'} {gauge.upper:g}, "
+    turns += f"low {'below' if is_open else 'from'} {gauge.lower:g}{'' if is_open else ' down'}"
+    if gauge.value is None or gauge.read_at is None:
+        return f"not read yet; {turns}"
+    return f"{gauge.value:g}, {gauge.side}, {ago(gauge.read_at)}; {turns}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
 
 
 def _said(value: object) -> str:
@@ -244,6 +262,7 @@ def _slot_cells(found: tuple[SlotModel, ZoneInfo]) -> list[Cell]:
         None if slot.seconds is None else timedelta(seconds=slot.seconds),
         slot.trigger,
         "" if slot.job_id is None else str(slot.job_id),
+        _number(slot.gauge_value),
         slot.reason,
     ]
 
@@ -262,8 +281,8 @@ SCHEDULES = Listing(
 )
 SLOTS = Listing(
     Columns(
-        names=("SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB", "REASON"),
-        dropped=("TRIGGER", "LATE", "TOOK"),
+        names=("SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB", "VALUE", "REASON"),
+        dropped=("TRIGGER", "LATE", "TOOK", "VALUE"),
         text=("REASON",),
     ),
     _slot_cells,

@@ -168,20 +168,34 @@ def resume(client: Client, out: Out, name: Name) -> None:
     _print_change(out, client.schedules.resume(name), "is resumed")
 
 
-@schedules.command("trigger", epilog=example("mainspring schedules trigger nightly --force"))
+@schedules.command(
+    "trigger",
+    epilog=example(
+        "mainspring schedules trigger nightly --force",
+        "mainspring schedules trigger nightly --slot 2026-11-17T02:00Z",
+    ),
+)
 @connected
 def trigger(
     client: Client,
     out: Out,
     name: Name,
+    slot: Annotated[
+        str | None,
+        typer.Option(
+            help="Claim this past slot, in the schedule's zone, unless it has its job; an extra "
+            "slot by default."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Ignore its condition.")] = False,
     wait: Annotated[
         float,
         typer.Option(min=0, max=30, help="Seconds to wait for a scheduler to check the condition."),
     ] = 10,
 ) -> None:
-    """Fire a schedule now, in an extra slot."""
-    done = client.schedules.trigger(name, force=force, wait=wait)
+    """Fire a schedule now, in an extra slot or in a past one that has no job."""
+    at = None if slot is None else read_instant("--slot", slot, _zone(client, name))
+    done = client.schedules.trigger(name, slot=at, force=force, wait=wait)
     out.show(done, looks.print_triggered)
     if done.outcome is not SlotOutcome.ENQUEUED:
         raise typer.Exit(1)

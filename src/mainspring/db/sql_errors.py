@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any
 
 from mainspring.domain.errors import (
@@ -30,6 +31,8 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.errors.access import AppRoleMissing, Unauthenticated
 from mainspring.domain.errors.database import SchemaMissing
+from mainspring.domain.errors.definitions import InactiveDefinition
+from mainspring.domain.errors.slots import SlotClaimed
 from mainspring.domain.types import EventId, JobId, JobState
 
 Facts = Mapping[str, Any]
@@ -46,6 +49,16 @@ def _illegal_move(_: str, facts: Facts) -> IllegalMove:
     return IllegalMove(JobId(facts["job_id"]), JobState(facts["state"]), facts["target"])
 
 
+def _unknown_definition(_: str, facts: Facts) -> UnknownDefinition:
+    key = str(facts["key"])
+    return InactiveDefinition(key) if facts.get("is_deactivated") else UnknownDefinition(key)
+
+
+def _slot_claimed(_: str, facts: Facts) -> SlotClaimed:
+    job_id = None if facts["job_id"] is None else JobId(facts["job_id"])
+    return SlotClaimed(str(facts["name"]), datetime.fromisoformat(facts["slot_at"]), job_id)
+
+
 def _definition_problem(facts: Facts) -> str:
     return f"{facts['key']}: {facts['field']} {facts['problem']}"
 
@@ -60,7 +73,7 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS001": lambda message, _: InvalidPayload(message),
     "MS002": lambda _, facts: PayloadTooLarge(facts["size"], facts["limit"]),
     "MS003": _option,
-    "MS010": lambda _, facts: UnknownDefinition(str(facts["key"])),
+    "MS010": _unknown_definition,
     "MS020": lambda _, facts: DuplicateJob(facts["key"], JobId(facts["job_id"])),
     "MS021": lambda _, facts: IdempotencyConflict(facts["key"], JobId(facts["job_id"])),
     "MS030": lambda _, facts: JobNotFound(JobId(facts["job_id"])),
@@ -71,6 +84,7 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS040": lambda _, facts: ScheduleNotFound(str(facts["name"])),
     "MS041": lambda _, facts: InvalidSchedule(facts["field"], facts["problem"]),
     "MS042": lambda _, facts: DuplicateSchedule(str(facts["name"])),
+    "MS043": _slot_claimed,
     "MS050": lambda _, facts: InvalidDefinition(_definition_problem(facts)),
     "MS060": lambda _, facts: InvalidEvent(facts["field"], facts["problem"]),
     "MS061": lambda _, facts: InvalidTrigger(facts["field"], facts["problem"]),

@@ -54,9 +54,18 @@ class Approval:
         return max(0, self.needed - given)
 
 
+def is_list_of_text(given: object) -> bool:
+    """Whether it is a list of strings, and not a single one."""
+    return (
+        isinstance(given, Sequence)
+        and not isinstance(given, str)
+        and all(isinstance(each, str) for each in given)
+    )
+
+
 def ensure_approvers(approvers: Sequence[str]) -> None:
     """Refuse what nobody could ever be."""
-    if isinstance(approvers, str) or not all(isinstance(name, str) and name for name in approvers):
+    if not is_list_of_text(approvers) or not all(approvers):
         raise InvalidOption("approvers", "must be a list of names")
     if len(approvers) > MAX_APPROVERS:
         raise InvalidOption(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from mainspring.domain.approvals import ensure_approvers
+from mainspring.domain.approvals import ensure_approvers, is_list_of_text
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.jobs.options import (
@@ -64,6 +64,20 @@ class Definition:
         ensure_key(self.key)
         ensure_queue(self.queue)
         ensure_priority(self.priority)
+        if not isinstance(self.backoff, Backoff):
+            raise InvalidDefinition(
+                f"{self.key}: backoff must be a Backoff, such as Backoff(timedelta(seconds=5)), "
+                f"not {self.backoff!r}"
+            )
+        if not isinstance(self.description, str):
+            raise InvalidDefinition(
+                f"{self.key}: description must be a string, not {self.description!r}"
+            )
+        is_whole = isinstance(self.max_attempts, int) and not isinstance(self.max_attempts, bool)
+        if not is_whole:
+            raise InvalidDefinition(
+                f"{self.key}: max_attempts must be a whole number, not {self.max_attempts!r}"
+            )
         if self.max_attempts not in ATTEMPTS:
             raise InvalidDefinition(
                 f"{self.key}: max_attempts must be from 1 to 1000, not {self.max_attempts}"
@@ -71,7 +85,7 @@ class Definition:
         _ensure_durations(self)
         if self.arg_schema is not None and not isinstance(self.arg_schema, Mapping):
             raise InvalidDefinition(f"{self.key}: arg_schema must be a JSON Schema, an object")
-        if isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags):
+        if not is_list_of_text(self.tags):
             raise InvalidDefinition(f"{self.key}: tags must be a list of strings")
         if len(self.description) > MAX_TEXT_LENGTH:
             raise InvalidDefinition(
@@ -141,11 +155,15 @@ class Handler:
 def _ensure_durations(definition: Definition) -> None:
     key, timeout, retention = definition.key, definition.timeout, definition.retention
     if not isinstance(timeout, timedelta) or timeout <= timedelta(0):
-        raise InvalidDefinition(f"{key}: timeout must be a timedelta greater than zero")
+        raise InvalidDefinition(
+            f"{key}: timeout must be a timedelta greater than zero, not {timeout!r}"
+        )
     if retention is not None and not (
         isinstance(retention, timedelta) and retention >= timedelta(0)
     ):
-        raise InvalidDefinition(f"{key}: retention must be a timedelta, zero or more")
+        raise InvalidDefinition(
+            f"{key}: retention must be a timedelta, zero or more, not {retention!r}"
+        )
     for name in ("timeout", "retention"):
         value = getattr(definition, name)
         if value is not None and value > LONGEST_DELAY:
@@ -177,7 +195,9 @@ def _ensure_approval(definition: Definition) -> None:
     ensure_approvals("approvals_needed", definition.approvals_needed)
     expiry, approvers = definition.approval_expiry, definition.approvers
     if expiry is not None and not (isinstance(expiry, timedelta) and expiry > timedelta(0)):
-        raise InvalidOption("approval_expiry", "must be a timedelta greater than zero")
+        raise InvalidOption(
+            "approval_expiry", f"must be a timedelta greater than zero, not {expiry!r}"
+        )
     if expiry is not None and expiry > LONGEST_DELAY:
         raise InvalidOption("approval_expiry", f"must be at most {LONGEST_DELAY.days} days")
     ensure_approvers(approvers)
@@ -187,6 +207,8 @@ def _ensure_approval(definition: Definition) -> None:
 
 def ensure_key(key: str) -> None:
     """Refuse a key that could not be typed in a shell or used in a URL as it is."""
+    if not isinstance(key, str):
+        raise InvalidDefinition(f"the definition key must be a string, not {key!r}")
     if not _KEY.fullmatch(key):
         raise InvalidDefinition(
             f"the definition key {key!r} must start with a letter or _ and contain only letters, "

@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
 from mainspring.domain.types import ExecutionMode
@@ -57,7 +57,13 @@ class HandlerSignature:
 def read_signature(key: str, function: Callable[..., Any]) -> HandlerSignature:
     """What a function asks for; refuses kinds of parameters that a payload cannot fill."""
     parameters = list(inspect.signature(function).parameters.values())
+    _ensure_bound(key, function, parameters)
     for parameter in parameters:
+        if parameter.name != CONTEXT_NAME and _is_context(parameter.annotation, function):
+            raise InvalidDefinition(
+                f"{key}: the parameter {parameter.name!r} is a Context, but the context is passed "
+                f"only to a parameter named {CONTEXT_NAME}; rename it: {CONTEXT_NAME}: Context"
+            )
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             raise InvalidDefinition(
                 f"{key}: the parameter {parameter.name!r} cannot be passed by name; "
@@ -73,6 +79,68 @@ def read_signature(key: str, function: Callable[..., Any]) -> HandlerSignature:
         takes_any=len(named) < len(kept),
         wants_context=len(kept) < len(parameters),
     )
+
+
+def ensure_function(function: object) -> None:
+    """Refuse what has no name and code of its own."""
+    if isinstance(function, str):
+        raise InvalidDefinition(f"@app.job({function!r}): write @app.job(key={function!r})")
+    if isinstance(function, classmethod | staticmethod):
+        kind = type(function).__name__
+        raise InvalidDefinition(
+            f"a {kind} cannot be a handler inside its class; use a function, or register it "
+            "below the class"
+        )
+    is_function = callable(function) and hasattr(function, "__name__")
+    if not is_function or inspect.isclass(function):
+        kind = "the class" if inspect.isclass(function) else type(function).__name__
+        name = getattr(function, "__name__", repr(function))
+        raise InvalidDefinition(
+            f"a handler must be a function, not {kind} {name}; define a function that calls it"
+        )
+
+
+def ensure_plain_worker(key: str, function: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be called as worker(job_data, job_id, queue)."""
+    ensure_function(function)
+    signature = inspect.signature(function)
+    _ensure_bound(key, function, list(signature.parameters.values()))
+    try:
+        signature.bind({}, "", None)
+    except TypeError as error:
+        raise InvalidDefinition(
+            f"{key}: {function.__name__}{signature} cannot be called as worker(job_data, job_id, "
+            f"queue): {error}; write def {function.__name__}(job_data, job_id, queue)"
+        ) from None
+    if inspect.iscoroutinefunction(function):
+        raise InvalidDefinition(
+            f"{key}: worker(job_data, job_id, queue) must be a regular function; register an async "
+            "one with @app.job"
+        )
+
+
+def _ensure_bound(
+    key: str, function: Callable[..., Any], parameters: list[inspect.Parameter]
+) -> None:
+    if parameters and parameters[0].name in ("self", "cls"):
+        owner = function.__qualname__.rpartition(".")[0].rpartition(".")[2] or "TheClass"
+        raise InvalidDefinition(
+            f"{key}: {function.__qualname__} is a method without its object; register that of an "
+            f"object, {owner}(...).{function.__name__}, or a function"
+        )
+
+
+def _is_context(annotation: Any, function: Callable[..., Any]) -> bool:
+    """Whether a parameter is annotated as our Context, alone or with None."""
+    if isinstance(annotation, str):
+        # Postponed annotations; what cannot be resolved yet is none of ours.
+        known = getattr(inspect.unwrap(function), "__globals__", {})
+        names = (part.strip() for part in annotation.replace("Optional[", "").split("|"))
+        return any(_is_context(known.get(name.strip("\"'] ")), function) for name in names)
+    if get_args(annotation):
+        return any(_is_context(part, function) for part in get_args(annotation))
+    module = str(getattr(annotation, "__module__", ""))
+    return getattr(annotation, "__name__", "") == "Context" and module.startswith("mainspring.")
 
 
 def _sample(parameter: inspect.Parameter) -> object:

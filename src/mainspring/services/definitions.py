@@ -24,6 +24,7 @@ from mainspring.domain.errors import (
     UnknownDefinition,
 )
 from mainspring.domain.errors.database import RoleLoginFailed
+from mainspring.domain.errors.definitions import InactiveDefinition
 from mainspring.domain.schemas import Schema, ensure_affordable
 from mainspring.domain.sql_functions import OR_TRUSTED
 from mainspring.domain.suggestions import closest, did_you_mean
@@ -211,32 +212,35 @@ def _columns_of(kind: Kind, field: str) -> tuple[str, ...]:
 
 async def ensure_known(session: Session, keys: Iterable[str]) -> None:
     """Raise UnknownDefinition for the first that no active definition has."""
-    _ensure_among(keys, [key for (key,) in await run_call(session, store.keys())])
+    _ensure_among(keys, await run_call(session, store.keys()))
 
 
 def find_all(keys: Iterable[str]) -> Plan[None]:
     """The same as a plan."""
-    _ensure_among(keys, [key for (key,) in (yield Statement(store.keys()))])
+    _ensure_among(keys, (yield Statement(store.keys())))
 
 
 async def unknown(session: Session, key: str) -> UnknownDefinition:
     """The error for a key that no active definition has, with what may have been meant."""
-    return _unknown(key, [known for (known,) in await run_call(session, store.keys())])
+    return _unknown(key, await run_call(session, store.keys()))
 
 
 def suggest(key: str) -> Plan[UnknownDefinition]:
     """The same as a plan."""
-    return _unknown(key, [known for (known,) in (yield Statement(store.keys()))])
+    return _unknown(key, (yield Statement(store.keys())))
 
 
-def _ensure_among(keys: Iterable[str], known: Sequence[str]) -> None:
+def _ensure_among(keys: Iterable[str], known: Sequence[tuple[Any, ...]]) -> None:
+    active = {key for key, is_active in known if is_active}
     for key in keys:
-        if key not in known:
+        if key not in active:
             raise _unknown(key, known)
 
 
-def _unknown(key: str, known: Sequence[str]) -> UnknownDefinition:
-    return UnknownDefinition(key, closest(key, known))
+def _unknown(key: str, known: Sequence[tuple[Any, ...]]) -> UnknownDefinition:
+    if (key, False) in [tuple(row) for row in known]:
+        return InactiveDefinition(key)
+    return UnknownDefinition(key, closest(key, [each for each, is_active in known if is_active]))
 
 
 def ensure_registered(conflicts: Iterable[tuple[str, str]]) -> None:

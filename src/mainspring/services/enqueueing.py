@@ -25,6 +25,7 @@ from mainspring.db.sessions import ServiceSession, run_call
 from mainspring.db.sql_errors import translated
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import InvalidOption, UnknownDefinition
+from mainspring.domain.errors.definitions import InactiveDefinition
 from mainspring.domain.flows import Step as FlowStep
 from mainspring.domain.flows import as_facts, ensure_size, in_order
 from mainspring.domain.jobs.options import MAX_JOBS, EnqueueOptions, ensure_text
@@ -247,6 +248,8 @@ def _send(step: Step) -> Plan[Any]:
     """What the step gives; the error for an unknown definition says which may have been meant."""
     try:
         return (yield step)
+    except InactiveDefinition:
+        raise
     except UnknownDefinition as error:
         key = error.key
     raise (yield from definitions.suggest(key))

@@ -46,7 +46,7 @@ T = TypeVar("T")
 _MOST_FIRES = 1000
 _TIMINGS = ("cron", "every", "at")
 _CONDITIONS = ("launcher", "condition_sql", "gauge_sql")
-_GAUGE = ("gauge_lower", "gauge_upper")
+_GAUGE = ("gauge_lower", "gauge_upper", "gauge_bounds")
 _RUN_AS_ROLE = frozenset(("condition_role", "condition_sql", "gauge_sql"))
 # The role of schedules that tenants made; a condition that is added runs as whoever adds it.
 _API_ROLE = "mainspring_app"
@@ -215,18 +215,50 @@ async def declare(
 
 
 async def trigger(
-    scope: Scope, name: str, *, force: bool, wait: timedelta | None = None
+    scope: Scope,
+    name: str,
+    *,
+    force: bool,
+    wait: timedelta | None = None,
+    slot: datetime | None = None,
 ) -> Triggered:
-    """Fire a schedule now; `wait` is how long to wait for a scheduler where one must look."""
+    """Fire a schedule now, or claim a past slot of it that has no job; `wait` is how long to wait
+    for a scheduler where one must look."""
     if wait is not None and scope.callers is not None:
         raise InputError("cannot wait: a scheduler sees the slot only after you commit")
+    if slot is not None:
+        await _ensure_slot(scope, name, slot)
     try:
-        triggered = await store.trigger(scope.session, scope.tenant_id, name, force=force)
+        triggered = await store.trigger(
+            scope.session, scope.tenant_id, name, force=force, slot=slot
+        )
     except ScheduleNotFound:
         raise await _missing(scope, name) from None
     if triggered.outcome is SlotOutcome.PENDING and wait is not None:
         return await _decided(scope, name, triggered, wait=wait)
     return triggered
+
+
+async def _ensure_slot(scope: Scope, name: str, slot: datetime) -> None:
+    """Refuse an instant at which the schedule is not due: a mistyped one would be an extra run."""
+    if not isinstance(slot, datetime):
+        raise InvalidSchedule("slot", f"must be a datetime, not {slot!r}")
+    if slot.tzinfo is None:
+        raise InvalidSchedule("slot", "needs a time zone, such as datetime(..., tzinfo=UTC)")
+    state = await get(scope, name)
+    known = await slot_store.get(scope.committed, scope.tenant_id, name, scheduled_for=slot)
+    if known is not None or slot > datetime.now(UTC):
+        return  # The database says what is wrong with it, if anything.
+    if not await _apart(scope, partial(_is_due, state, slot)):
+        following = await preview(scope, name, count=1, after=slot)
+        near = f"; the next one is {following[0].at:%Y-%m-%dT%H:%M:%SZ}" if following else ""
+        shown = slot.astimezone(UTC)
+        raise InvalidSchedule("slot", f"{shown:%Y-%m-%dT%H:%M:%SZ} is no slot of {name!r}{near}")
+
+
+def _is_due(state: ScheduleState, slot: datetime) -> bool:
+    """Whether the timing has the instant."""
+    return slot in timing.slots_between(_timing(state), slot, slot, limit=1)
 
 
 async def _decided(scope: Scope, name: str, asked: Triggered, *, wait: timedelta) -> Triggered:

@@ -28,7 +28,7 @@ def sync(definitions: Sequence[Definition]) -> Call:
 
 
 def keys() -> Call:
-    """Each row is (key,) of an active definition."""
+    """Each row is (key, is_active)."""
     return Call(_STATEMENTS["keys"].sql, {})
 
 

@@ -15,6 +15,7 @@ from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import ScheduleSpec
 from mainspring.domain.schedules.slots import CatchUp, Misfires, SlotOutcome
 from mainspring.domain.schedules.timing import Timing
+from mainspring.domain.types import JobId
 from mainspring.store.rows.schedules import read_spec
 
 _STATEMENTS = load("due_schedules")
@@ -169,6 +170,13 @@ async def advance(session: Session, firings: Sequence[Firing]) -> int:
     """Set next slots without firing; returns how many schedules were still as read."""
     cursor = await session.execute(_STATEMENTS["advance"].sql, _sets(firings))
     return cursor.rowcount
+
+
+async def reserve_job(session: Session) -> JobId:
+    """An id that no other job will have."""
+    cursor = await session.execute(_STATEMENTS["reserve_job"].sql)
+    ((job_id,),) = await cursor.fetchall()
+    return JobId(job_id)
 
 
 async def apply_plans(

@@ -12,7 +12,7 @@ from mainspring.db.statements import load
 from mainspring.domain.schedules.model import ScheduleState
 from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.types import JobId, TenantId
-from mainspring.store.rows.schedules import read_spec
+from mainspring.store.rows.schedules import read_gauge, read_spec
 
 _STATEMENTS = load("schedules")
 _NEVER = "infinity"
@@ -27,6 +27,7 @@ _INSTANTS = (
     "last_enqueued_at",
     "last_skipped_at",
     "last_failed_at",
+    "gauge_read_at",
     "created_at",
     "updated_at",
 )
@@ -76,9 +77,16 @@ async def delete(session: Session, tenant_id: TenantId, name: str) -> bool:
     return await fetch_one(session, _STATEMENTS["delete_schedule"].sql, params) is not None
 
 
-async def trigger(session: Session, tenant_id: TenantId, name: str, *, force: bool) -> Triggered:
-    """Raises ScheduleNotFound."""
-    params = {"tenant_id": tenant_id, "name": name, "force": force}
+async def trigger(
+    session: Session,
+    tenant_id: TenantId,
+    name: str,
+    *,
+    force: bool,
+    slot: datetime | None = None,
+) -> Triggered:
+    """Raises ScheduleNotFound, and SlotClaimed for a slot that has its job."""
+    params = {"tenant_id": tenant_id, "name": name, "force": force, "slot": slot}
     ((answer,),) = await fetch_all(session, _STATEMENTS["trigger_schedule"].sql, params)
     # Drivers differ in whether they parse JSON.
     facts = orjson.loads(answer) if isinstance(answer, str) else answer
@@ -137,11 +145,11 @@ async def names(session: Session, tenant_id: TenantId) -> list[str]:
 
 
 def _state(row: Mapping[str, Any]) -> ScheduleState:
-    figures = row["figures"]
+    spec, figures = read_spec(row), row["figures"]
     is_planned = row["next_slot_at"] is not None
     return ScheduleState(
         id=row["schedule_id"],
-        spec=read_spec(row),
+        spec=spec,
         anchor_at=row["anchor_at"],
         next_run_at=row["next_run_at"] if is_planned else None,
         disabled_reason=row["disabled_reason"],
@@ -151,6 +159,7 @@ def _state(row: Mapping[str, Any]) -> ScheduleState:
         last_enqueued_at=row["last_enqueued_at"],
         last_skipped_at=row["last_skipped_at"],
         last_failed_at=row["last_failed_at"],
+        gauge=read_gauge(spec, row),
         figures=figures,
         created_at=row["created_at"],
         updated_at=row["updated_at"],

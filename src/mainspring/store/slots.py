@@ -31,6 +31,7 @@ class Slot:
     lateness_seconds: float
     run_state: str | None
     seconds: float | None
+    gauge_value: float | None
 
 
 async def pending(session: Session, *, identity: str, limit: int) -> list[DueSchedule]:
@@ -132,4 +133,5 @@ def _slot(row: Mapping[str, Any]) -> Slot:
         lateness_seconds=row["lateness_seconds"],
         run_state=row["run_state"],
         seconds=row["seconds"],
+        gauge_value=row["gauge_value"],
     )

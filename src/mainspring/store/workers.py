@@ -94,8 +94,12 @@ async def backends_at_work(
     return {row[0]: Backend(*row) for row in await cursor.fetchall()}
 
 
-async def expire_workers(session: Session, worker_ids: Sequence[WorkerId]) -> None:
-    await session.execute(_STATEMENTS["expire_workers"].sql, {"worker_ids": list(worker_ids)})
+async def expire_workers(
+    session: Session, worker_ids: Sequence[WorkerId], *, are_dead: bool = False
+) -> None:
+    """End their leases; `are_dead` says that their processes are gone."""
+    params = {"worker_ids": list(worker_ids), "are_dead": are_dead}
+    await session.execute(_STATEMENTS["expire_workers"].sql, params)
 
 
 async def note_recovered(session: Session) -> None:

@@ -172,14 +172,14 @@ async def test_a_launcher_is_asked_once_for_a_catch_up(
 
     class Watch(Launcher):
         def check_conditions(self) -> bool:
-            launches.append(self.launch)
+            launches.append(self.slot)
             return True
 
     app.schedules.register_launcher("watch", Watch)
     await catch_up(app, connection, catch_up=policy, launcher="watch")
 
     newest = schedules.slots(connection)[-1]["scheduled_for"]
-    assert [(launch.slot_at, launch.trigger, launch.missed) for launch in launches] == [
+    assert [(launch.at, launch.trigger, launch.missed) for launch in launches] == [
         (newest, "catchup", missed)
     ]
 

@@ -125,7 +125,7 @@ def test_a_launcher_that_says_no_is_a_skip(
         ("NoPayload", "NoPayload: InvalidPayload: prepare_job_data returned NoneType, not a dict"),
         ("ListPayload", "ListPayload: InvalidPayload: prepare_job_data returned list, not a dict"),
         ("NulPayload", "the payload contains a NUL byte, which PostgreSQL cannot store"),
-        ("Missing", "unknown or inactive definition 'nowhere'"),
+        ("Missing", "unknown definition 'nowhere'"),
         ("Numbered", "job_type must be a string, not int"),
         ("Raze", "no launcher is registered as 'Raze'; did you mean 'Raise'?"),
         ("unheard-of", "no launcher is registered as 'unheard-of'; register it with"),
@@ -337,7 +337,7 @@ def test_a_definition_that_does_not_exist_is_a_failure(decide: Decide):
     slot = decide(definition="nowhere")
 
     assert slot["outcome"] == "failed"
-    assert slot["reason"] == "unknown or inactive definition 'nowhere'"
+    assert slot["reason"] == "unknown definition 'nowhere'"
 
 
 # By hand

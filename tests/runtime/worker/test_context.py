@@ -8,6 +8,8 @@ import psycopg
 import pytest
 
 from mainspring import Context, Mainspring, Progress
+from mainspring.domain.errors import InputError
+from mainspring.testing import adrain
 from tests.support import apps, reading
 from tests.support.waiting import await_until
 from tests.support.workers import ended, working
@@ -51,6 +53,18 @@ async def test_progress_can_be_seen_while_it_runs(app: Mainspring):
         assert await await_until(progress) == COUNTING
         seen.set()
         assert (await ended(handle)).progress == COUNTING
+
+
+@pytest.mark.parametrize("wrong", [("5",), (True,), (float("nan"),), (1, float("inf"))])
+async def test_progress_is_a_finite_number(app: Mainspring, wrong: Any):
+    @app.job
+    async def advance(ctx: Context) -> None:
+        ctx.progress(*wrong)
+
+    await advance.aenqueue()
+
+    with pytest.raises(InputError, match=r"progress: (current|total) must be a finite number"):
+        await adrain(app)
 
 
 async def test_the_next_attempt_starts_from_the_checkpoint(app: Mainspring):

@@ -128,13 +128,13 @@ class TellsAll(Launcher):
     got: list[Any] = []  # noqa: RUF012 - read back by the test
 
     def check_conditions(self) -> bool:
-        self.got.append(dict(self.launch.schedule.payload))
-        if self.launch.schedule.name == "fails":
-            raise ValueError(f"cannot use {self.launch.schedule.payload['word']}")
+        self.got.append(dict(self.schedule.payload))
+        if self.schedule.name == "fails":
+            raise ValueError(f"cannot use {self.schedule.payload['word']}")
         return True
 
     def prepare_job_data(self) -> dict[str, Any]:
-        return {"word": self.launch.schedule.payload["word"] + "!"}
+        return {"word": self.schedule.payload["word"] + "!"}
 
 
 async def test_a_launcher_has_the_secret_and_its_failure_hides_it(own, connection):

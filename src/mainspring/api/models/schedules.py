@@ -19,6 +19,7 @@ from mainspring.api.models.base import (
     Text,
 )
 from mainspring.api.models.jobs import Priority
+from mainspring.domain.schedules.conditions import Gauge, GaugeBounds, GaugeSide
 from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
 from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
@@ -62,6 +63,7 @@ class ScheduleModel(Answer):
     gauge_sql: str | None
     gauge_lower: float | None
     gauge_upper: float | None
+    gauge_bounds: GaugeBounds | None
     condition_role: str | None
     condition_timeout: DurationOut
     max_retries: int
@@ -76,6 +78,7 @@ class ScheduleModel(Answer):
     last_enqueued_at: datetime | None
     last_skipped_at: datetime | None
     last_failed_at: datetime | None
+    gauge: "GaugeModel | None" = Field(description="What its gauge said last; null without one.")
     figures: "Figures"
     created_at: datetime
     updated_at: datetime
@@ -89,7 +92,24 @@ class ScheduleModel(Answer):
         own |= {"calendar": None if spec.calendar is None else dict(spec.calendar)}
         facts = {name: getattr(state, name) for name in cls.model_fields if hasattr(state, name)}
         facts |= {"next_run_at": following(state), "figures": Figures.of(state.figures)}
+        facts["gauge"] = None if state.gauge is None else GaugeModel.of(state.gauge)
         return cls.model_construct(**{**own, **facts})
+
+
+class GaugeModel(Answer):
+    """A gauge: its last value, the side it is on, and its thresholds. With inclusive bounds a value
+    that equals a threshold has reached it."""
+
+    value: float | None = Field(description="Null before the first reading.")
+    side: GaugeSide
+    lower: float
+    upper: float
+    bounds: GaugeBounds
+    read_at: datetime | None
+
+    @classmethod
+    def of(cls, gauge: Gauge) -> "GaugeModel":
+        return cls.model_construct(**{name: getattr(gauge, name) for name in cls.model_fields})
 
 
 class Figures(Answer):
@@ -148,6 +168,7 @@ class ScheduleFields(Body):
     gauge_sql: LongText | None = None
     gauge_lower: float | None = None
     gauge_upper: float | None = None
+    gauge_bounds: Literal["inclusive", "exclusive"] | None = None
     condition_role: Text | None = None
     condition_timeout: DurationIn | None = None
     max_retries: Annotated[int, Field(ge=1, le=1000)] | None = None
@@ -181,9 +202,11 @@ class Pause(Body):
 
 
 class Firing(Body):
-    """How to fire a schedule now: `force` skips its condition; `wait` is how many seconds to wait
-    for a scheduler to check the condition."""
+    """How to fire a schedule now: `slot` claims a past slot that has no job, instead of an extra
+    one; `force` skips its condition; `wait` is how many seconds to wait for a scheduler to check
+    the condition."""
 
+    slot: InstantIn | None = None
     force: bool = False
     wait: Annotated[float, Field(ge=0, le=30)] = 0
 
@@ -241,6 +264,7 @@ class SlotModel(Answer):
     lateness_seconds: float
     run_state: str | None
     seconds: float | None
+    gauge_value: float | None = Field(description="What the gauge of the schedule said, if any.")
 
     @classmethod
     def of(cls, slot: Slot) -> "SlotModel":

@@ -191,10 +191,12 @@ async def resume(context: Writer, name: Named) -> Response:
 async def trigger(
     context: Writer, name: Named, firing: Annotated[Firing | None, Body()] = None
 ) -> Response:
-    """Fire a schedule now, in a slot of its own."""
+    """Fire a schedule now, in a slot of its own or in a past one that has no job."""
     asked = firing or Firing()
     wait = timedelta(seconds=asked.wait) if asked.wait else None
-    fired = await schedules.trigger(_scope(context), name, force=asked.force, wait=wait)
+    fired = await schedules.trigger(
+        _scope(context), name, force=asked.force, wait=wait, slot=asked.slot
+    )
     return reply(TriggeredModel.of(fired))
 
 

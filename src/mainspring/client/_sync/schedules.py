@@ -53,10 +53,12 @@ class Schedules(Resource):
     def resume(self, name: str) -> ScheduleModel:
         return self._client.call(act(f"/schedules/{named(name)}/resume"), ScheduleModel)
 
-    def trigger(self, name: str, *, force: bool = False, wait: float = 0) -> TriggeredModel:
-        """Fire a schedule now; wait up to `wait` seconds, at most 30, if a scheduler has to check
-        first."""
-        body = {"force": force, "wait": wait}
+    def trigger(
+        self, name: str, *, slot: datetime | None = None, force: bool = False, wait: float = 0
+    ) -> TriggeredModel:
+        """Fire a schedule now, or claim a past slot of it; wait up to `wait` seconds, at most 30,
+        if a scheduler has to check first."""
+        body = {**given(slot=slot), "force": force, "wait": wait}
         request = Request("POST", f"/schedules/{named(name)}/trigger", body=body, patience=wait)
         return self._client.call(request, TriggeredModel)
 

@@ -6,7 +6,8 @@ MainspringError
 │   ├── PayloadTooLarge        also a result, checkpoint or progress report
 │   ├── InvalidOption          priority, delay, deadline, key ... out of range
 │   ├── InvalidDefinition      a handler or definition that cannot be registered
-│   ├── UnknownDefinition      the definition is unknown or not active
+│   ├── UnknownDefinition      no definition has the key
+│   │   └── InactiveDefinition the definition was deactivated; in errors.definitions
 │   ├── InvalidSchedule        when, what or under which policy it fires cannot be
 │   ├── InvalidTemplate        a payload template that cannot be read or rendered
 │   ├── InvalidFlow            steps that wait for each other in a circle
@@ -19,6 +20,7 @@ MainspringError
 │   ├── IdempotencyConflict    same idempotency key, other payload
 │   ├── IllegalMove
 │   ├── DuplicateSchedule      the name is taken
+│   ├── SlotClaimed            the slot of a schedule has its job; in errors.slots
 │   ├── DuplicateDefinition    the key is taken
 │   ├── DuplicateTrigger       the name is taken
 │   ├── DuplicateTenant        the name is taken
@@ -126,8 +128,8 @@ class UnknownDefinition(InputError):
     code = "unknown_definition"
 
     def __init__(self, key: str, suggestion: str | None = None) -> None:
-        known_since = "it is registered when a worker that declares it starts"
-        hint = f"did you mean {suggestion!r}?" if suggestion else known_since
+        what_to_do = "create it, or start a worker that declares it"
+        hint = f"did you mean {suggestion!r}?" if suggestion else what_to_do
         super().__init__(f"unknown definition {key!r}; {hint}")
         self.key, self.suggestion = key, suggestion
 

@@ -24,6 +24,8 @@ class Backoff:
     def __post_init__(self) -> None:
         for name in ("base", "cap", "jitter"):
             ensure_delay(f"backoff {name}", getattr(self, name))
+        if isinstance(self.factor, bool) or not isinstance(self.factor, int | float):
+            raise InvalidOption("backoff factor", f"must be a number, not {self.factor!r}")
         if not self.factor >= 1:
             raise InvalidOption("backoff factor", f"must be at least 1, not {self.factor}")
         if self.factor > _LARGEST_FACTOR:

@@ -59,7 +59,9 @@ class EnqueueOptions:
             ensure_priority(self.priority)
         if self.queue is not None:
             ensure_queue(self.queue)
-        if self.max_attempts is not None and self.max_attempts not in ATTEMPTS:
+        if self.max_attempts is not None and (
+            self.max_attempts not in ATTEMPTS or isinstance(self.max_attempts, bool)
+        ):
             raise InvalidOption("max_attempts", f"must be from 1 to 1000, not {self.max_attempts}")
         ensure_tags(self.tags)
         if self.approvals_needed is not None:

@@ -6,20 +6,60 @@ comes; only a failure counts towards disabling the schedule.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 from math import isnan
 from typing import Any
 
 from mainspring.domain.errors import InvalidSchedule
+from mainspring.domain.types import JobId
+
+
+class GaugeBounds(StrEnum):
+    """Whether a value that equals a threshold has reached it."""
+
+    INCLUSIVE = "inclusive"
+    EXCLUSIVE = "exclusive"
+
+
+class GaugeSide(StrEnum):
+    """Where a gauge is: high from the time it reached the upper threshold until it is down at the
+    lower one."""
+
+    HIGH = "high"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A gauge as it stands; it has no value before its first reading."""
+
+    value: float | None
+    side: GaugeSide
+    lower: float
+    upper: float
+    bounds: GaugeBounds
+    read_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The value of a gauge, and its side afterwards."""
+
+    value: float
+    is_high: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The condition is met; the payload and the definition are the schedule's own if None."""
+    """The condition is met; the payload and the definition are the schedule's own if None, and
+    the job gets an id that was reserved for it, if any."""
 
     payload: Mapping[str, Any] | None = None
     definition: str | None = None
-    gauge_is_high: bool | None = None
+    gauge: "Reading | None" = None
+    job_id: JobId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +67,7 @@ class Skip:
     """The condition is not met, which is fine."""
 
     reason: str = "the condition is not met"
-    gauge_is_high: bool | None = None
+    gauge: "Reading | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +93,29 @@ def is_met(answer: object) -> bool:
     return number != 0
 
 
-def read_gauge(answer: object, *, lower: float, upper: float, was_high: bool) -> Run | Skip:
-    """Hysteresis: high from `upper` on, until it falls to `lower`; between them, as it was."""
+def read_gauge(
+    answer: object,
+    *,
+    lower: float,
+    upper: float,
+    was_high: bool,
+    bounds: GaugeBounds = GaugeBounds.INCLUSIVE,
+) -> Run | Skip:
+    """Hysteresis: high from `upper` on, until it falls to `lower`; between them, as it was. With
+    exclusive bounds it must be above the one or below the other."""
     value = _number(answer)
     if value is None:
         raise InvalidSchedule("gauge_sql", f"returned {_said(answer)}; it must return one number")
-    if value >= upper:
-        return Run(gauge_is_high=True)
-    if value <= lower:
-        return Skip(f"{value:g} is not above {lower:g}", gauge_is_high=False)
+    is_inclusive = bounds is GaugeBounds.INCLUSIVE
+    if value > upper or (is_inclusive and value == upper):
+        return Run(gauge=Reading(value, is_high=True))
+    if value < lower or (is_inclusive and value == lower):
+        below = f"is not above {lower:g}" if is_inclusive else f"is below {lower:g}"
+        return Skip(f"{value:g} {below}", Reading(value, is_high=False))
     if was_high:
-        return Run(gauge_is_high=True)
-    return Skip(f"{value:g} has not reached {upper:g}", gauge_is_high=False)
+        return Run(gauge=Reading(value, is_high=True))
+    above = f"has not reached {upper:g}" if is_inclusive else f"is not above {upper:g}"
+    return Skip(f"{value:g} {above}", Reading(value, is_high=False))
 
 
 def _number(answer: object) -> float | None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
 
 from mainspring.domain.errors import InvalidSchedule
+from mainspring.domain.schedules.conditions import GaugeBounds
 from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import ScheduleSpec, ensure_fields
 from mainspring.domain.schedules.slots import CatchUp, Overlap
@@ -76,6 +77,7 @@ class ScheduleFields(TypedDict, total=False):
     gauge_sql: str | None
     gauge_lower: float | None
     gauge_upper: float | None
+    gauge_bounds: GaugeBounds | Literal["inclusive", "exclusive"] | None
     condition_role: str | None
     condition_timeout: timedelta
     max_retries: int

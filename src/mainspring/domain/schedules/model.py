@@ -13,6 +13,7 @@ from mainspring.domain import templates
 from mainspring.domain.errors import InvalidOption, InvalidSchedule
 from mainspring.domain.jobs.options import MAX_KEY_LENGTH, MAX_TEXT_LENGTH, ensure_queue
 from mainspring.domain.schedules import calendars, timing
+from mainspring.domain.schedules.conditions import Gauge, GaugeBounds
 from mainspring.domain.schedules.cron import DstFold, DstGap, find_zone
 from mainspring.domain.schedules.slots import CatchUp, Misfires, Overlap, SlotTrigger
 from mainspring.domain.schedules.timing import Timing
@@ -67,6 +68,7 @@ class ScheduleSpec:
     gauge_sql: str | None = None
     gauge_lower: float | None = None
     gauge_upper: float | None = None
+    gauge_bounds: GaugeBounds | None = None
     condition_role: str | None = None
     condition_timeout: timedelta = timedelta(seconds=10)
     max_retries: int = 5
@@ -107,11 +109,12 @@ _TEXTS = (
     "gauge_sql",
     "condition_role",
 )
-_WORDS: Mapping[str, type[DstGap | DstFold | CatchUp | Overlap]] = {
+_WORDS: Mapping[str, type[DstGap | DstFold | CatchUp | Overlap | GaugeBounds]] = {
     "dst_gap": DstGap,
     "dst_fold": DstFold,
     "catch_up": CatchUp,
     "overlap": Overlap,
+    "gauge_bounds": GaugeBounds,
 }
 _NUMBERS: Mapping[str, tuple[int, int]] = {
     "priority": (0, 1000),
@@ -181,7 +184,7 @@ def template_values(
 def _ensure_words(spec: ScheduleSpec) -> None:
     for name, words in _WORDS.items():
         value = getattr(spec, name)
-        if value not in tuple(words):
+        if value not in tuple(words) and (value is not None or name != "gauge_bounds"):
             known = ", ".join(words)
             raise InvalidSchedule(name, f"must be one of {known}, not {value!r}")
 
@@ -209,6 +212,8 @@ def _ensure_condition(spec: ScheduleSpec) -> None:
     if spec.gauge_sql is None:
         if any(bound is not None for bound in bounds):
             raise InvalidSchedule("gauge_sql", "is required with gauge_lower and gauge_upper")
+        if spec.gauge_bounds is not None:
+            raise InvalidSchedule("gauge_sql", "is required with gauge_bounds")
     elif spec.gauge_lower is None or spec.gauge_upper is None:
         raise InvalidSchedule("gauge", "needs gauge_lower and gauge_upper")
     elif not (isfinite(spec.gauge_lower) and isfinite(spec.gauge_upper)):
@@ -240,6 +245,7 @@ class ScheduleState:
     last_enqueued_at: datetime | None
     last_skipped_at: datetime | None
     last_failed_at: datetime | None
+    gauge: Gauge | None
     figures: Mapping[str, Any]
     created_at: datetime
     updated_at: datetime

@@ -187,7 +187,8 @@ async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
     if gone:
         # Their commands are orphans; the jobs are about to run again.
         orphans.end_left_over({worker.process_identity for worker in gone})
-        await workers.expire_workers(connection, [worker.worker_id for worker in gone])
+        dead = [worker.worker_id for worker in gone]
+        await workers.expire_workers(connection, dead, are_dead=True)
     has_expired = any(worker.is_expired for worker in watched)
     if not await recovery.adopt_orphans(connection) and not gone and not has_expired:
         return False

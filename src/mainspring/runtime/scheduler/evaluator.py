@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -22,11 +21,13 @@ from mainspring.domain.errors.database import DatabaseError
 from mainspring.domain.jobs.options import ensure_text
 from mainspring.domain.jobs.outcomes import clean
 from mainspring.domain.schedules import conditions, slots
-from mainspring.domain.schedules.conditions import Failed, Run, Skip, Verdict
+from mainspring.domain.schedules.conditions import Failed, GaugeBounds, Run, Skip, Verdict
 from mainspring.domain.schedules.model import ScheduleSpec, template_values
 from mainspring.domain.schedules.slots import Plan, PlannedSlot, SlotOutcome, SlotTrigger
 from mainspring.domain.suggestions import closest
-from mainspring.runtime.scheduler.launchers import Launch, Launcher, Launchers
+from mainspring.domain.types import JobId
+from mainspring.runtime.scheduler.launcher_queue import LauncherQueue
+from mainspring.runtime.scheduler.launchers import Launch, Launcher, Launchers, has_own_launch
 from mainspring.runtime.scheduler.plans import carry_out
 from mainspring.runtime.secrets import ScheduleSecrets
 from mainspring.services.payloads import prepare
@@ -125,7 +126,7 @@ class Checker:
             payload = await self._prepared(due, payload, verdict.definition, is_own=is_own)
         except InputError as error:
             return Failed(str(error))
-        return Run(payload, verdict.definition, verdict.gauge_is_high)
+        return replace(verdict, payload=payload)
 
     async def _own_payloads(
         self, due: DueSchedule, verdict: Run, firing: Sequence[PlannedSlot]
@@ -159,9 +160,10 @@ class Checker:
             known = self._registered.get(spec.launcher)
             if known is None:
                 return Failed(_unknown(spec.launcher, self._registered))
-            make = partial(known, self._job_queue, spec.max_retries)
+            reserved = await self._reserved() if has_own_launch(known) else None
+            queue = LauncherQueue(self._job_queue, spec.tenant_id, reserved)
             with telemetry.hiding(await self._secrets.redactor(due)):
-                return await self._launchers.ask(make, launch)
+                return await self._launchers.ask(known, launch, queue)
         if launch.is_forced:
             return Run()
         if spec.condition_sql is not None:
@@ -169,6 +171,10 @@ class Checker:
         if spec.gauge_sql is not None:
             return await self._ask_database(due, spec.gauge_sql)
         return Run()
+
+    async def _reserved(self) -> JobId:
+        async with self._pool.connection() as connection:
+            return await store.reserve_job(connection)
 
     async def _ask_database(self, due: DueSchedule, sql: str) -> Verdict:
         limit, role = due.spec.condition_timeout.total_seconds(), due.spec.condition_role
@@ -200,6 +206,8 @@ def plan_facts(
     """The plan as the database carries it out, but for the schedule and its revision; payloads are
     those of slots that have one of their own."""
     decided = _outcome(verdict)
+    firing = [slot.at for slot in plan.slots if slot.outcome is SlotOutcome.ENQUEUED]
+    newest = firing[-1] if firing else None
     return {
         "next_slot_at": None if plan.next_slot_at is None else _stamp(plan.next_slot_at),
         "in_line": plan.runs_in_line,
@@ -212,6 +220,7 @@ def plan_facts(
                 "missed": slot.missed,
                 "reason": slot.reason or _reason(verdict),
                 "payload": payloads.get(slot.at),
+                **_slot_parts(verdict, slot, newest),
             }
             for slot in plan.slots
         ],
@@ -224,7 +233,7 @@ def _payloads(spec: ScheduleSpec, firing: Sequence[PlannedSlot]) -> dict[datetim
     if len(firing) < 2 or spec.launcher is not None or not templates.has_template(spec.payload):
         return {}
     launches = [Launch(spec, slot.at, slot.trigger, slot.missed) for slot in firing]
-    return {each.slot_at: templates.render(spec.payload, _values(each)) for each in launches}
+    return {each.at: templates.render(spec.payload, _values(each)) for each in launches}
 
 
 def _run_parts(verdict: Verdict) -> dict[str, Any]:
@@ -233,9 +242,22 @@ def _run_parts(verdict: Verdict) -> dict[str, Any]:
         parts["payload"] = verdict.payload
     if isinstance(verdict, Run) and verdict.definition is not None:
         parts["definition"] = verdict.definition
-    if not isinstance(verdict, Failed) and verdict.gauge_is_high is not None:
-        parts["gauge_is_high"] = verdict.gauge_is_high
+    if isinstance(verdict, Run) and verdict.job_id is not None:
+        parts["job_id"] = verdict.job_id
+    if not isinstance(verdict, Failed) and verdict.gauge is not None:
+        parts["gauge_is_high"] = verdict.gauge.is_high
+        # As text, since JSON has no infinity.
+        parts["gauge_value"] = str(verdict.gauge.value)
     return parts
+
+
+def _slot_parts(verdict: Verdict, slot: PlannedSlot, newest: datetime | None) -> dict[str, Any]:
+    """What the check said of a slot that fires; a reserved id is that of the newest."""
+    if slot.outcome is not SlotOutcome.ENQUEUED:
+        return {}
+    parts = _run_parts(verdict)
+    names = ("gauge_value", "job_id") if slot.at == newest else ("gauge_value",)
+    return {name: parts[name] for name in names if name in parts}
 
 
 def _outcome(verdict: Verdict) -> SlotOutcome:
@@ -260,12 +282,13 @@ def _read(due: DueSchedule, answer: object) -> Verdict:
             lower=spec.gauge_lower,
             upper=spec.gauge_upper,
             was_high=due.gauge_is_high,
+            bounds=spec.gauge_bounds or GaugeBounds.INCLUSIVE,
         )
     return Run() if conditions.is_met(answer) else Skip()
 
 
 def _values(launch: Launch) -> dict[str, Any]:
-    return template_values(launch.schedule, launch.slot_at, launch.trigger, missed=launch.missed)
+    return template_values(launch.schedule, launch.at, launch.trigger, missed=launch.missed)
 
 
 def _unknown(name: str, registered: Mapping[str, Any]) -> str:

@@ -11,21 +11,26 @@
 
 A new launcher is created for every slot. Its methods may be blocking, in which case they run in a
 thread of their own, or async. True enqueues, False skips, an exception is a failure.
+
+`launch()` does all of it and returns the job's id or None. Schedulers call it only where a class
+has its own, since a job that they make from the parts is stored together with its slot.
 """
 
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, ClassVar
 
-from mainspring.domain.errors import InvalidPayload
+from mainspring.domain.errors import InputError, InvalidPayload
 from mainspring.domain.schedules.conditions import Failed, Run, Skip, Verdict
 from mainspring.domain.schedules.model import ScheduleSpec
 from mainspring.domain.schedules.slots import SlotTrigger
+from mainspring.runtime.scheduler.launcher_queue import LauncherQueue
 
 _MOST_THREADS = 200
 
@@ -38,7 +43,7 @@ class Launch:
     """The slot a launcher decides about."""
 
     schedule: ScheduleSpec
-    slot_at: datetime
+    at: datetime
     trigger: SlotTrigger
     missed: int
     is_forced: bool = False
@@ -48,11 +53,31 @@ class Launcher:
     """Decides whether a slot of a schedule becomes a job, and with which payload."""
 
     job_type: ClassVar[str | None] = None
-    launch: Launch
+    slot: Launch
     reason: str | None = None
 
     def __init__(self, job_queue: Any = None, max_retries: int = 5) -> None:
         self.job_queue, self.max_retries = job_queue, max_retries
+
+    @property
+    def job_queue(self) -> Any:
+        """The `Mainspring` of the scheduler, with `enqueue(job_type, job_data)`."""
+        return self._job_queue
+
+    @job_queue.setter
+    def job_queue(self, given: Any) -> None:
+        is_app = given is not None and not isinstance(given, LauncherQueue)
+        self._job_queue = LauncherQueue(given) if is_app else given
+
+    @property
+    def schedule(self) -> ScheduleSpec:
+        """The schedule of the slot; raises InputError outside a scheduler."""
+        if not hasattr(self, "slot"):
+            raise InputError(
+                f"{type(self).__name__} has no schedule outside a scheduler; set job_type and "
+                "override prepare_job_data"
+            )
+        return self.slot.schedule
 
     def check_conditions(self) -> Any:
         """Whether to run; set `self.reason` to say why not. May be async."""
@@ -60,11 +85,36 @@ class Launcher:
 
     def prepare_job_data(self) -> Any:
         """The payload; the schedule's own by default. May be async."""
-        return dict(self.launch.schedule.payload)
+        return dict(self.schedule.payload)
 
     def get_job_type(self) -> str:
         """The definition's key: `job_type`, or the schedule's own."""
-        return self.job_type or self.launch.schedule.definition
+        return self.job_type or self.schedule.definition
+
+    def launch(self) -> Any:
+        """Check, prepare and enqueue; returns the id of the job as a string, None to skip. May be
+        async where it is overridden."""
+        is_forced = hasattr(self, "slot") and self.slot.is_forced
+        if not is_forced and not _awaited(self.check_conditions()):
+            return None
+        payload = _awaited(self.prepare_job_data())
+        return self.job_queue.enqueue(job_type=self.get_job_type(), job_data=payload)
+
+
+def has_own_launch(kind: type[Launcher]) -> bool:
+    """Whether it is to be asked as a whole."""
+    return kind.launch is not Launcher.launch
+
+
+def _awaited(answer: Any) -> Any:
+    """The answer of a method that may be async, from blocking code."""
+    if not inspect.isawaitable(answer):
+        return answer
+
+    async def wait(answer: Awaitable[Any]) -> Any:
+        return await answer
+
+    return asyncio.run(wait(answer))
 
 
 class Launchers:
@@ -73,7 +123,7 @@ class Launchers:
     def __init__(self) -> None:
         self.threads: set[_Thread] = set()
 
-    async def ask(self, make: Callable[[], Launcher], launch: Launch) -> Verdict:
+    async def ask(self, kind: type[Launcher], launch: Launch, queue: LauncherQueue) -> Verdict:
         """Within the schedule's condition timeout; raises nothing."""
         limit = launch.schedule.condition_timeout.total_seconds()
         name = launch.schedule.launcher
@@ -83,7 +133,7 @@ class Launchers:
         self.threads.add(thread)
         try:
             async with asyncio.timeout(limit) as scope:
-                return await _ask(thread, make, launch)
+                return await _ask(thread, kind, launch, queue=queue)
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if _is_canceled(error):
                 raise
@@ -94,15 +144,41 @@ class Launchers:
             thread.end()
 
 
-async def _ask(thread: "_Thread", make: Callable[[], Launcher], launch: Launch) -> Verdict:
-    launcher = await thread.call(make)
-    launcher.launch = launch
+async def _ask(
+    thread: "_Thread", kind: type[Launcher], launch: Launch, *, queue: LauncherQueue
+) -> Verdict:
+    launcher = await thread.call(partial(kind, queue, launch.schedule.max_retries))
+    launcher.slot = launch
+    if has_own_launch(kind):
+        return _launched(await _answer(thread, launcher.launch), launcher, queue)
     if not launch.is_forced and not await _answer(thread, launcher.check_conditions):
-        return Skip(str(launcher.reason or "the condition is not met"))
+        return _skip(launcher)
     payload = await _answer(thread, launcher.prepare_job_data)
     if not isinstance(payload, dict):
         raise InvalidPayload(f"prepare_job_data returned {type(payload).__name__}, not a dict")
     return Run(payload, launcher.get_job_type())
+
+
+def _launched(answer: object, launcher: Launcher, queue: LauncherQueue) -> Verdict:
+    """What an overriding `launch()` decided: a job id, or None to skip."""
+    asked = queue.asked
+    if asked is None and not answer:
+        return _skip(launcher)
+    if asked is None:
+        raise InputError(
+            f"launch() returned {answer!r} but enqueued nothing through self.job_queue; return "
+            "self.job_queue.enqueue(job_type, job_data), which stores the job with its slot"
+        )
+    if str(answer) != str(asked.job_id):
+        raise InputError(
+            f"launch() enqueued job {asked.job_id} but returned {answer!r}; return the id that "
+            "self.job_queue.enqueue returned"
+        )
+    return Run(asked.payload, asked.definition, job_id=asked.job_id)
+
+
+def _skip(launcher: Launcher) -> Skip:
+    return Skip(str(launcher.reason or "the condition is not met"))
 
 
 async def _answer(thread: "_Thread", method: Callable[[], Any]) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 from psycopg import AsyncConnection, Connection
@@ -140,6 +141,9 @@ class Context:
         data: Any = None,
     ) -> None:
         """Report progress. Cheap: only the latest report is stored, about twice a second."""
+        _ensure_number("current", current)
+        if total is not None:
+            _ensure_number("total", total)
         facts = asdict(Progress(current, total, message, data))
         encoded = encode("progress", facts, self._job.redactor, limit=MAX_PROGRESS_BYTES)
         self._environment.note_progress(self._job, encoded)
@@ -216,6 +220,12 @@ class Context:
             "correlation_id": self.correlation_id or str(self._job.id),
             "connection": transaction.connection if transaction is not None else None,
         }
+
+
+def _ensure_number(name: str, value: object) -> None:
+    # JSON has no infinity and no NaN; they would be stored as null.
+    if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+        raise InputError(f"progress: {name} must be a finite number, not {value!r}")
 
 
 def _checkpoint(data: object) -> str:

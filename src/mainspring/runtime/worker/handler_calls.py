@@ -122,7 +122,8 @@ class Calls:
     def _call_sync(self, job: ClaimedJob, handler: Handler) -> Any:
         if handler.is_plain_worker:
             context = Context(job, self._environment, handler.mode)
-            answer = handler.function(job.payload(), str(job.id), QueueArgument(context))
+            queue = QueueArgument(job, context, self._environment)
+            answer = handler.function(job.payload(), str(job.id), queue)
         else:
             answer = handler.function(**self._arguments(job, handler))
         if job.transaction is not None and job.transaction.is_open and _is_success(answer):

@@ -1,34 +1,170 @@
-"""The third argument of a `worker(job_data, job_id, queue)` function."""
+"""The third argument of a `worker(job_data, job_id, queue)` function.
 
+It speaks the words of such workers (`job_type`, `job_data`, `status`), and reaches only the job
+that the worker runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from math import isfinite
 from typing import Any
 
+from mainspring.db.blocking_sessions import ConnectionSession, at_once
+from mainspring.domain.errors import InputError, JobNotFound
+from mainspring.domain.jobs.model import Job, Progress
+from mainspring.domain.suggestions import did_you_mean
+from mainspring.domain.types import JobSource
+from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.context import Context
+from mainspring.runtime.worker.environment import ExecutionEnvironment
+from mainspring.store import jobs
+
+_FIELDS = ("progress", "message", "data", "checkpoint")
+# What the outcome of the worker decides.
+_OUTCOMES = frozenset({"status", "state", "result", "error"})
 
 
 class QueueArgument:
-    """The queue as such workers know it: they report progress and enqueue through it."""
+    """The queue as such workers know it."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(
+        self, job: ClaimedJob, context: Context, environment: ExecutionEnvironment
+    ) -> None:
+        self._job, self._context, self._environment = job, context, environment
+        self._checkpoint = context.saved
+        # None until it is needed: what an earlier attempt reported is in the database.
+        self._progress: Progress | None = None
 
-    def update_job(self, job_id: str, updates: dict[str, Any]) -> None:
-        """Progress from `progress` (0 to 100, or a dict with current and total)."""
-        progress = updates.get("progress", updates)
-        if isinstance(progress, int | float):
-            self._context.progress(progress, 100, updates.get("message"), data=updates)
-        elif isinstance(progress, dict):
+    def get_job(self, job_id: str) -> dict[str, Any]:
+        """The job as a dict of JSON values; `checkpoint` is what an attempt saved last, None if
+        nothing."""
+        self._ensure_own("get_job", job_id)
+        stored = self._stored()
+        progress = self._progress or stored.progress
+        return {
+            "job_id": str(self._job.id),
+            "job_type": self._job.definition,
+            "job_data": self._job.payload(),
+            "status": str(stored.state),
+            "progress": None if progress is None else asdict(progress),
+            "checkpoint": self._checkpoint,
+            "attempt": self._job.attempt,
+            "max_attempts": self._job.max_attempts,
+            "error": stored.last_error,
+            "tenant": self._job.tenant_id,
+            "queue": self._job.queue,
+            "priority": self._job.priority,
+            "tags": list(stored.tags),
+            "created_by": stored.created_by,
+            "job_source": str(stored.source),
+            "is_system_job": stored.source is JobSource.SCHEDULE,
+            "created_at": _stamp(stored.created_at),
+            "started_at": _stamp(stored.started_at),
+        }
+
+    def update_job(self, job_id: str, updates: Mapping[str, Any]) -> None:
+        """Change what is named and nothing else.
+
+        `progress` is a number from 0 to 100, or a dict with `current` and `total` or with
+        `percent`; `message` a text; `data` any JSON value. What is given as `checkpoint` is
+        committed when this returns, and the next attempt finds it in `get_job`.
+        """
+        self._ensure_own("update_job", job_id)
+        _ensure_fields(updates)
+        progress = None
+        if updates.keys() - {"checkpoint"}:
+            progress = _updated(self._progress or self._stored().progress, updates)
+        if "checkpoint" in updates:
+            self._context.checkpoint(updates["checkpoint"])
+            self._checkpoint = updates["checkpoint"]
+        if progress is not None:
             self._context.progress(
-                progress.get("current", 0),
-                progress.get("total"),
-                progress.get("message"),
-                data=progress,
+                progress.current, progress.total, progress.message, data=progress.data
             )
-        else:
-            self._context.progress(0, None, str(progress), data=updates)
+            self._progress = progress
 
     def is_canceled(self, job_id: str) -> bool:
+        self._ensure_own("is_canceled", job_id)
         return self._context.is_canceled
 
     def enqueue(self, job_type: str, job_data: dict[str, Any]) -> str:
         """Enqueue a follow-up by definition key; returns its id."""
         return str(self._context.enqueue(job_type, **job_data).id)
+
+    def _stored(self) -> Job:
+        with self._environment.sync_calls.connection() as connection:
+            found = jobs.get(ConnectionSession(connection), self._job.tenant_id, self._job.id)
+            stored = at_once(found)
+        if stored is None:
+            raise JobNotFound(self._job.id)
+        return stored
+
+    def _ensure_own(self, method: str, job_id: object) -> None:
+        if str(job_id) != str(self._job.id):
+            raise InputError(
+                f"{method} of job {job_id}: a worker reaches only its own job, {self._job.id}; "
+                "use app.jobs for others"
+            )
+
+
+def _ensure_fields(updates: object) -> None:
+    if not isinstance(updates, Mapping):
+        raise InputError(f"update_job: updates must be a dict, not {type(updates).__name__}")
+    for name in updates:
+        if name in _OUTCOMES:
+            raise InputError(
+                f"update_job: {name!r} cannot be set by a worker; return the result or raise an "
+                "error"
+            )
+        if name not in _FIELDS:
+            hint = did_you_mean(str(name), _FIELDS) or "; put values of your own under 'data'"
+            raise InputError(f"update_job: unknown field {name!r}{hint}")
+
+
+def _updated(before: Progress | None, updates: Mapping[str, Any]) -> Progress:
+    after = before or Progress(0)
+    if "progress" in updates:
+        after = _read(after, updates["progress"])
+    if "message" in updates:
+        after = replace(after, message=_text(updates["message"]))
+    return replace(after, data=updates["data"]) if "data" in updates else after
+
+
+def _read(before: Progress, given: object) -> Progress:
+    """The progress as workers write it: a number of 100, a text, or a dict, whose other values
+    are kept as data."""
+    if isinstance(given, str):
+        return replace(before, message=given)
+    if isinstance(given, Mapping):
+        message = given.get("message", given.get("stage", before.message))
+        after = replace(before, message=_text(message), data=dict(given))
+        if "current" in given:
+            total = given.get("total")
+            known = None if total is None else _number(total)
+            return replace(after, current=_number(given["current"]), total=known)
+        if "percent" in given:
+            return replace(after, current=_number(given["percent"]), total=100)
+        return after
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise InputError(
+            f"update_job: progress must be a number, a string or a dict, not {given!r}"
+        )
+    return replace(before, current=_number(given), total=100)
+
+
+def _number(given: object) -> float:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not (is_number and isinstance(given, int | float) and isfinite(given)):
+        raise InputError(f"update_job: progress must be a finite number, not {given!r}")
+    return given
+
+
+def _text(given: object) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise InputError(f"update_job: message must be a string, not {given!r}")
+    return given
+
+
+def _stamp(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat()

@@ -11,13 +11,35 @@ begin
     select * into defined from mainspring.definitions as d
      where d.key = active_definition.key and d.is_active;
     if not found then
-        perform mainspring.refuse('MS010', 'unknown or inactive definition '
-            || coalesce(quote_literal(active_definition.key), 'null'),
-            jsonb_build_object('key', active_definition.key));
+        perform mainspring.refuse('MS010', mainspring.why_unknown(active_definition.key),
+                                  mainspring.unknown_facts(active_definition.key));
     end if;
     return defined;
 end
 $$;
+
+-- Whether a definition is there, but takes no jobs.
+create or replace function mainspring.is_deactivated(key text)
+returns boolean
+language sql stable
+return exists (select from mainspring.definitions as d
+                where d.key = is_deactivated.key and not d.is_active);
+
+-- Why there is no definition to enqueue: nobody registered it, or someone deactivated it.
+create or replace function mainspring.why_unknown(key text)
+returns text
+language sql stable
+return case when mainspring.is_deactivated(key)
+            then 'definition ' || quote_literal(key) || ' is deactivated; activate it first'
+            else 'unknown definition ' || coalesce(quote_literal(key), 'null') end;
+
+-- The same as facts for programs.
+create or replace function mainspring.unknown_facts(key text)
+returns jsonb
+language sql stable
+return jsonb_build_object('key', key)
+       || case when mainspring.is_deactivated(key) then '{"is_deactivated": true}' else '{}' end
+          ::jsonb;
 
 -- Refuses a tenant that there is not.
 create or replace function mainspring.ensure_tenant(tenant text)

@@ -147,3 +147,15 @@ begin
     return query select * from unnest(removed, states);
 end
 $$;
+
+-- Why the jobs of a worker were taken back, as their attempts say it.
+create or replace function mainspring.why_lost(worker_id bigint)
+returns text
+language sql stable
+return coalesce(
+    (select format('worker %s (pid %s on %s) ', worker.worker_id, worker.pid, worker.host)
+            || case when worker.died_at is null
+                    then 'stopped renewing its lease: its host is down, or it hangs'
+                    else 'died: its process was killed or crashed' end
+       from mainspring.workers as worker where worker.worker_id = why_lost.worker_id),
+    'worker ' || why_lost.worker_id || ' is gone');

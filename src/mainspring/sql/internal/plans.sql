@@ -43,7 +43,7 @@ begin
     for planned in
         select * from jsonb_to_recordset(plan -> 'slots') as slot (
             at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
-            missed integer, reason text, payload jsonb)
+            missed integer, reason text, payload jsonb, job_id bigint, gauge_value float)
          order by slot.at
     loop
         select planned.outcome, null::bigint as job_id, planned.reason into started;
@@ -55,13 +55,13 @@ begin
             select * into started from mainspring.start_slot(
                 schedule, planned.at, planned.source, planned.missed,
                 coalesce(planned.payload, plan -> 'payload'), plan ->> 'definition',
-                coalesce((plan ->> 'in_line')::boolean, false));
+                coalesce((plan ->> 'in_line')::boolean, false), planned.job_id);
         end if;
         if started.outcome is not null then
             insert into mainspring.slots
-                (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
+                (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason, gauge_value)
             values (schedule.schedule_id, planned.at, started.outcome, planned.source,
-                    started.job_id, planned.missed, started.reason);
+                    started.job_id, planned.missed, started.reason, planned.gauge_value);
         end if;
         slot_at := planned.at;
         outcome := started.outcome;
@@ -116,7 +116,9 @@ begin
            missed_count = c.missed_count + fired.missed,
            lateness_total = c.lateness_total + fired.late,
            lateness_worst = greatest(c.lateness_worst, fired.latest),
-           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high)
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
+           gauge_value = coalesce((plan ->> 'gauge_value')::float, c.gauge_value),
+           gauge_read_at = case when plan ? 'gauge_value' then now() else c.gauge_read_at end
      where c.schedule_id = schedule.schedule_id;
     if fired.failure is not null then
         perform mainspring.note_failure(schedule, failures, fired.failure);
@@ -173,15 +175,19 @@ begin
            plan ->> 'reason' as reason into decided;
     if decided.outcome = 'enqueued' then
         select * into decided from mainspring.start_slot(
-            schedule, slot, 'manual', 0, plan -> 'payload', plan ->> 'definition');
+            schedule, slot, 'manual', 0, plan -> 'payload', plan ->> 'definition',
+            reserved => (plan ->> 'job_id')::bigint);
     end if;
     update mainspring.slots as s
        set outcome = decided.outcome, job_id = decided.job_id, reason = decided.reason,
+           gauge_value = (plan ->> 'gauge_value')::float,
            fired_at = now(), checking_until = null, checking_by = null
      where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null,
            gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
+           gauge_value = coalesce((plan ->> 'gauge_value')::float, c.gauge_value),
+           gauge_read_at = case when plan ? 'gauge_value' then now() else c.gauge_read_at end,
            last_enqueued_at = case when decided.outcome = 'enqueued' then now()
                                    else c.last_enqueued_at end,
            last_skipped_at = case when decided.outcome = 'skipped' then now()

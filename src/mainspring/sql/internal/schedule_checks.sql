@@ -176,6 +176,8 @@ begin
         when 'NaN' in (schedule.gauge_lower, schedule.gauge_upper)
              or 'Infinity' in (abs(schedule.gauge_lower), abs(schedule.gauge_upper))
         then '{gauge,needs finite numbers for gauge_lower and gauge_upper}'
+        when schedule.gauge_bounds is not null and schedule.gauge_sql is null
+        then '{gauge_sql,is required with gauge_bounds}'
     end;
 end
 $$;

@@ -15,7 +15,8 @@ begin
             calendar, starts_at, ends_at, jitter, definition, payload, queue, priority,
             max_attempts, misfire_grace, catch_up, catch_up_limit, catch_up_max_age, overlap,
             max_running, run_timeout, launcher, condition_sql, gauge_sql, gauge_lower,
-            gauge_upper, condition_role, condition_timeout, max_retries, paused_until, declared)
+            gauge_upper, gauge_bounds, condition_role, condition_timeout, max_retries,
+            paused_until, declared)
         values (
             schedule.tenant_id, schedule.name, schedule.description, schedule.enabled,
             schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
@@ -25,7 +26,8 @@ begin
             schedule.catch_up_limit, schedule.catch_up_max_age, schedule.overlap,
             schedule.max_running, schedule.run_timeout, schedule.launcher,
             schedule.condition_sql, schedule.gauge_sql, schedule.gauge_lower,
-            schedule.gauge_upper, coalesce(schedule.condition_role, current_user),
+            schedule.gauge_upper, schedule.gauge_bounds,
+            coalesce(schedule.condition_role, current_user),
             schedule.condition_timeout, schedule.max_retries, schedule.paused_until,
             schedule.declared)
         on conflict on constraint schedules_name_is_unique do nothing
@@ -46,7 +48,8 @@ begin
            max_running = schedule.max_running, run_timeout = schedule.run_timeout,
            launcher = schedule.launcher, condition_sql = schedule.condition_sql,
            gauge_sql = schedule.gauge_sql, gauge_lower = schedule.gauge_lower,
-           gauge_upper = schedule.gauge_upper, condition_role = schedule.condition_role,
+           gauge_upper = schedule.gauge_upper, gauge_bounds = schedule.gauge_bounds,
+           condition_role = schedule.condition_role,
            condition_timeout = schedule.condition_timeout, max_retries = schedule.max_retries,
            paused_until = schedule.paused_until, disabled_reason = schedule.disabled_reason,
            declared = schedule.declared
@@ -124,7 +127,8 @@ returns text
 language sql immutable
 return case when field in ('cron', 'every', 'at', 'zone') then 'timing'
             when field in ('starts_at', 'ends_at') then 'period'
-            when field in ('launcher', 'condition_sql', 'gauge_sql', 'gauge_lower', 'gauge_upper')
+            when field in ('launcher', 'condition_sql', 'gauge_sql', 'gauge_lower', 'gauge_upper',
+                           'gauge_bounds')
             then 'condition' else field end;
 
 -- What a new declaration changes of a schedule: all that differs when it overwrites, otherwise

@@ -6,11 +6,11 @@
 -- succeeds. Whoever needs both rows locks the schedule first and then its clock.
 
 -- Turns one slot into a job under the schedule's overlap rule. The caller holds the schedule's
--- row and writes the slot.
+-- row and writes the slot. A reserved id is that of the job.
 create or replace function mainspring.start_slot(
     schedule mainspring.schedules, slot timestamptz, source mainspring.slot_trigger,
     missed integer, payload jsonb default null, definition text default null,
-    in_line boolean default false,
+    in_line boolean default false, reserved bigint default null,
     out outcome mainspring.slot_outcome, out job_id bigint, out reason text
 )
 language plpgsql
@@ -25,7 +25,7 @@ begin
     outcome := 'failed';
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
-        reason := 'unknown or inactive definition ' || quote_literal(wanted);
+        reason := mainspring.why_unknown(wanted);
         return;
     end if;
     if mainspring.is_closed(wanted) then
@@ -43,13 +43,46 @@ begin
     end if;
     asked := mainspring.asked_job(
         wanted, coalesce(start_slot.payload, schedule.payload), schedule.tenant_id,
-        schedule.queue, schedule.priority, schedule.max_attempts);
+        schedule.queue, schedule.priority, schedule.max_attempts, job_id => reserved);
     asked.schedule_id := schedule.schedule_id;
     asked.slot_at := slot;
     asked.origin := schedule.origin || jsonb_build_object('trigger', source, 'missed', missed);
     job_id := mainspring.add_job(
         mainspring.new_job(asked, defined, is_behind_others => is_full), defined);
     outcome := 'enqueued';
+end
+$$;
+
+-- The slot that a person fires: an extra one of this instant, or a past one that has no job. The
+-- caller holds the schedule's rows, so no other call has the same.
+create or replace function mainspring.free_slot(
+    schedule mainspring.schedules, asked timestamptz
+)
+returns timestamptz
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    taken mainspring.slots;
+    shown text := to_char(asked at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
+begin
+    if asked is null then
+        return clock_timestamp();
+    end if;
+    if asked > clock_timestamp() or asked < '0001-01-02T00:00:00Z' then
+        perform mainspring.refuse_schedule(
+            'slot', shown || ' is not in the past; without a slot the schedule is fired now');
+    end if;
+    select * into taken from mainspring.slots as slot
+     where slot.schedule_id = schedule.schedule_id and slot.scheduled_for = asked
+       and slot.outcome in ('pending', 'enqueued');
+    if found then
+        perform mainspring.refuse('MS043',
+            format('slot %s of schedule %L is already claimed: %s', shown, schedule.name,
+                   coalesce('job ' || taken.job_id, 'it waits for a scheduler')),
+            jsonb_build_object('name', schedule.name, 'slot_at', asked, 'job_id', taken.job_id));
+    end if;
+    return asked;
 end
 $$;
 
@@ -129,7 +162,7 @@ begin
             schedule, slot_at, 'backfill', 0, payload, in_line => true);
         if started.outcome = 'failed' then
             perform mainspring.refuse('MS010', started.reason,
-                                      jsonb_build_object('key', schedule.definition));
+                                      mainspring.unknown_facts(schedule.definition));
         end if;
         insert into mainspring.slots as s
             (schedule_id, scheduled_for, outcome, trigger, job_id, reason)

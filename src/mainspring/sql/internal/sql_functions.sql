@@ -169,6 +169,44 @@ begin
 end
 $$;
 
+-- Why find_function finds nothing: what the name stands for, and what a function for jobs is.
+create or replace function mainspring.why_no_function(full_name text)
+returns text
+language plpgsql stable
+as $$
+declare
+    parts text[];
+    near record;
+begin
+    begin
+        parts := parse_ident(full_name);
+    exception when invalid_parameter_value then
+        return format('%s is not the name of a function; write it as schema.name, without '
+                      || 'arguments', full_name);
+    end;
+    if cardinality(parts) <> 2 then
+        return format('%s needs its schema and nothing else: write it as schema.name', full_name);
+    end if;
+    select p.prokind, p.proretset, p.prorettype, p.prorettype::regtype as returned,
+           pg_get_function_identity_arguments(p.oid) as taken into near
+      from pg_catalog.pg_proc as p
+      join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+     where n.nspname = parts[1] and p.proname = parts[2]
+     order by (p.prorettype = any ('{jsonb,json}'::regtype[])) desc, p.pronargs limit 1;
+    return case
+        when not found then 'there is no function ' || full_name
+        when near.prokind = 'p'
+        then full_name || ' is a procedure; make it a function that returns jsonb'
+        when near.prokind <> 'f' then full_name || ' is an aggregate or window function'
+        when near.proretset
+        then format('%s returns a set of %s; it must return one jsonb', full_name, near.returned)
+        when near.prorettype <> all ('{jsonb,json}'::regtype[])
+        then format('%s returns %s; it must return jsonb', full_name, near.returned)
+        else format('%s takes (%s); it must take one jsonb or nothing', full_name, near.taken)
+    end;
+end
+$$;
+
 -- What is wrong with the function or the role that a definition names: a field and a problem, or
 -- null.
 create or replace function mainspring.wrong_function(spec jsonb)
@@ -183,9 +221,7 @@ begin
     end if;
     select * into target from mainspring.find_function(spec ->> 'function');
     if target.name is null then
-        return array['function', format(
-            '%s does not exist, or does not take one jsonb or nothing and return jsonb; create it, '
-            || 'and write its name with its schema', spec ->> 'function')];
+        return array['function', mainspring.why_no_function(spec ->> 'function')];
     end if;
     return mainspring.wrong_role(spec, target.guardian);
 end

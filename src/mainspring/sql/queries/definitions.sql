@@ -45,8 +45,8 @@ select d.key, d.kind from mainspring.definitions as d join declared using (key)
 
 -- name: keys
 -- scope: system
--- The keys of all active definitions.
-select key from mainspring.definitions where is_active order by key;
+-- The keys of all definitions, and whether each is active.
+select key, is_active from mainspring.definitions order by key;
 
 -- name: schema_of
 -- scope: system

@@ -171,6 +171,11 @@ update mainspring.clocks as clock
  where clock.schedule_id = due.schedule_id and clock.revision = due.revision
    and schedule.schedule_id = due.schedule_id and schedule.enabled;
 
+-- name: reserve_job
+-- scope: system
+-- The id of the job that a launcher may enqueue, for it to know before the slot is claimed.
+select nextval('mainspring.job_ids');
+
 -- name: apply_plans
 -- scope: system
 -- Carries out what was decided for schedules that need more than one plain slot each.

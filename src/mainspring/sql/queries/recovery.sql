@@ -39,7 +39,7 @@ with lost as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
     select job_id, fence, worker_id, started_at, now(), attempt, 'lost',
-           'the lease of worker ' || worker_id || ' ran out'
+           mainspring.why_lost(worker_id)
       from lost
 ), requeued as materialized (
     select mainspring.requeue_jobs(

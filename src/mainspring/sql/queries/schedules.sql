@@ -47,7 +47,7 @@ select (to_jsonb(clock) || to_jsonb(schedule) || jsonb_build_object(
 select schedule.*, mainspring.shown_payload(schedule.definition, schedule.payload) as payload,
        clock.next_run_at, clock.next_slot_at, clock.retry_count, clock.last_error,
        clock.last_slot_at, clock.last_enqueued_at, clock.last_skipped_at, clock.last_failed_at,
-       to_jsonb(status) as figures
+       clock.gauge_value, clock.gauge_is_high, clock.gauge_read_at, to_jsonb(status) as figures
   from (select * from mainspring.schedules
          where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
            and (name, tenant_id) > (coalesce(%(after)s::text, ''), coalesce(
@@ -66,5 +66,6 @@ select name from mainspring.schedules where tenant_id = %(tenant_id)s order by n
 
 -- name: trigger_schedule
 -- scope: tenant
--- Fires a schedule now, in a slot of its own.
-select mainspring.trigger_scheduled_job(%(name)s, %(tenant_id)s, %(force)s::boolean);
+-- Fires a schedule now, in a slot of its own or in the given one.
+select mainspring.trigger_scheduled_job(
+    %(name)s, %(tenant_id)s, %(force)s::boolean, %(slot)s::timestamptz);

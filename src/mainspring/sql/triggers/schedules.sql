@@ -67,9 +67,9 @@ $$;
 create or replace trigger schedules_prepare before insert or update of
     name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled,
     paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql,
-    gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running,
-    catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority,
-    max_attempts, condition_timeout
+    gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace,
+    max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue,
+    priority, max_attempts, condition_timeout
     on mainspring.schedules
     for each row execute function mainspring.prepare_schedule();
 

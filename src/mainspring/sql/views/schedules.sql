@@ -44,3 +44,13 @@ select schedule.schedule_id, schedule.tenant_id, schedule.name, schedule.descrip
                   coalesce(figures.seconds_total, 0) + coalesce(fresh.seconds, 0) as seconds
        ) as runs
  where mainspring.is_visible(schedule.tenant_id);
+
+-- What the gauges of schedules said last; slot_status.gauge_value has what they said before.
+create or replace view mainspring.gauge_status as
+select schedule.schedule_id, schedule.tenant_id, schedule.name, clock.gauge_value as value,
+       case when clock.gauge_is_high then 'high' else 'low' end as side,
+       schedule.gauge_lower as lower, schedule.gauge_upper as upper,
+       coalesce(schedule.gauge_bounds, 'inclusive') as bounds, clock.gauge_read_at as read_at
+  from mainspring.schedules as schedule
+  join mainspring.clocks as clock using (schedule_id)
+ where schedule.gauge_sql is not null and mainspring.is_visible(schedule.tenant_id);
