@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("query_plans")
 SEED = [
     "set session_replication_role = replica",
     "set synchronous_commit = off",
-    "insert into mainspring.definitions (key) values ('work')",
+    "insert into mainspring.definitions (key, kind) values ('work', 'python')",
     # Ten are due, of them five with a condition.
     """
     insert into mainspring.schedules (name, definition, cron, condition_sql, run_timeout)

@@ -13,7 +13,7 @@ SECRET = '{"properties": {"pin": {"writeOnly": true}}}'
 DIGEST = "decode(repeat('%02d', 32), 'hex')"
 
 SETUP = f"""
-insert into mainspring.definitions (key, arg_schema) values ('pay', '{SECRET}');
+insert into mainspring.definitions (key, kind, arg_schema) values ('pay', 'python', '{SECRET}');
 insert into mainspring.tokens (name, prefix, digest, role, tenant_id, created_by)
 values ('ci', 'msk_a', {DIGEST % 1}, 'member', 'acme', 'root');
 insert into mainspring.people (name, role, created_by) values ('ann', 'operator', 'root');

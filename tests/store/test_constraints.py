@@ -91,7 +91,7 @@ def test_the_longest_names_fit_every_index_together(tx):
     tenant_id, limit_name, definition = (f"n{name(199)}" for _ in range(3))
     queue, dedupe_key, limit_key, key, creator = (name(500, wide) for _ in range(5))
     insert(tx, "tenants", tenant_id=tenant_id)
-    insert(tx, "definitions", key=definition, queue=queue)
+    insert(tx, "definitions", key=definition, kind="python", queue=queue)
     row = {"tenant_id": tenant_id, "queue": queue, "definition": definition, "created_by": creator}
     held = {"limit_name": limit_name, "limit_key": limit_key}
     for waits_for in ("time", "limit", "handler", None):

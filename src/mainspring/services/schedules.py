@@ -37,6 +37,7 @@ from mainspring.settings import Settings
 from mainspring.store import schedules as store
 from mainspring.store import secrets as secret_store
 from mainspring.store import slots as slot_store
+from mainspring.store import tenants
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
@@ -130,7 +131,10 @@ def _plain(value: Any) -> Any:
 # Writing
 
 
-async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
+async def create(scope: Scope, spec: ScheduleSpec, *, has_zone: bool = True) -> ScheduleState:
+    """Without a zone of its own it has that of its tenant."""
+    if not has_zone:
+        spec = replace(spec, zone=await tenants.zone(scope.session, scope.tenant_id))
     if timing.first_slot(spec.timing, datetime.now(UTC)) is None:
         raise InvalidSchedule(
             "timing", "leaves no slot in the future; check ends_at and the calendar"

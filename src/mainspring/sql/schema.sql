@@ -50,7 +50,7 @@ CREATE TYPE mainspring.waits_for AS ENUM (
 
 CREATE TABLE mainspring.definitions (
     key text NOT NULL COLLATE pg_catalog."C",
-    kind text DEFAULT 'python'::text NOT NULL,
+    kind text NOT NULL,
     description text DEFAULT ''::text NOT NULL,
     queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
     priority smallint DEFAULT 100 NOT NULL,
@@ -364,6 +364,22 @@ CREATE FUNCTION mainspring.announce_limit() RETURNS trigger
 begin
     perform mainspring.notify_limits_changed();
     return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.app_role() RETURNS name
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    -- Asked one by one: the last two fail where there is no such role.
+    if to_regrole('mainspring_app') is not null then
+        if mainspring.may_set_role(session_user, 'mainspring_app') then
+            if has_schema_privilege('mainspring_app', 'mainspring', 'usage') then
+                return 'mainspring_app';
+            end if;
+        end if;
+    end if;
+    return 'pg_database_owner';
 end
 $$;
 
@@ -953,6 +969,11 @@ begin
         perform mainspring.refuse_definition(definition.key, 'key', 'must start with a letter or _ '
             || 'and contain only letters, digits and _ . : - (at most 200 characters)');
     end if;
+    if definition.kind is null then
+        perform mainspring.refuse_definition(definition.key, 'kind', 'is missing; to run a SQL '
+            || 'function, call mainspring.schedule_function, or give kind ''sql'' and spec '
+            || '{"function": "..."}; definitions of Python jobs are stored by the program');
+    end if;
     if definition.key like 'mainspring.%' and definition.kind <> 'python' then
         perform mainspring.refuse_definition(definition.key, 'key',
             'is reserved, like all keys that start with mainspring.; choose another');
@@ -1104,7 +1125,7 @@ CREATE TABLE mainspring.schedules (
     cron text,
     every interval,
     at timestamp with time zone,
-    zone text DEFAULT 'UTC'::text NOT NULL,
+    zone text NOT NULL,
     dst_gap text DEFAULT 'run_after'::text NOT NULL,
     dst_fold text DEFAULT 'once'::text NOT NULL,
     calendar jsonb,
@@ -1151,7 +1172,8 @@ begin
     if wrong is not null then
         perform mainspring.refuse_schedule(wrong[1], wrong[2]);
     end if;
-    if mainspring.is_closed(schedule.definition) then
+    if mainspring.is_closed(schedule.definition)
+       or (schedule.definition like 'mainspring.%' and not mainspring.is_program()) then
         perform mainspring.refuse_schedule(
             'definition', mainspring.why_closed(schedule.definition));
     end if;
@@ -1317,7 +1339,9 @@ begin
             select '; did you mean ' || quote_literal(known.name) || '?'
               from pg_timezone_names as known
              where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
-             order by known.name limit 1), ''));
+             order by known.name limit 1), mainspring.did_you_mean(zone, array(
+            select quote_literal(known.name) from pg_timezone_names as known
+             where known.name !~ '^(localtime|posixrules|Factory|posix/|right/)'))));
     end if;
 end
 $$;
@@ -1399,6 +1423,14 @@ begin
     return true;
 end
 $$;
+
+CREATE FUNCTION mainspring.letter_pairs(name text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE STRICT
+    RETURN (SELECT COALESCE(array_agg(DISTINCT substr(letters."only", place.place, 2)), '{}'::text[]) AS "coalesce" FROM (SELECT regexp_replace(lower("left"(letter_pairs.name, 200)), '[^a-z0-9]'::text, ''::text, 'g'::text) AS "only") letters, LATERAL generate_series(1, GREATEST((length(letters."only") - 1), 1)) place(place));
+
+CREATE FUNCTION mainspring.closest(name text, known text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT
+    RETURN (SELECT near.name FROM (SELECT each.name, ((2.0 * (cardinality(ARRAY(SELECT unnest(given.pairs) AS unnest INTERSECT SELECT unnest(own.pairs) AS unnest)))::numeric) / (GREATEST((cardinality(given.pairs) + cardinality(own.pairs)), 1))::numeric) AS likeness FROM unnest(closest.known) each(name), mainspring.letter_pairs(closest.name) given(pairs), LATERAL mainspring.letter_pairs(each.name) own(pairs)) near WHERE (near.likeness >= 0.6) ORDER BY near.likeness DESC, near.name LIMIT 1);
 
 CREATE FUNCTION mainspring.has_mark(value jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -1849,6 +1881,10 @@ $$;
 
 COMMENT ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) IS 'Removes a job that is not running, with its attempts.';
 
+CREATE FUNCTION mainspring.did_you_mean(name text, known text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN COALESCE((('; did you mean '::text || mainspring.closest(name, known)) || '?'::text), ''::text);
+
 CREATE FUNCTION mainspring.differing(facts jsonb, others jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
@@ -2233,9 +2269,10 @@ begin
             when duplicate_object or unique_violation then
                 null;
             when insufficient_privilege then
-                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; ask an '
-                    || 'administrator to run: create role mainspring_app nologin; '
-                    || mainspring.grant_of_app_role(session_user), '{}');
+                perform mainspring.refuse('MS083', format('%I does not own this database and may '
+                    || 'not create the role that requests run as; ask an administrator to run: '
+                    || 'create role mainspring_app nologin; %s', session_user,
+                    mainspring.grant_of_app_role(session_user)), '{}');
         end;
     end if;
     if not mainspring.may_set_role(session_user, 'mainspring_app') then
@@ -2243,8 +2280,9 @@ begin
             execute mainspring.grant_of_app_role(session_user);
         exception
             when insufficient_privilege then
-                perform mainspring.refuse('MS083', format('%I may not become the role '
-                    || 'mainspring_app; ask an administrator to run: %s', session_user,
+                perform mainspring.refuse('MS083', format('%I does not own this database and may '
+                    || 'not become the role mainspring_app, which requests run as; ask an '
+                    || 'administrator to run: %s', session_user,
                     mainspring.grant_of_app_role(session_user)), '{}');
         end;
     end if;
@@ -2394,7 +2432,7 @@ begin
         perform set_config('mainspring.tenant', shown.tenant_id, true),
                 set_config('mainspring.member',
                            case when shown.role = 'member' then shown.actor else '' end, true),
-                set_config('role', 'mainspring_app', true);
+                set_config('role', mainspring.app_role(), true);
     end if;
     return true;
 end
@@ -2814,7 +2852,7 @@ CREATE FUNCTION mainspring.is_approver(approvers text[], tenant text) RETURNS bo
     AS $$
 begin
     if approvers is null then
-        return current_setting('role') <> 'mainspring_app'
+        return not mainspring.is_isolated()
             or coalesce(current_setting('mainspring.member', true), '') = '';
     end if;
     return approvers && mainspring.approver_names(tenant)
@@ -2827,9 +2865,13 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.is_isolated() RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (current_setting('role'::text) = ANY (ARRAY['pg_database_owner'::text, 'mainspring_app'::text]));
+
 CREATE FUNCTION mainspring.is_closed(definition text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN COALESCE(((definition = 'mainspring.bulk'::text) OR ((definition ~~ 'mainspring.%'::text) AND (current_setting('role'::text) = 'mainspring_app'::text))), false);
+    RETURN COALESCE(((definition = 'mainspring.bulk'::text) OR ((definition ~~ 'mainspring.%'::text) AND mainspring.is_isolated())), false);
 
 CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -2841,7 +2883,7 @@ CREATE FUNCTION mainspring.is_marked(schema jsonb) RETURNS boolean
 
 CREATE FUNCTION mainspring.is_own(creator text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN ((current_setting('role'::text) <> 'mainspring_app'::text) OR (COALESCE(current_setting('mainspring.member'::text, true), ''::text) = ANY (ARRAY[''::text, creator])));
+    RETURN ((NOT mainspring.is_isolated()) OR (COALESCE(current_setting('mainspring.member'::text, true), ''::text) = ANY (ARRAY[''::text, creator])));
 
 CREATE TABLE mainspring.tenants (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -2849,6 +2891,8 @@ CREATE TABLE mainspring.tenants (
     weight integer DEFAULT 1 NOT NULL,
     max_running integer,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    zone text DEFAULT 'UTC'::text NOT NULL,
+    disabled_at timestamp with time zone,
     CONSTRAINT tenants_max_running_check CHECK ((max_running >= 0)),
     CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text)),
     CONSTRAINT tenants_weight_check CHECK (((weight >= 1) AND (weight <= 1000)))
@@ -2868,7 +2912,7 @@ CREATE FUNCTION mainspring.is_plain_request(payload jsonb, queue text, priority 
 
 CREATE FUNCTION mainspring.is_visible(tenant text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN ((current_setting('role'::text) <> 'mainspring_app'::text) OR (COALESCE(current_setting('mainspring.tenant'::text, true), ''::text) = tenant));
+    RETURN ((NOT mainspring.is_isolated()) OR (COALESCE(current_setting('mainspring.tenant'::text, true), ''::text) = tenant));
 
 CREATE FUNCTION mainspring.is_zone(name text) RETURNS boolean
     LANGUAGE plpgsql STRICT
@@ -2904,6 +2948,27 @@ begin
             coalesce(new.burst, 1));
     end if;
     return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.keep_used_definition() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    used text;
+begin
+    select 'schedule ' || quote_literal(s.name) || ' of tenant ' || s.tenant_id into used
+      from mainspring.schedules as s where s.definition = old.key order by s.schedule_id limit 1;
+    if used is null then
+        select 'trigger ' || quote_literal(t.name) || ' of tenant ' || t.tenant_id into used
+          from mainspring.triggers as t where t.definition = old.key order by t.trigger_id limit 1;
+    end if;
+    if used is not null then
+        perform mainspring.refuse_definition(old.key, 'key', format(
+            'is used by the %s; delete that first, or deactivate the definition', used));
+    end if;
+    return old;
 end
 $$;
 
@@ -3144,6 +3209,44 @@ begin
     return pg_has_role(member, role, case when current_setting('server_version_num')::integer
                                                >= 160000 then 'SET' else 'MEMBER' end);
 end
+$$;
+
+CREATE FUNCTION mainspring.missing_app_grants(app name) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+select format('grant usage on schema mainspring to %I', app)
+ where not has_schema_privilege(app, 'mainspring', 'usage')
+union all
+select format('grant select on mainspring.%I to %I', view.relname, app)
+  from pg_catalog.pg_class as view
+ where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
+   and view.relname not in ('bearers', 'all_jobs')
+   and not has_table_privilege(app, view.oid, 'select')
+union all
+select format('grant %s on mainspring.%I to %I', used.rights, used.name, app)
+  from (values
+      ('audit', 'select'),
+      ('clocks', 'select'),
+      ('definitions', 'select'),
+      ('definition_versions', 'select'),
+      ('jobs', 'insert, select'),
+      ('people', 'select, insert, update, delete'),
+      ('replies', 'select, insert, update'),
+      ('schedules', 'select, insert, update, delete'),
+      ('tenants', 'select'),
+      ('tokens', 'select, insert, update'),
+      ('triggers', 'select, insert, update, delete'),
+      ('workers', 'select')) as used (name, rights)
+ where not has_table_privilege(app, 'mainspring.' || used.name, 'select')
+union all
+select format('grant execute on function %s to %I', called.oid::regprocedure, app)
+  from pg_catalog.pg_proc as called
+ where called.pronamespace = 'mainspring'::regnamespace
+   and not called.proname = any (array[
+       'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
+       'enter', 'grant_of_app_role', 'log_out', 'may_set_role', 'missing_app_grants',
+       'open_to_app', 'receipt_token', 'remove_limit', 'set_limit', 'use_login'])
+   and not has_function_privilege(app, called.oid, 'execute')
 $$;
 
 CREATE FUNCTION mainspring.most_dependencies() RETURNS integer
@@ -3513,43 +3616,15 @@ CREATE FUNCTION mainspring.open_to_app() RETURNS void
     LANGUAGE plpgsql
     AS $$
 declare
-    missing record;
+    app name := mainspring.app_role();
+    missing text;
 begin
-    perform mainspring.ensure_app_role();
-    grant usage on schema mainspring to mainspring_app;
-    for missing in
-        select format('grant select on mainspring.%I to mainspring_app', view.relname) as statement
-          from pg_catalog.pg_class as view
-         where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
-           and view.relname not in ('bearers', 'all_jobs')
-           and not has_table_privilege('mainspring_app', view.oid, 'select')
-        union all
-        select format('grant %s on mainspring.%I to mainspring_app', used.rights, used.name)
-          from (values
-              ('audit', 'select'),
-              ('clocks', 'select'),
-              ('definitions', 'select'),
-              ('definition_versions', 'select'),
-              ('jobs', 'insert, select'),
-              ('people', 'select, insert, update, delete'),
-              ('replies', 'select, insert, update'),
-              ('schedules', 'select, insert, update, delete'),
-              ('tenants', 'select'),
-              ('tokens', 'select, insert, update'),
-              ('triggers', 'select, insert, update, delete'),
-              ('workers', 'select')) as used (name, rights)
-         where not has_table_privilege('mainspring_app', 'mainspring.' || used.name, 'select')
-        union all
-        select format('grant execute on function %s to mainspring_app', called.oid::regprocedure)
-          from pg_catalog.pg_proc as called
-         where called.pronamespace = 'mainspring'::regnamespace
-           and not called.proname = any (array[
-               'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
-               'enter', 'grant_of_app_role', 'log_out', 'may_set_role', 'open_to_app',
-               'receipt_token', 'remove_limit', 'set_limit', 'use_login'])
-           and not has_function_privilege('mainspring_app', called.oid, 'execute')
-    loop
-        execute missing.statement;
+    if not mainspring.may_set_role(session_user, app) then
+        perform mainspring.ensure_app_role();
+        app := 'mainspring_app';
+    end if;
+    for missing in select mainspring.missing_app_grants(app) loop
+        execute missing;
     end loop;
 end
 $$;
@@ -3792,6 +3867,8 @@ begin
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
     end if;
+    new.zone := coalesce(new.zone, (select t.zone from mainspring.tenants as t
+                                     where t.tenant_id = new.tenant_id), 'UTC');
     -- What has gone wrong since it was written can still be stopped.
     if tg_op = 'INSERT' or new.enabled or not old.enabled then
         perform mainspring.check_schedule(new);
@@ -4525,6 +4602,60 @@ CREATE FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) RETURNS
     SET "IntervalStyle" TO 'postgres'
     RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(schedule_facts.schedule) - ARRAY['schedule_id'::text, 'run_at'::text, 'created_at'::text, 'updated_at'::text, 'anchor_at'::text, 'disabled_reason'::text, 'declared'::text, 'origin'::text, 'is_templated'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
 
+CREATE FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text DEFAULT NULL::text, payload jsonb DEFAULT '{}'::jsonb, description text DEFAULT NULL::text, role text DEFAULT NULL::text, tenant text DEFAULT 'default'::text, enabled boolean DEFAULT NULL::boolean, on_conflict text DEFAULT 'update'::text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    target text := coalesce((
+        select format('%I.%I', n.nspname, p.proname)
+          from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+         where p.proname = schedule_function.function and pg_catalog.pg_function_is_visible(p.oid)
+         limit 1), schedule_function.function);
+    made bigint;
+begin
+    if on_conflict is null or on_conflict not in ('update', 'nothing') then
+        raise exception using errcode = 'MS003', detail = '{"option": "on_conflict"}',
+            message = 'on_conflict must be update or nothing';
+    end if;
+    if target is null then
+        raise exception using errcode = 'MS050', message = 'function is missing; give the name of '
+            'a function, such as civic.cleanup', detail = jsonb_build_object('key',
+            schedule_function.name, 'field', 'function', 'problem', 'is missing');
+    end if;
+    select schedule_id into made from mainspring.schedules as known
+     where known.tenant_id = tenant and known.name = schedule_function.name;
+    if made is not null and on_conflict = 'nothing' then
+        return made;
+    end if;
+    if not exists (select from mainspring.definitions as known
+                    where known.key = target and known.kind = 'sql'
+                      and known.spec ->> 'function' = target
+                      and known.spec ->> 'role' = coalesce(schedule_function.role,
+                                                           known.spec ->> 'role')) then
+        insert into mainspring.definitions as known (key, kind, spec, description)
+        values (target, 'sql', jsonb_strip_nulls(jsonb_build_object(
+                    'function', target, 'role', schedule_function.role)),
+                coalesce(schedule_function.description, ''))
+        on conflict (key) do update set spec = known.spec || excluded.spec;
+    end if;
+    insert into mainspring.schedules as known (
+        tenant_id, name, definition, cron, zone, payload, description, enabled)
+    values (tenant, schedule_function.name, target, schedule_function.cron, schedule_function.zone,
+            schedule_function.payload, coalesce(schedule_function.description, ''),
+            coalesce(schedule_function.enabled, true))
+    on conflict (tenant_id, name) do update
+       set definition = excluded.definition, cron = excluded.cron, every = null, at = null,
+           zone = coalesce(schedule_function.zone, known.zone), payload = excluded.payload,
+           description = coalesce(schedule_function.description, known.description),
+           enabled = coalesce(schedule_function.enabled, known.enabled)
+    returning schedule_id into made;
+    return made;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) IS 'Runs a SQL function on a cron schedule: stores its definition and the schedule. Returns the schedule_id.';
+
 CREATE FUNCTION mainspring.schema_at(document jsonb, pointer text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN ((pointer ~~ '#/%'::text) AND (pointer !~~ '%\%%'::text)) THEN (document #> (SELECT array_agg(replace(replace(step.part, '~1'::text, '/'::text), '~0'::text, '~'::text) ORDER BY step."position") AS array_agg FROM unnest(string_to_array(substr(schema_at.pointer, 3), '/'::text)) WITH ORDINALITY step(part, "position"))) ELSE NULL::jsonb END;
@@ -4930,7 +5061,7 @@ CREATE FUNCTION mainspring.start_bulk(action text, asked jsonb, reason text, ten
 #variable_conflict use_column
 declare
     defined mainspring.definitions;
-    member text := case when current_setting('role') = 'mainspring_app'
+    member text := case when mainspring.is_isolated()
                         then nullif(current_setting('mainspring.member', true), '') end;
     meant jsonb := case when member is null then asked
                         else asked || jsonb_build_object('created_by', member) end;
@@ -5459,6 +5590,39 @@ CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; request a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) ELSE ' is built in and for operators only'::text END);
 
+CREATE FUNCTION mainspring.why_no_function(full_name text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $_$
+declare
+    parts text[];
+    found text;
+    named text[];
+begin
+    begin
+        parts := parse_ident(full_name);
+    exception when invalid_parameter_value then
+        return full_name || ' is not a name such as civic.cleanup';
+    end;
+    select string_agg(format('%s returns %s', p.oid::regprocedure, p.prorettype::regtype), ', ')
+      into found
+      from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+     where cardinality(parts) = 2 and n.nspname = parts[1] and p.proname = parts[2];
+    if found is not null then
+        return format('must take one jsonb or nothing and return jsonb; found %s', found);
+    end if;
+    named := array(
+        select distinct format('%I.%I', n.nspname, p.proname)
+          from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+         where n.nspname !~ '^(pg_|information_schema$|mainspring)' and p.prokind = 'f'
+           and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[]));
+    return full_name || ' does not exist' || coalesce(
+        (select '; did you mean ' || known || '?' from unnest(named) as known
+          where split_part(known, '.', 2) = parts[cardinality(parts)] order by known limit 1),
+        nullif(mainspring.did_you_mean(full_name, named), ''),
+        case when cardinality(parts) <> 2 then '; write its name with its schema' else '' end);
+end
+$_$;
+
 CREATE FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) RETURNS TABLE(job_id bigint, reason text)
     LANGUAGE plpgsql STABLE
     AS $$
@@ -5637,9 +5801,7 @@ begin
     end if;
     select * into target from mainspring.find_function(spec ->> 'function');
     if target.name is null then
-        return array['function', format(
-            'there is no function %s that takes one jsonb or nothing and returns jsonb; '
-            || 'write its name with its schema', spec ->> 'function')];
+        return array['function', mainspring.why_no_function(spec ->> 'function')];
     end if;
     return mainspring.wrong_role(spec, target.guardian);
 end
@@ -6035,7 +6197,7 @@ CREATE VIEW mainspring.attempt_status AS
    FROM ((mainspring.attempts attempt
      LEFT JOIN mainspring.workers worker USING (worker_id))
      LEFT JOIN mainspring.outputs output USING (job_id, fence))
-  WHERE (( SELECT (current_setting('role'::text) <> 'mainspring_app'::text)) OR (EXISTS ( SELECT
+  WHERE (( SELECT (NOT mainspring.is_isolated())) OR (EXISTS ( SELECT
            FROM mainspring.job_status seen
           WHERE (seen.job_id = attempt.job_id))))
 UNION ALL
@@ -6175,7 +6337,7 @@ CREATE VIEW mainspring.dependency_status AS
    FROM ((mainspring.dependencies dependency
      LEFT JOIN mainspring.job_status parent ON ((parent.job_id = dependency.parent_id)))
      LEFT JOIN mainspring.flow_jobs member ON ((member.job_id = dependency.parent_id)))
-  WHERE (( SELECT (current_setting('role'::text) <> 'mainspring_app'::text)) OR (EXISTS ( SELECT
+  WHERE (( SELECT (NOT mainspring.is_isolated())) OR (EXISTS ( SELECT
            FROM mainspring.job_status seen
           WHERE (seen.job_id = dependency.job_id))));
 
@@ -6852,7 +7014,7 @@ CREATE VIEW mainspring.worker_status AS
                                FROM mainspring.schedules schedule
                               WHERE ((schedule.queue = served.queue) AND mainspring.is_visible(schedule.tenant_id))))))
                 END AS queues
-           FROM ( SELECT ((current_setting('role'::text) <> 'mainspring_app'::text) OR COALESCE(mainspring.is_visible(owner.tenant_id), false)) AS is_whole) whole) seen)
+           FROM ( SELECT ((NOT mainspring.is_isolated()) OR COALESCE(mainspring.is_visible(owner.tenant_id), false)) AS is_whole) whole) seen)
   WHERE (seen.is_whole OR ((owner.tenant_id IS NULL) AND (cardinality(seen.queues) > 0)));
 
 ALTER TABLE ONLY mainspring.attempts ATTACH PARTITION mainspring.attempts_default DEFAULT;
@@ -7145,6 +7307,8 @@ CREATE TRIGGER definitions_check_role BEFORE INSERT OR UPDATE OF kind, spec ON m
 
 CREATE TRIGGER definitions_keep_limit AFTER INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_limit();
 
+CREATE TRIGGER definitions_keep_used BEFORE DELETE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_used_definition();
+
 CREATE TRIGGER definitions_keep_version AFTER INSERT OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_version();
 
 CREATE TRIGGER definitions_move_jobs AFTER UPDATE ON mainspring.definitions FOR EACH ROW WHEN (((new.limit_name IS DISTINCT FROM old.limit_name) OR (new.limit_by IS DISTINCT FROM old.limit_by))) EXECUTE FUNCTION mainspring.move_jobs_of_definition();
@@ -7310,6 +7474,8 @@ REVOKE ALL ON FUNCTION mainspring.add_steps(flow_id bigint, job_ids bigint[], st
 
 REVOKE ALL ON FUNCTION mainspring.announce_limit() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.app_role() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.apply_plan(plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
@@ -7394,6 +7560,10 @@ REVOKE ALL ON FUNCTION mainspring.claim_limited(worker_id bigint, queues text[],
 
 REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.letter_pairs(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.closest(name text, known text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.has_mark(value jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.compared_by(payload jsonb) FROM PUBLIC;
@@ -7451,6 +7621,8 @@ REVOKE ALL ON FUNCTION mainspring.dedupe_key_of(asked mainspring.jobs, dedupe_by
 REVOKE ALL ON FUNCTION mainspring.definition_text(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.did_you_mean(name text, known text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.differing(facts jsonb, others jsonb) FROM PUBLIC;
 
@@ -7556,6 +7728,8 @@ REVOKE ALL ON FUNCTION mainspring.job_matches(filter jsonb, state mainspring.job
 
 REVOKE ALL ON FUNCTION mainspring.keep_limit() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.keep_used_definition() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keyed_digest(purpose text, content text) FROM PUBLIC;
@@ -7589,6 +7763,8 @@ REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.may_set_role(member name, role name) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.missing_app_grants(app name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.most_dependencies() FROM PUBLIC;
 
@@ -7734,6 +7910,8 @@ REVOKE ALL ON FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp
 
 REVOKE ALL ON FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.schema_at(document jsonb, pointer text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.schemas_in(document jsonb, schema jsonb, path text[], refs text[]) FROM PUBLIC;
@@ -7823,6 +8001,8 @@ REVOKE ALL ON FUNCTION mainspring.walk_ended(tenant text, of_state mainspring.jo
 REVOKE ALL ON FUNCTION mainspring.walk_live(creator text, behind bigint, up_to bigint, most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_closed(definition text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_no_function(full_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
 

@@ -35,6 +35,12 @@ async def is_known(session: Session, tenant_id: str) -> bool:
     return await fetch_one(session, _STATEMENTS["find_tenant"].sql, params) is not None
 
 
+async def zone(session: Session, tenant_id: str) -> str:
+    """The zone of schedules that name none; UTC if there is no such tenant."""
+    row = await fetch_one(session, _STATEMENTS["tenant_zone"].sql, {"tenant_id": tenant_id})
+    return "UTC" if row is None else str(row[0])
+
+
 async def list_tenants(session: Session, *, after: str | None, limit: int) -> list[TenantState]:
     params = {"after": after, "limit": limit}
     rows = await fetch_all(session, _STATEMENTS["list_tenants"].sql, params)

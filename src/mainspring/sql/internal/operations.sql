@@ -16,7 +16,7 @@ create or replace function mainspring.is_closed(definition text)
 returns boolean
 language sql stable
 return coalesce(definition = 'mainspring.bulk' or (definition like 'mainspring.%'
-                and current_setting('role') = 'mainspring_app'), false);
+                and mainspring.is_isolated()), false);
 
 -- What to do instead, for people.
 create or replace function mainspring.why_closed(definition text)
@@ -52,7 +52,7 @@ as $$
 #variable_conflict use_column
 declare
     defined mainspring.definitions;
-    member text := case when current_setting('role') = 'mainspring_app'
+    member text := case when mainspring.is_isolated()
                         then nullif(current_setting('mainspring.member', true), '') end;
     meant jsonb := case when member is null then asked
                         else asked || jsonb_build_object('created_by', member) end;

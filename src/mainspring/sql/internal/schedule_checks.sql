@@ -43,7 +43,9 @@ begin
             select '; did you mean ' || quote_literal(known.name) || '?'
               from pg_timezone_names as known
              where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
-             order by known.name limit 1), ''));
+             order by known.name limit 1), mainspring.did_you_mean(zone, array(
+            select quote_literal(known.name) from pg_timezone_names as known
+             where known.name !~ '^(localtime|posixrules|Factory|posix/|right/)'))));
     end if;
 end
 $$;
@@ -177,7 +179,8 @@ begin
     if wrong is not null then
         perform mainspring.refuse_schedule(wrong[1], wrong[2]);
     end if;
-    if mainspring.is_closed(schedule.definition) then
+    if mainspring.is_closed(schedule.definition)
+       or (schedule.definition like 'mainspring.%' and not mainspring.is_program()) then
         perform mainspring.refuse_schedule(
             'definition', mainspring.why_closed(schedule.definition));
     end if;

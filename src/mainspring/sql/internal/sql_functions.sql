@@ -169,6 +169,41 @@ begin
 end
 $$;
 
+-- Why a name stands for no function that can be run, for people.
+create or replace function mainspring.why_no_function(full_name text)
+returns text
+language plpgsql stable
+as $$
+declare
+    parts text[];
+    found text;
+    named text[];
+begin
+    begin
+        parts := parse_ident(full_name);
+    exception when invalid_parameter_value then
+        return full_name || ' is not a name such as civic.cleanup';
+    end;
+    select string_agg(format('%s returns %s', p.oid::regprocedure, p.prorettype::regtype), ', ')
+      into found
+      from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+     where cardinality(parts) = 2 and n.nspname = parts[1] and p.proname = parts[2];
+    if found is not null then
+        return format('must take one jsonb or nothing and return jsonb; found %s', found);
+    end if;
+    named := array(
+        select distinct format('%I.%I', n.nspname, p.proname)
+          from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+         where n.nspname !~ '^(pg_|information_schema$|mainspring)' and p.prokind = 'f'
+           and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[]));
+    return full_name || ' does not exist' || coalesce(
+        (select '; did you mean ' || known || '?' from unnest(named) as known
+          where split_part(known, '.', 2) = parts[cardinality(parts)] order by known limit 1),
+        nullif(mainspring.did_you_mean(full_name, named), ''),
+        case when cardinality(parts) <> 2 then '; write its name with its schema' else '' end);
+end
+$$;
+
 -- What is wrong with the function or the role that a definition names: a field and a problem, or
 -- null.
 create or replace function mainspring.wrong_function(spec jsonb)
@@ -183,9 +218,7 @@ begin
     end if;
     select * into target from mainspring.find_function(spec ->> 'function');
     if target.name is null then
-        return array['function', format(
-            'there is no function %s that takes one jsonb or nothing and returns jsonb; '
-            || 'write its name with its schema', spec ->> 'function')];
+        return array['function', mainspring.why_no_function(spec ->> 'function')];
     end if;
     return mainspring.wrong_role(spec, target.guardian);
 end

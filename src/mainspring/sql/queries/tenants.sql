@@ -26,6 +26,11 @@ select to_jsonb(t)::text from mainspring.tenant_status as t where t.tenant_id = 
 -- Whether there is such a tenant, without counting its jobs.
 select tenant_id from mainspring.tenants where tenant_id = %(tenant_id)s;
 
+-- name: tenant_zone
+-- scope: system
+-- The zone of schedules that name none.
+select zone from mainspring.tenants where tenant_id = %(tenant_id)s;
+
 -- name: list_tenants
 -- scope: system
 -- Tenants by name, after a name if given.

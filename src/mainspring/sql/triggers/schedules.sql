@@ -42,6 +42,8 @@ begin
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
     end if;
+    new.zone := coalesce(new.zone, (select t.zone from mainspring.tenants as t
+                                     where t.tenant_id = new.tenant_id), 'UTC');
     -- What has gone wrong since it was written can still be stopped.
     if tg_op = 'INSERT' or new.enabled or not old.enabled then
         perform mainspring.check_schedule(new);
