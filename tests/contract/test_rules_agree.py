@@ -255,7 +255,9 @@ def test_a_definition_is_accepted_by_both_or_by_neither(tx, row, verdict):
 
 @pytest.mark.parametrize(("row", "verdict"), BACKOFFS, ids=str)
 def test_a_backoff_is_accepted_by_both_or_by_neither(tx, row, verdict):
-    columns = {"key": "mail", "kind": "python"} | {f"backoff_{name}": value for name, value in row.items()}
+    columns = {"key": "mail", "kind": "python"} | {
+        f"backoff_{name}": value for name, value in row.items()
+    }
 
     assert python_accepts(lambda: Backoff(**row)) is verdict
     assert sql_accepts(tx, insert("definitions", columns), columns) is verdict

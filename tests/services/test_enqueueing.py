@@ -137,7 +137,9 @@ async def test_an_unknown_definition_is_named_with_what_may_have_been_meant(app,
 
 @every_way
 async def test_a_definition_of_another_program_is_suggested_too(app, enqueue: Enqueue, connection):
-    connection.execute("insert into mainspring.definitions (key, kind) values ('elsewhere', 'python')")
+    connection.execute(
+        "insert into mainspring.definitions (key, kind) values ('elsewhere', 'python')"
+    )
     connection.commit()
 
     with pytest.raises(UnknownDefinition, match=r"'elswhere'; did you mean 'elsewhere'"):

@@ -135,7 +135,8 @@ def test_a_role_with_the_grants_schedules_functions_under_its_own_rights(civic, 
 
 def test_a_role_that_may_schedule_schedules_nothing_that_is_built_in(civic, planner):
     civic.execute(
-        "insert into mainspring.definitions (key, kind) values ('mainspring.housekeeping', 'python')"
+        "insert into mainspring.definitions (key, kind)"
+        " values ('mainspring.housekeeping', 'python')"
     )
     insert = """
         insert into mainspring.schedules (name, definition, every)

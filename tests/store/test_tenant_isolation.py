@@ -285,7 +285,9 @@ def test_a_member_sees_only_what_it_created(filled: str):
 def test_an_operation_of_a_member_is_about_its_own_jobs_whatever_it_asks(
     filled: str, connection: psycopg.Connection
 ):
-    connection.execute("insert into mainspring.definitions (key, kind) values ('mainspring.bulk', 'python')")
+    connection.execute(
+        "insert into mainspring.definitions (key, kind) values ('mainspring.bulk', 'python')"
+    )
     with acting(filled, member="eve") as caller:
         (job_id,) = caller.execute(
             """select mainspring.start_bulk('delete', '{"created_by": "someone"}', 'mine')"""

@@ -135,7 +135,7 @@ CREATE FUNCTION mainspring.add_clock() RETURNS trigger
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
-    due_at timestamptz := case when new.enabled then
+    due_at timestamptz := case when mainspring.may_fire(new) then
         coalesce(mainspring.given_instant(new), 'epoch') end;
 begin
     insert into mainspring.clocks
@@ -743,6 +743,8 @@ select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, hel
                            else token.name end as actor) as held
  where token.digest = bearer.digest and token.kind <> 'login' and held.role is not null
    and token.revoked_at is null and person.disabled_at is null
+   and not exists (select from mainspring.tenants as owner
+                    where owner.tenant_id = token.tenant_id and owner.disabled_at is not null)
    and (token.expires_at is null or token.expires_at > now())
 $$;
 
@@ -1172,8 +1174,7 @@ begin
     if wrong is not null then
         perform mainspring.refuse_schedule(wrong[1], wrong[2]);
     end if;
-    if mainspring.is_closed(schedule.definition)
-       or (schedule.definition like 'mainspring.%' and not mainspring.is_program()) then
+    if mainspring.is_closed(schedule.definition) then
         perform mainspring.refuse_schedule(
             'definition', mainspring.why_closed(schedule.definition));
     end if;
@@ -1450,6 +1451,147 @@ $$;
 CREATE FUNCTION mainspring.content_of(job mainspring.jobs) RETURNS text
     LANGUAGE sql STABLE
     AS $$ select mainspring.content_digest(job.tenant_id, job.definition, job.payload) $$;
+
+CREATE SEQUENCE mainspring.event_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.events (
+    event_id bigint DEFAULT nextval('mainspring.event_ids'::regclass) NOT NULL,
+    emitted_at timestamp with time zone DEFAULT now() NOT NULL,
+    handled_at timestamp with time zone,
+    replays integer DEFAULT 0 NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    correlation_id text,
+    replay_trigger text COLLATE pg_catalog."C",
+    context jsonb NOT NULL,
+    CONSTRAINT events_are_replayed_for_a_trigger CHECK (((replay_trigger IS NULL) OR (replays > 0))),
+    CONSTRAINT events_context_check CHECK ((jsonb_typeof(context) = 'object'::text))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
+
+CREATE SEQUENCE mainspring.flow_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.flows (
+    flow_id bigint DEFAULT nextval('mainspring.flow_ids'::regclass) NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text DEFAULT mainspring.creator() COLLATE pg_catalog."C"
+);
+
+CREATE TABLE mainspring.jobs_history (
+    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
+    fence bigint,
+    worker_id bigint,
+    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    probed_at timestamp with time zone,
+    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
+    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
+    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
+    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
+    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
+    waits_for mainspring.waits_for,
+    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
+    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
+    dedupe_key text COLLATE pg_catalog."C",
+    correlation_id text,
+    tags text[],
+    progress jsonb,
+    checkpoint jsonb,
+    result jsonb,
+    last_error text,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    origin jsonb,
+    definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
+    created_by text COLLATE pg_catalog."C",
+    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE TABLE mainspring.people (
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    disabled_at timestamp with time zone,
+    last_seen_at timestamp with time zone,
+    tenant_id text COLLATE pg_catalog."C",
+    role text NOT NULL,
+    created_by text NOT NULL,
+    person_id bigint NOT NULL,
+    CONSTRAINT people_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT people_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
+    CONSTRAINT people_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text])))
+);
+
+CREATE TABLE mainspring.tokens (
+    token_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    kind text DEFAULT 'token'::text NOT NULL,
+    tenant_id text COLLATE pg_catalog."C",
+    role text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    person text COLLATE pg_catalog."C",
+    prefix text NOT NULL,
+    digest bytea NOT NULL,
+    scopes text[],
+    created_by text NOT NULL,
+    person_id bigint,
+    created_by_id text,
+    voter text,
+    ends_by timestamp with time zone,
+    CONSTRAINT tokens_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text, 'console'::text]))),
+    CONSTRAINT tokens_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT tokens_of_people CHECK (((kind = ANY (ARRAY['token'::text, 'console'::text])) OR (person IS NOT NULL))),
+    CONSTRAINT tokens_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
+    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text, 'worker'::text]))),
+    CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0))
+);
+
+CREATE TABLE mainspring.triggers (
+    trigger_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    priority smallint,
+    is_enabled boolean DEFAULT true NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    event text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
+    dedupe_window interval,
+    queue text COLLATE pg_catalog."C",
+    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
+    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
+);
+
+CREATE FUNCTION mainspring.contents_of_tenant(tenant text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN jsonb_build_object('live_jobs', (SELECT count(*) AS count FROM mainspring.jobs WHERE (jobs.tenant_id = contents_of_tenant.tenant)), 'finished_jobs', (SELECT count(*) AS count FROM mainspring.jobs_history WHERE (jobs_history.tenant_id = contents_of_tenant.tenant)), 'flows', (SELECT count(*) AS count FROM mainspring.flows WHERE (flows.tenant_id = contents_of_tenant.tenant)), 'schedules', (SELECT count(*) AS count FROM mainspring.schedules WHERE (schedules.tenant_id = contents_of_tenant.tenant)), 'triggers', (SELECT count(*) AS count FROM mainspring.triggers WHERE (triggers.tenant_id = contents_of_tenant.tenant)), 'events', (SELECT count(*) AS count FROM mainspring.events WHERE (events.tenant_id = contents_of_tenant.tenant)), 'people', (SELECT count(*) AS count FROM mainspring.people WHERE (people.tenant_id = contents_of_tenant.tenant)), 'tokens', (SELECT count(*) AS count FROM mainspring.tokens WHERE (tokens.tenant_id = contents_of_tenant.tenant)));
 
 CREATE FUNCTION mainspring.counted_from(schedule mainspring.schedules) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE
@@ -1859,6 +2001,45 @@ CREATE FUNCTION mainspring.definition_text(definition mainspring.definitions) RE
     LANGUAGE sql STABLE
     RETURN ((to_jsonb(definition) || jsonb_build_object('timeout', EXTRACT(epoch FROM (definition).timeout), 'backoff_base', EXTRACT(epoch FROM (definition).backoff_base), 'backoff_cap', EXTRACT(epoch FROM (definition).backoff_cap), 'backoff_jitter', EXTRACT(epoch FROM (definition).backoff_jitter), 'retention', EXTRACT(epoch FROM (definition).retention), 'rate_period', EXTRACT(epoch FROM (definition).rate_period), 'approval_expiry', EXTRACT(epoch FROM (definition).approval_expiry))))::text;
 
+CREATE FUNCTION mainspring.delete_from_tenant(tenant text, most integer, OUT what text, OUT deleted bigint, OUT running bigint, OUT is_done boolean) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    job_ids bigint[];
+begin
+    running := 0;
+    is_done := false;
+    what := 'jobs';
+    job_ids := array(select job.job_id from mainspring.jobs as job
+                      where job.tenant_id = tenant and job.state <> 'running' limit most);
+    if job_ids = '{}' then
+        job_ids := array(select job.job_id from mainspring.jobs_history as job
+                          where job.tenant_id = tenant order by job.job_id limit most);
+    end if;
+    if job_ids <> '{}' then
+        select count(*) into deleted from mainspring.remove_jobs(job_ids, tenant);
+        return;
+    end if;
+    what := 'events';
+    delete from mainspring.events as event where event.event_id in (
+        select event_id from mainspring.events where tenant_id = tenant limit most);
+    get diagnostics deleted = row_count;
+    if deleted > 0 then
+        return;
+    end if;
+    what := null;
+    job_ids := array(select job.job_id from mainspring.jobs as job
+                      where job.tenant_id = tenant and job.cancel_requested_at is null);
+    perform mainspring.stop_jobs(job_ids, 'its tenant is deleted');
+    select count(*) into running from mainspring.jobs as job where job.tenant_id = tenant;
+    if running = 0 then
+        perform mainspring.delete_rest_of_tenant(tenant);
+        is_done := true;
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1880,6 +2061,27 @@ end
 $$;
 
 COMMENT ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) IS 'Removes a job that is not running, with its attempts.';
+
+CREATE FUNCTION mainspring.delete_rest_of_tenant(tenant text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    delete from mainspring.schedules where tenant_id = tenant;
+    delete from mainspring.triggers where tenant_id = tenant;
+    delete from mainspring.flows where tenant_id = tenant;
+    delete from mainspring.approvals where tenant_id = tenant;
+    delete from mainspring.enqueue_keys where tenant_id = tenant;
+    delete from mainspring.replies where tenant_id = tenant;
+    delete from mainspring.retention where tenant_id = tenant;
+    delete from mainspring.tokens where tenant_id = tenant;
+    delete from mainspring.people where tenant_id = tenant;
+    delete from mainspring.tallies where tenant_id = tenant;
+    delete from mainspring.tally_changes where tenant_id = tenant;
+    delete from mainspring.lane_floors where tenant_id = tenant;
+    delete from mainspring.tenants where tenant_id = tenant;
+end
+$$;
 
 CREATE FUNCTION mainspring.did_you_mean(name text, known text[]) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -2393,11 +2595,16 @@ $$;
 CREATE FUNCTION mainspring.ensure_tenant(tenant text) RETURNS void
     LANGUAGE plpgsql STABLE
     AS $$
+declare
+    is_enabled boolean := (select t.disabled_at is null from mainspring.tenants as t
+                            where t.tenant_id = ensure_tenant.tenant);
 begin
-    if not exists (select from mainspring.tenants as t where t.tenant_id = ensure_tenant.tenant)
-    then
+    if is_enabled is null then
         perform mainspring.refuse('MS003', 'tenant does not exist: '
             || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
+    elsif not is_enabled then
+        perform mainspring.refuse('MS003', 'tenant is disabled: ' || quote_literal(tenant)
+            || '; enable it first', '{"option": "tenant"}');
     end if;
 end
 $$;
@@ -2726,44 +2933,6 @@ CREATE FUNCTION mainspring.history_begins_at() RETURNS timestamp with time zone
         (select min(past.finished_at) from mainspring.jobs_history_default as past))
 $_$;
 
-CREATE TABLE mainspring.jobs_history (
-    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
-    fence bigint,
-    worker_id bigint,
-    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
-    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    cancel_requested_at timestamp with time zone,
-    probed_at timestamp with time zone,
-    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
-    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
-    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
-    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
-    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
-    waits_for mainspring.waits_for,
-    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
-    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
-    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
-    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
-    dedupe_key text COLLATE pg_catalog."C",
-    correlation_id text,
-    tags text[],
-    progress jsonb,
-    checkpoint jsonb,
-    result jsonb,
-    last_error text,
-    schedule_id bigint,
-    slot_at timestamp with time zone,
-    origin jsonb,
-    definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
-    created_by text COLLATE pg_catalog."C",
-    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
-)
-PARTITION BY RANGE (finished_at);
-
 CREATE FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb DEFAULT NULL::jsonb, failed integer DEFAULT 0, losses integer DEFAULT NULL::integer, error text DEFAULT NULL::text) RETURNS SETOF mainspring.jobs_history
     LANGUAGE sql STABLE
     AS $$
@@ -2871,7 +3040,7 @@ CREATE FUNCTION mainspring.is_isolated() RETURNS boolean
 
 CREATE FUNCTION mainspring.is_closed(definition text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN COALESCE(((definition = 'mainspring.bulk'::text) OR ((definition ~~ 'mainspring.%'::text) AND mainspring.is_isolated())), false);
+    RETURN COALESCE(((definition ~~ 'mainspring.%'::text) AND ((definition = ANY (ARRAY['mainspring.bulk'::text, 'mainspring.delete_tenant'::text])) OR mainspring.is_isolated() OR (NOT mainspring.is_program()))), false);
 
 CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -2893,6 +3062,9 @@ CREATE TABLE mainspring.tenants (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     zone text DEFAULT 'UTC'::text NOT NULL,
     disabled_at timestamp with time zone,
+    enabled_max_running integer,
+    CONSTRAINT default_tenant_is_enabled CHECK (((tenant_id <> 'default'::text) OR (disabled_at IS NULL))),
+    CONSTRAINT tenants_enabled_max_running_check CHECK ((enabled_max_running >= 0)),
     CONSTRAINT tenants_max_running_check CHECK ((max_running >= 0)),
     CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text)),
     CONSTRAINT tenants_weight_check CHECK (((weight >= 1) AND (weight <= 1000)))
@@ -3202,6 +3374,10 @@ CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
                     1048576)
 $$;
 
+CREATE FUNCTION mainspring.may_fire(schedule mainspring.schedules) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((schedule).enabled AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = (may_fire.schedule).tenant_id) AND (t.disabled_at IS NOT NULL))))));
+
 CREATE FUNCTION mainspring.may_set_role(member name, role name) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -3243,9 +3419,10 @@ select format('grant execute on function %s to %I', called.oid::regprocedure, ap
   from pg_catalog.pg_proc as called
  where called.pronamespace = 'mainspring'::regnamespace
    and not called.proname = any (array[
-       'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
-       'enter', 'grant_of_app_role', 'log_out', 'may_set_role', 'missing_app_grants',
-       'open_to_app', 'receipt_token', 'remove_limit', 'set_limit', 'use_login'])
+       'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs',
+       'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter', 'grant_of_app_role', 'log_out',
+       'may_set_role', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
+       'set_limit', 'start_tenant_deletion', 'use_login'])
    and not has_function_privilege(app, called.oid, 'execute')
 $$;
 
@@ -3428,20 +3605,6 @@ begin
     end if;
 end
 $$;
-
-CREATE TABLE mainspring.people (
-    name text NOT NULL COLLATE pg_catalog."C",
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    disabled_at timestamp with time zone,
-    last_seen_at timestamp with time zone,
-    tenant_id text COLLATE pg_catalog."C",
-    role text NOT NULL,
-    created_by text NOT NULL,
-    person_id bigint NOT NULL,
-    CONSTRAINT people_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT people_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
-    CONSTRAINT people_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text])))
-);
 
 CREATE FUNCTION mainspring.note_session(person mainspring.people, action text, after jsonb) RETURNS void
     LANGUAGE sql
@@ -3628,34 +3791,6 @@ begin
     end loop;
 end
 $$;
-
-CREATE TABLE mainspring.tokens (
-    token_id bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone,
-    last_used_at timestamp with time zone,
-    revoked_at timestamp with time zone,
-    kind text DEFAULT 'token'::text NOT NULL,
-    tenant_id text COLLATE pg_catalog."C",
-    role text NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    person text COLLATE pg_catalog."C",
-    prefix text NOT NULL,
-    digest bytea NOT NULL,
-    scopes text[],
-    created_by text NOT NULL,
-    person_id bigint,
-    created_by_id text,
-    voter text,
-    ends_by timestamp with time zone,
-    CONSTRAINT tokens_digest_check CHECK ((octet_length(digest) = 32)),
-    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text, 'console'::text]))),
-    CONSTRAINT tokens_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT tokens_of_people CHECK (((kind = ANY (ARRAY['token'::text, 'console'::text])) OR (person IS NOT NULL))),
-    CONSTRAINT tokens_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
-    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text, 'worker'::text]))),
-    CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0))
-);
 
 CREATE FUNCTION mainspring.own_name(name text, tenant text) RETURNS text[]
     LANGUAGE sql STABLE
@@ -4808,7 +4943,7 @@ declare
         is distinct from (
         old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
         old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at);
-    due_at timestamptz := case when new.enabled then coalesce(given, 'epoch') end;
+    due_at timestamptz := case when mainspring.may_fire(new) then coalesce(given, 'epoch') end;
     key uuid := mainspring.plan_key(new);
     plain boolean := mainspring.is_plain(new);
 begin
@@ -5130,6 +5265,35 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.start_tenant_deletion(tenant text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    defined mainspring.definitions := mainspring.active_definition('mainspring.delete_tenant');
+    operation mainspring.jobs;
+    started bigint;
+begin
+    if start_tenant_deletion.tenant = 'default' then
+        perform mainspring.refuse_option('tenant', 'tenant default cannot be deleted');
+    end if;
+    update mainspring.tenants as t
+       set disabled_at = coalesce(t.disabled_at, now()), max_running = 0,
+           enabled_max_running = case when t.disabled_at is null then t.max_running
+                                      else t.enabled_max_running end
+     where t.tenant_id = start_tenant_deletion.tenant;
+    operation := mainspring.asked_job(
+        defined.key, jsonb_build_object('tenant', start_tenant_deletion.tenant), 'default');
+    operation.origin := jsonb_build_object(
+        'operation', 'delete_tenant', 'actor', mainspring.actor(),
+        'identity', mainspring.identity()::text);
+    started := mainspring.add_job(mainspring.new_job(operation, defined), defined);
+    perform mainspring.note_action(start_tenant_deletion.tenant, 'delete_requested', 'tenant',
+        start_tenant_deletion.tenant, null, null, jsonb_build_object('job_id', started));
+    return started;
+end
+$$;
+
 CREATE FUNCTION mainspring.state_of(waits mainspring.waits_for) RETURNS mainspring.job_state
     LANGUAGE sql IMMUTABLE
     RETURN CASE waits WHEN 'approval'::mainspring.waits_for THEN 'awaiting_approval'::mainspring.job_state WHEN 'parents'::mainspring.waits_for THEN 'blocked'::mainspring.job_state ELSE 'queued'::mainspring.job_state END;
@@ -5236,6 +5400,23 @@ begin
      where s.schedule_id = schedule.schedule_id
     returning * into stored;
     return stored;
+end
+$$;
+
+CREATE FUNCTION mainspring.switch_clocks() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    update mainspring.clocks as clock
+       set revision = clock.revision + 1, checking_until = null, checking_by = null,
+           next_slot_at = null, changed_at = now(),
+           next_run_at = case when new.disabled_at is null and schedule.enabled then
+               'epoch'::timestamptz end
+      from mainspring.schedules as schedule
+     where schedule.schedule_id = clock.schedule_id and schedule.tenant_id = new.tenant_id;
+    perform mainspring.notify_schedule();
+    return null;
 end
 $$;
 
@@ -5588,7 +5769,7 @@ $$;
 
 CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
     LANGUAGE sql IMMUTABLE
-    RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; request a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) ELSE ' is built in and for operators only'::text END);
+    RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; request a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) WHEN (definition = 'mainspring.delete_tenant'::text) THEN (' cannot be enqueued, scheduled or given another payload; delete the tenant: '::text || 'DELETE /api/v1/tenants/{name}'::text) ELSE ' is built in and for operators only'::text END);
 
 CREATE FUNCTION mainspring.why_no_function(full_name text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -5864,26 +6045,6 @@ begin
     return null;
 end
 $$;
-
-CREATE TABLE mainspring.triggers (
-    trigger_id bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    priority smallint,
-    is_enabled boolean DEFAULT true NOT NULL,
-    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL COLLATE pg_catalog."C",
-    event text NOT NULL COLLATE pg_catalog."C",
-    definition text NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
-    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
-    dedupe_window interval,
-    queue text COLLATE pg_catalog."C",
-    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
-    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
-    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
-);
 
 CREATE FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
@@ -6341,28 +6502,6 @@ CREATE VIEW mainspring.dependency_status AS
            FROM mainspring.job_status seen
           WHERE (seen.job_id = dependency.job_id))));
 
-CREATE SEQUENCE mainspring.event_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-CREATE TABLE mainspring.events (
-    event_id bigint DEFAULT nextval('mainspring.event_ids'::regclass) NOT NULL,
-    emitted_at timestamp with time zone DEFAULT now() NOT NULL,
-    handled_at timestamp with time zone,
-    replays integer DEFAULT 0 NOT NULL,
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL COLLATE pg_catalog."C",
-    correlation_id text,
-    replay_trigger text COLLATE pg_catalog."C",
-    context jsonb NOT NULL,
-    CONSTRAINT events_are_replayed_for_a_trigger CHECK (((replay_trigger IS NULL) OR (replays > 0))),
-    CONSTRAINT events_context_check CHECK ((jsonb_typeof(context) = 'object'::text))
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
-
 CREATE VIEW mainspring.dispatch_status AS
  SELECT dispatch.event_id,
     event.tenant_id,
@@ -6416,13 +6555,6 @@ CREATE SEQUENCE mainspring.fences
     NO MAXVALUE
     CACHE 1;
 
-CREATE SEQUENCE mainspring.flow_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
 CREATE VIEW mainspring.flow_job_status AS
  SELECT member.flow_id,
     member.step,
@@ -6440,14 +6572,6 @@ CREATE VIEW mainspring.flow_job_status AS
           ORDER BY dependency.parent_id) AS parent_ids
    FROM (mainspring.flow_jobs member
      JOIN mainspring.job_status job USING (job_id));
-
-CREATE TABLE mainspring.flows (
-    flow_id bigint DEFAULT nextval('mainspring.flow_ids'::regclass) NOT NULL,
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    created_by text DEFAULT mainspring.creator() COLLATE pg_catalog."C"
-);
 
 CREATE VIEW mainspring.flow_status AS
  SELECT flow.flow_id,
@@ -6885,12 +7009,17 @@ UNION ALL
 CREATE VIEW mainspring.tenant_status AS
  SELECT tenant.tenant_id,
     tenant.weight,
-    tenant.max_running,
+        CASE
+            WHEN (tenant.disabled_at IS NULL) THEN tenant.max_running
+            ELSE tenant.enabled_max_running
+        END AS max_running,
     (COALESCE(live.ready, (0)::numeric))::bigint AS ready,
     (COALESCE(live.waiting, (0)::numeric))::bigint AS waiting,
     (COALESCE(live.running, (0)::numeric))::bigint AS running,
     (COALESCE(live.held, (0)::numeric))::bigint AS held,
-    tenant.created_at
+    tenant.created_at,
+    tenant.zone,
+    (tenant.disabled_at IS NULL) AS is_enabled
    FROM (mainspring.tenants tenant
      LEFT JOIN ( SELECT queue_status.tenant_id,
             sum(queue_status.ready) AS ready,
@@ -7347,9 +7476,12 @@ CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone,
 
 CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "tenant", "subject": "tenant_id", "nulls": true,
-        "without": ["created_at", "updated_at"]}');
+        "without": ["created_at", "updated_at"],
+        "switch": {"column": "disabled_at", "on": "disable", "off": "enable"}}');
 
 CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenants FOR EACH ROW WHEN ((new.max_running IS DISTINCT FROM old.max_running)) EXECUTE FUNCTION mainspring.move_jobs_of_tenant();
+
+CREATE TRIGGER tenants_switch_clocks AFTER UPDATE OF disabled_at ON mainspring.tenants FOR EACH ROW WHEN (((new.disabled_at IS NULL) <> (old.disabled_at IS NULL))) EXECUTE FUNCTION mainspring.switch_clocks();
 
 CREATE TRIGGER tenants_touch BEFORE UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
 
@@ -7572,6 +7704,8 @@ REVOKE ALL ON FUNCTION mainspring.content_digest(tenant text, definition text, p
 
 REVOKE ALL ON FUNCTION mainspring.content_of(job mainspring.jobs) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.contents_of_tenant(tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.counted_from(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.create_schedule(spec jsonb) FROM PUBLIC;
@@ -7620,7 +7754,11 @@ REVOKE ALL ON FUNCTION mainspring.dedupe_key_of(asked mainspring.jobs, dedupe_by
 
 REVOKE ALL ON FUNCTION mainspring.definition_text(definition mainspring.definitions) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.delete_from_tenant(tenant text, most integer, OUT what text, OUT deleted bigint, OUT running bigint, OUT is_done boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.delete_rest_of_tenant(tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.did_you_mean(name text, known text[]) FROM PUBLIC;
 
@@ -7761,6 +7899,8 @@ REVOKE ALL ON FUNCTION mainspring.log_out(digest bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.may_fire(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.may_set_role(member name, role name) FROM PUBLIC;
 
@@ -7948,6 +8088,8 @@ REVOKE ALL ON FUNCTION mainspring.start_bulk(action text, asked jsonb, reason te
 
 REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.start_tenant_deletion(tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.state_of(waits mainspring.waits_for) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant text) FROM PUBLIC;
@@ -7957,6 +8099,8 @@ REVOKE ALL ON FUNCTION mainspring.stop_jobs(job_ids bigint[], reason text) FROM 
 REVOKE ALL ON FUNCTION mainspring.stop_runs(schedule_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.switch_clocks() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.take_back_places() FROM PUBLIC;
 

@@ -66,6 +66,8 @@ select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, hel
                            else token.name end as actor) as held
  where token.digest = bearer.digest and token.kind <> 'login' and held.role is not null
    and token.revoked_at is null and person.disabled_at is null
+   and not exists (select from mainspring.tenants as owner
+                    where owner.tenant_id = token.tenant_id and owner.disabled_at is not null)
    and (token.expires_at is null or token.expires_at > now())
 $$;
 
@@ -221,9 +223,10 @@ select format('grant execute on function %s to %I', called.oid::regprocedure, ap
   from pg_catalog.pg_proc as called
  where called.pronamespace = 'mainspring'::regnamespace
    and not called.proname = any (array[
-       'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
-       'enter', 'grant_of_app_role', 'log_out', 'may_set_role', 'missing_app_grants',
-       'open_to_app', 'receipt_token', 'remove_limit', 'set_limit', 'use_login'])
+       'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs',
+       'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter', 'grant_of_app_role', 'log_out',
+       'may_set_role', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
+       'set_limit', 'start_tenant_deletion', 'use_login'])
    and not has_function_privilege(app, called.oid, 'execute')
 $$;
 

@@ -179,8 +179,7 @@ begin
     if wrong is not null then
         perform mainspring.refuse_schedule(wrong[1], wrong[2]);
     end if;
-    if mainspring.is_closed(schedule.definition)
-       or (schedule.definition like 'mainspring.%' and not mainspring.is_program()) then
+    if mainspring.is_closed(schedule.definition) then
         perform mainspring.refuse_schedule(
             'definition', mainspring.why_closed(schedule.definition));
     end if;

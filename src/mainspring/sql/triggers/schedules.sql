@@ -75,7 +75,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    due_at timestamptz := case when new.enabled then
+    due_at timestamptz := case when mainspring.may_fire(new) then
         coalesce(mainspring.given_instant(new), 'epoch') end;
 begin
     insert into mainspring.clocks
@@ -109,7 +109,7 @@ declare
         is distinct from (
         old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
         old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at);
-    due_at timestamptz := case when new.enabled then coalesce(given, 'epoch') end;
+    due_at timestamptz := case when mainspring.may_fire(new) then coalesce(given, 'epoch') end;
     key uuid := mainspring.plan_key(new);
     plain boolean := mainspring.is_plain(new);
 begin
