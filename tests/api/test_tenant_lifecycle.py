@@ -32,7 +32,7 @@ LEFT = """
 select count(*) from mainspring.{} where tenant_id = 'zeta'
 """
 NEXT_RUN = """
-select clock.next_run_at from mainspring.clocks as clock join mainspring.schedules using (schedule_id)
+select next_run_at from mainspring.clocks join mainspring.schedules using (schedule_id)
  where tenant_id = 'zeta'
 """
 

@@ -20,10 +20,9 @@ create function civic."Odd; name"() returns jsonb language sql as $$ select '{}'
 create function civic.many() returns setof jsonb language sql as $$ select '{}'::jsonb $$;
 create procedure civic.acts() language sql as $$ select 1 $$;
 """
-NO_FUNCTION = (
-    "there is no function {} that takes one jsonb or nothing and returns jsonb;"
-    " write its name with its schema"
-)
+WRONG = "must take one jsonb or nothing and return jsonb; found "
+NO_NAME = " is not a name such as civic.cleanup"
+NONE = " does not exist"
 
 
 @pytest.fixture
@@ -57,27 +56,28 @@ def refuses(connection: psycopg.Connection, field: str, problem: str, key: str =
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "problem"),
     [
-        "civic.gone",
-        "cleanup",
-        "civic.other",
-        "civic.acts",
-        "civic.cleanup(jsonb)",
-        "civic.cleanup; drop table civic.log",
-        "civic.cleanup'; --",
-        'civic."cleanup',
-        "a.b.c",
-        "civic.cleanup()",
-        " ",
-        "pg_catalog.pg_sleep",
-        "pg_catalog.now",
-        "pg_catalog.pg_reload_conf",
-        "civic.many",
+        ("civic.gone", "civic.gone" + NONE),
+        ("cleanup", "cleanup does not exist; did you mean civic.cleanup?"),
+        ("a.b.c", "a.b.c does not exist; write its name with its schema"),
+        ("civic.other", WRONG + "civic.other(integer) returns jsonb"),
+        ("civic.acts", WRONG + "civic.acts() is a procedure"),
+        ("civic.many", WRONG + "civic.many() returns SETOF jsonb"),
+        ("pg_catalog.pg_reload_conf", WRONG + "pg_reload_conf() returns boolean"),
+        ("pg_catalog.now", WRONG + "now() returns timestamp with time zone"),
+        ("pg_catalog.pg_sleep", WRONG + "pg_sleep(double precision) returns void"),
+        *(
+            (name, name + NO_NAME)
+            for name in (
+                *("civic.cleanup(jsonb)", "civic.cleanup()", "civic.cleanup; drop table civic.log"),
+                *("civic.cleanup'; --", 'civic."cleanup', " "),
+            )
+        ),
     ],
 )
-def test_a_name_that_is_no_function_for_jobs_is_refused(civic, name):
-    with refuses(civic, "function", NO_FUNCTION.format(name)):
+def test_a_name_that_is_no_function_for_jobs_is_refused(civic, name, problem):
+    with refuses(civic, "function", problem):
         add(civic, spec=Jsonb({"function": name}))
 
 

@@ -3420,7 +3420,8 @@ select format('grant execute on function %s to %I', called.oid::regprocedure, ap
  where called.pronamespace = 'mainspring'::regnamespace
    and not called.proname = any (array[
        'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs',
-       'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter', 'grant_of_app_role', 'log_out',
+       'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter',
+       'grant_of_app_role', 'log_out',
        'may_set_role', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
        'set_limit', 'start_tenant_deletion', 'use_login'])
    and not has_function_privilege(app, called.oid, 'execute')
@@ -4789,7 +4790,7 @@ begin
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) IS 'Runs a SQL function on a cron schedule: stores its definition and the schedule. Returns the schedule_id.';
+COMMENT ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) IS 'Runs a SQL function by cron: stores its definition and the schedule, and returns its id.';
 
 CREATE FUNCTION mainspring.schema_at(document jsonb, pointer text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
@@ -5776,7 +5777,7 @@ CREATE FUNCTION mainspring.why_no_function(full_name text) RETURNS text
     AS $_$
 declare
     parts text[];
-    found text;
+    present text;
     named text[];
 begin
     begin
@@ -5784,12 +5785,13 @@ begin
     exception when invalid_parameter_value then
         return full_name || ' is not a name such as civic.cleanup';
     end;
-    select string_agg(format('%s returns %s', p.oid::regprocedure, p.prorettype::regtype), ', ')
-      into found
+    select string_agg(p.oid::regprocedure::text || coalesce(
+               ' returns ' || pg_get_function_result(p.oid), ' is a procedure'), ', ')
+      into present
       from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
      where cardinality(parts) = 2 and n.nspname = parts[1] and p.proname = parts[2];
-    if found is not null then
-        return format('must take one jsonb or nothing and return jsonb; found %s', found);
+    if present is not null then
+        return format('must take one jsonb or nothing and return jsonb; found %s', present);
     end if;
     named := array(
         select distinct format('%I.%I', n.nspname, p.proname)

@@ -224,7 +224,8 @@ select format('grant execute on function %s to %I', called.oid::regprocedure, ap
  where called.pronamespace = 'mainspring'::regnamespace
    and not called.proname = any (array[
        'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs',
-       'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter', 'grant_of_app_role', 'log_out',
+       'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter',
+       'grant_of_app_role', 'log_out',
        'may_set_role', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
        'set_limit', 'start_tenant_deletion', 'use_login'])
    and not has_function_privilege(app, called.oid, 'execute')

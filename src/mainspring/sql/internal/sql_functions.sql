@@ -176,7 +176,7 @@ language plpgsql stable
 as $$
 declare
     parts text[];
-    found text;
+    present text;
     named text[];
 begin
     begin
@@ -184,12 +184,13 @@ begin
     exception when invalid_parameter_value then
         return full_name || ' is not a name such as civic.cleanup';
     end;
-    select string_agg(format('%s returns %s', p.oid::regprocedure, p.prorettype::regtype), ', ')
-      into found
+    select string_agg(p.oid::regprocedure::text || coalesce(
+               ' returns ' || pg_get_function_result(p.oid), ' is a procedure'), ', ')
+      into present
       from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
      where cardinality(parts) = 2 and n.nspname = parts[1] and p.proname = parts[2];
-    if found is not null then
-        return format('must take one jsonb or nothing and return jsonb; found %s', found);
+    if present is not null then
+        return format('must take one jsonb or nothing and return jsonb; found %s', present);
     end if;
     named := array(
         select distinct format('%I.%I', n.nspname, p.proname)

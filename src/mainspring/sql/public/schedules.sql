@@ -59,7 +59,7 @@ begin
 end
 $$;
 comment on function mainspring.schedule_function is
-    'Runs a SQL function on a cron schedule: stores its definition and the schedule. Returns the schedule_id.';
+    'Runs a SQL function by cron: stores its definition and the schedule, and returns its id.';
 
 -- Fires a schedule at once; what has to be evaluated first waits for a scheduler.
 create or replace function mainspring.trigger_scheduled_job(
