@@ -18,8 +18,8 @@ SEED = [
     "insert into mainspring.definitions (key, kind) values ('work', 'python')",
     # Ten are due, of them five with a condition.
     """
-    insert into mainspring.schedules (name, definition, cron, condition_sql, run_timeout)
-    select 'schedule ' || n, 'work', '* * * * *',
+    insert into mainspring.schedules (name, definition, cron, zone, condition_sql, run_timeout)
+    select 'schedule ' || n, 'work', '* * * * *', 'UTC',
            case when n % 2 = 0 then 'select true' end, case when n <= 20 then interval '1 hour' end
       from generate_series(1, 100000) as n
     """,

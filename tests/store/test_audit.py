@@ -68,7 +68,10 @@ CHANGES = [
         "insert into mainspring.tenants (tenant_id, weight) values ('globex', 3)",
         (
             *("globex", "create", "tenant", "globex", None, None),
-            {"tenant_id": "globex", "weight": 3, "max_running": None},
+            {
+                **{"tenant_id": "globex", "weight": 3, "max_running": None},
+                **{"zone": "UTC", "disabled_at": None},
+            },
         ),
     ),
     (

@@ -1341,8 +1341,10 @@ begin
               from pg_timezone_names as known
              where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
              order by known.name limit 1), mainspring.did_you_mean(zone, array(
+            -- Nothing is like an offset such as UTC+3.
             select quote_literal(known.name) from pg_timezone_names as known
-             where known.name !~ '^(localtime|posixrules|Factory|posix/|right/)'))));
+             where zone !~ '[0-9]'
+               and known.name !~ '^(localtime|posixrules|Factory|posix/|right/)'))));
     end if;
 end
 $$;
@@ -7478,7 +7480,7 @@ CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone,
 
 CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "tenant", "subject": "tenant_id", "nulls": true,
-        "without": ["created_at", "updated_at"],
+        "without": ["created_at", "updated_at", "enabled_max_running"],
         "switch": {"column": "disabled_at", "on": "disable", "off": "enable"}}');
 
 CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenants FOR EACH ROW WHEN ((new.max_running IS DISTINCT FROM old.max_running)) EXECUTE FUNCTION mainspring.move_jobs_of_tenant();
