@@ -1,5 +1,6 @@
 """Tenants that are disabled, enabled and deleted with all they have."""
 
+import asyncio
 from typing import Any
 
 import psycopg
@@ -197,3 +198,22 @@ async def test_the_python_interface_deletes_too(filled, database_url):
 async def is_gone(connection: psycopg.Connection) -> bool:
     found = connection.execute("select from mainspring.tenants where tenant_id = 'zeta'")
     return found.fetchone() is None
+
+
+async def test_running_jobs_are_stopped_and_deleted_too(api: Api, filled, database_url):
+    started = asyncio.Event()
+
+    async with Mainspring(database_url) as app:
+
+        @app.job(queue="mine")
+        async def sleeps() -> None:
+            started.set()
+            await asyncio.sleep(600)
+
+        async with working(app, queues=("mine",), concurrency=1, cancel_grace_seconds=0.1):
+            await sleeps.options(tenant_id="zeta").aenqueue()
+            await asyncio.wait_for(started.wait(), 30)
+            answer = await api.ask("DELETE", "/tenants/zeta", role=OPERATOR)
+            assert answer.status_code == 202, answer.text
+            async with operating(api):
+                await await_until(lambda: is_gone(filled), what="the tenant is deleted")

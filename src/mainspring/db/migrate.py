@@ -188,9 +188,9 @@ async def current(connection: AsyncConnection[Any]) -> int | None:
 
 
 async def _ensure_rights(connection: AsyncConnection[Any], report: Report) -> None:
-    """Before anything is done. What has been installed may be in use without serving requests."""
+    """Before anything is done. Workers and SQL callers do without the right to serve requests."""
     lacking = await rights.read(connection)
-    if lacking.schemas or await current(connection) is None:
+    if lacking.schemas:
         lacking.ensure()
     elif lacking.requests:
         report(f"warning: {RightsMissing(lacking.login, lacking.requests)}")

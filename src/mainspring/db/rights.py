@@ -19,9 +19,11 @@ _LOGIN = """
 select quote_ident(session_user),
        has_database_privilege(current_database(), 'create'),
        array(select nspname::text from pg_catalog.pg_namespace where nspname = any(%(schemas)s)),
-       array(select nspname || ' ' || quote_ident(pg_get_userbyid(nspowner))
-               from pg_catalog.pg_namespace
-              where nspname = any(%(schemas)s) and not pg_has_role(session_user, nspowner, 'USAGE'))
+       array(select distinct quote_ident(owner.rolname)
+               from pg_catalog.pg_namespace join pg_catalog.pg_roles as owner on owner.oid = nspowner
+              where nspname = any(%(schemas)s) and not pg_has_role(session_user, owner.oid, 'USAGE')
+                -- Nobody should be made a superuser.
+                and not owner.rolsuper)
 """
 # The right to become a role is one of its own since PostgreSQL 16; so is that to grant a role,
 # which before came with CREATEROLE.
@@ -66,8 +68,7 @@ async def read(connection: AsyncConnection[Any]) -> Rights:
         for name in SCHEMAS
         if name not in present and not may_create
     ]
-    owners = [each.split(" ", 1)[1] for each in foreign]
-    granted = [f"grant {owner} to {login}" for owner in dict.fromkeys(owners)]
+    granted = [f"grant {owner} to {login}" for owner in foreign]
     # Whoever gets the owner's rights has the right to serve requests with them.
     requests = [] if granted else await _missing_for_requests(connection, login)
     return Rights(login, [*made, *granted], requests)
