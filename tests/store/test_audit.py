@@ -69,8 +69,11 @@ CHANGES = [
         (
             *("globex", "create", "tenant", "globex", None, None),
             {
-                **{"tenant_id": "globex", "weight": 3, "max_running": None},
-                **{"zone": "UTC", "disabled_at": None},
+                "tenant_id": "globex",
+                "weight": 3,
+                "max_running": None,
+                "zone": "UTC",
+                "disabled_at": None,
             },
         ),
     ),

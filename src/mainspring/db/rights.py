@@ -20,7 +20,8 @@ select quote_ident(session_user),
        has_database_privilege(current_database(), 'create'),
        array(select nspname::text from pg_catalog.pg_namespace where nspname = any(%(schemas)s)),
        array(select distinct quote_ident(owner.rolname)
-               from pg_catalog.pg_namespace join pg_catalog.pg_roles as owner on owner.oid = nspowner
+               from pg_catalog.pg_namespace
+               join pg_catalog.pg_roles as owner on owner.oid = nspowner
               where nspname = any(%(schemas)s) and not pg_has_role(session_user, owner.oid, 'USAGE')
                 -- Nobody should be made a superuser.
                 and not owner.rolsuper)
