@@ -23,7 +23,8 @@ def main() -> None:
         sys.exit(f"usage: python -m examples.install {'|'.join(known)}")
     with Mainspring() as app:
         install(app.database.url, sys.argv[1])
-    print(f"done; now run: mainspring up --app examples.{sys.argv[1]}.jobs:app")
+    has_app = (HERE / sys.argv[1] / "jobs.py").exists()
+    print(f"done; now run: mainspring up{f' --app examples.{sys.argv[1]}.jobs:app' * has_app}")
 
 
 if __name__ == "__main__":

@@ -185,7 +185,9 @@ async def test_a_timeout_is_raised_as_what_it_is(app, is_async):
 
 
 async def test_a_job_without_a_handler_here_is_counted_and_waits(app, connection):
-    connection.execute("insert into mainspring.definitions (key) values ('elsewhere')")
+    connection.execute(
+        "insert into mainspring.definitions (key, kind) values ('elsewhere', 'python')"
+    )
     handle = await app.aenqueue("elsewhere", {})
 
     assert (await adrain(app)).unhandled == 1

@@ -13,8 +13,8 @@ from bench.processes import ProcessFailed
 _BATCH: Final = 20_000
 # As the app of bench.systems.mainspring_ declares it.
 _DEFINE: Final = """
-insert into mainspring.definitions (key, queue, backoff_base, backoff_jitter)
-values ('failing', 'bench', '0', '0') on conflict do nothing
+insert into mainspring.definitions (key, kind, queue, backoff_base, backoff_jitter)
+values ('failing', 'python', 'bench', '0', '0') on conflict do nothing
 """
 _ENQUEUE: Final = """
 select count(*) from mainspring.enqueue_many('failing', array(

@@ -19,8 +19,8 @@ _BATCH: Final = 20_000
 _FREE: Final = "select count(*) from mainspring.jobs where definition = 'noop'"
 # As the app of bench.systems.mainspring_ declares them.
 _DEFINE: Final = """
-insert into mainspring.definitions (key, queue, concurrency, key_concurrency, limit_by)
-values ('held', 'bench', 1, null, null), ('keyed', 'bench', null, 10, '{n}')
+insert into mainspring.definitions (key, kind, queue, concurrency, key_concurrency, limit_by)
+values ('held', 'python', 'bench', 1, null, null), ('keyed', 'python', 'bench', null, 10, '{n}')
 on conflict do nothing
 """
 _ENQUEUE: Final = """

@@ -32,7 +32,9 @@ _WORKER: Final = "bench raw worker"
 _LANE: Final = Lane(DEFAULT_PRIORITY, DEFAULT_TENANT, QUEUE)
 _BATCHES_AHEAD: Final = 4
 _POLL_SECONDS: Final = 0.001
-_DEFINE: Final = "insert into mainspring.definitions (key, queue) values ('noop', %s)"
+_DEFINE: Final = (
+    "insert into mainspring.definitions (key, kind, queue) values ('noop', 'python', %s)"
+)
 _COPY: Final = "copy mainspring.jobs (queue, definition, payload) from stdin"
 _INSERT: Final = """
 insert into mainspring.jobs (queue, definition, payload) values (%s, 'noop', %s::jsonb)

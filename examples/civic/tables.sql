@@ -1,20 +1,21 @@
--- Scheduled SQL functions: a function, a row that says when, and no other code.
+-- Scheduled SQL functions: a function, a call that says when it runs, and no other code. Load it
+-- with psql as the owner of the schema mainspring, then start `mainspring up`.
 
-create schema if not exists scheduled;
+create schema if not exists civic;
 
-create table if not exists temporary_records (
+create table if not exists civic.temporary_records (
     id bigint generated always as identity primary key,
     created_at timestamptz not null default now()
 );
 
-create or replace function scheduled.daily_cleanup()
+create or replace function civic.run_daily_cleanup()
 returns jsonb
 language plpgsql
 as $$
 declare
     deleted integer;
 begin
-    delete from temporary_records where created_at < now() - interval '30 days';
+    delete from civic.temporary_records where created_at < now() - interval '30 days';
     get diagnostics deleted = row_count;
     return jsonb_build_object(
         'success', true,
@@ -23,7 +24,9 @@ begin
 end
 $$;
 
-insert into mainspring.schedules (name, description, definition, payload, cron, zone)
-values ('daily_cleanup', 'Remove temporary records that are older than 30 days',
-        'sql_function', '{"function": "daily_cleanup"}', '0 3 * * *', 'America/New_York')
-    on conflict do nothing;
+-- Stores the definition of the function and the schedule. One that is there, and may have been
+-- changed since, is left as it is.
+select mainspring.schedule_function(
+    'daily_cleanup', 'civic.run_daily_cleanup', '0 3 * * *', 'America/New_York',
+    description => 'Remove temporary records that are older than 30 days',
+    on_conflict => 'nothing');

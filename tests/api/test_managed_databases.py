@@ -43,20 +43,42 @@ def owned_database(server_url: str) -> Iterator[tuple[str, str]]:
         yield make_conninfo(url, user=owner, password=owner), owner
 
 
-async def test_it_serves_tenants_whose_role_it_has_created(server_url: str):
+async def serves_two_tenants(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as own:
+        own.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
+    async with serving(url) as api:
+        for tenant in ("default", "acme"):
+            asked = {"definition": "work", "tags": [f"of-{tenant}"]}
+            made = await api.post("/jobs", asked, role="admin", tenant=tenant)
+            assert made.status_code == 201, made.text
+            found = await api.get("/jobs", role="viewer", tenant=tenant)
+            assert [job["tags"] for job in found.json()["items"]] == [[f"of-{tenant}"]]
+
+
+def app_role(url: str) -> str:
+    with psycopg.connect(url) as own:
+        row = own.execute("select mainspring.app_role()").fetchone()
+        assert row is not None
+        return str(row[0])
+
+
+async def test_it_serves_tenants_without_a_role_of_its_own(server_url: str):
+    with owned_database(server_url) as (url, _):
+        await migrate.migrate(url)
+        await serves_two_tenants(url)
+        assert app_role(url) == "pg_database_owner"
+
+
+async def test_an_installation_goes_on_with_the_role_it_has_used(server_url: str):
     with owned_database(server_url) as (url, owner):
         await migrate.migrate(url)
         with psycopg.connect(server_url, autocommit=True) as admin:
             admin.execute(sql.SQL(AS_ITS_CREATOR).format(sql.Identifier(owner)))
         with psycopg.connect(url, autocommit=True) as own:
-            own.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
-        async with serving(url) as api:
-            for tenant in ("default", "acme"):
-                asked = {"definition": "work", "tags": [f"of-{tenant}"]}
-                made = await api.post("/jobs", asked, role="admin", tenant=tenant)
-                assert made.status_code == 201, made.text
-                found = await api.get("/jobs", role="viewer", tenant=tenant)
-                assert [job["tags"] for job in found.json()["items"]] == [[f"of-{tenant}"]]
+            own.execute("select mainspring.ensure_app_role()")
+            own.execute("grant usage on schema mainspring to mainspring_app")
+        await serves_two_tenants(url)
+        assert app_role(url) == "mainspring_app"
 
 
 async def test_a_function_runs_as_a_role_whose_rights_it_has_and_that_it_may_not_become(server_url):
@@ -77,9 +99,12 @@ async def test_a_function_runs_as_a_role_whose_rights_it_has_and_that_it_may_not
             admin.execute(ADD_DEFINITION, (spec,))
 
 
-async def test_one_that_may_neither_become_nor_grant_the_role_is_told_what_to_do(server_url: str):
+async def test_one_that_owns_the_schema_but_not_the_database_is_told_what_to_do(server_url: str):
     with owned_database(server_url) as (url, owner):
         await migrate.migrate(url)
+        name = sql.Identifier(str(conninfo_to_dict(url)["dbname"]))
+        with psycopg.connect(server_url, autocommit=True) as admin:
+            admin.execute(sql.SQL("alter database {} owner to postgres").format(name))
         database = Database(load(database_url=url))
         try:
             said = f"grant mainspring_app to {owner} with set true"

@@ -102,7 +102,9 @@ async def test_nobody_forges_an_operation(api: Api, connection: psycopg.Connecti
 async def test_what_is_built_in_is_for_operators(
     api: Api, connection: psycopg.Connection, role: Role
 ):
-    connection.execute("insert into mainspring.definitions (key) values (%s)", [BUILT_IN])
+    connection.execute(
+        "insert into mainspring.definitions (key, kind) values (%s, 'python')", [BUILT_IN]
+    )
     many = {"definition": BUILT_IN, "payloads": [{}]}
     answers = [
         await api.post("/jobs", {"definition": BUILT_IN}, role=role),

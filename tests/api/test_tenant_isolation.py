@@ -80,6 +80,7 @@ MAY: dict[tuple[str, str], set[Role]] = {
     ("POST", "/tenants"): O,
     ("GET", "/tenants/{name}"): OAMV,
     ("PATCH", "/tenants/{name}"): O,
+    ("DELETE", "/tenants/{name}"): O,
     ("GET", "/people"): OA,
     ("POST", "/people"): OA,
     ("GET", "/people/{name}"): OA,

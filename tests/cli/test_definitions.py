@@ -85,7 +85,7 @@ def test_json_and_yaml_are_for_programs(call, tmp_path):
 
 MISTAKES: list[tuple[list[str], int, str]] = [
     (["create", "x"], 2, "x: function is missing; a sql definition needs it"),
-    (["create", "x", "--function", "civic.gone"], 2, "function civic.gone does not exist, or"),
+    (["create", "x", "--function", "civic.gone"], 2, "function civic.gone does not exist"),
     (["create", "a b", "--function", "civic.bare"], 2, "the definition key 'a b' must start"),
     (["create", "x", "--kind", "python"], 2, "--kind a Python handler is declared in code"),
     ([*BARE, "--timeout", "soon"], 2, "--timeout must be a duration"),

@@ -137,4 +137,5 @@ def test_who_may_not_create_the_schema_is_told_who_may(guest_url):
     done = mainspring("migrate", MAINSPRING_DATABASE_URL=guest_url)
 
     assert done.returncode == 2
-    assert "run `mainspring migrate` as the database's owner" in sentence(done)
+    assert "is not the owner of this database and lacks rights; ask an administrator" in done.stderr
+    assert "\ncreate schema mainspring authorization mainspring_test_" in done.stderr

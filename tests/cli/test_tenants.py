@@ -54,3 +54,24 @@ def test_mistakes_are_answered_with_a_sentence(each_command):
     ):
         assert text in said.stderr
         assert said.returncode == code
+
+
+def test_a_tenant_is_disabled_enabled_and_deleted(each_command):
+    disabled, shown, enabled, counted, kept, deleted = each_command(
+        ["tenants", "create", "acme", "--zone", "Europe/Berlin"],
+        ["tenants", "disable", "acme"],
+        ["tenants", "show", "acme"],
+        ["tenants", "enable", "acme"],
+        ["tenants", "delete", "acme", "--dry-run"],
+        ["tenants", "show", "acme", "--json"],
+        ["tenants", "delete", "acme", "--yes"],
+    )[1:]
+
+    assert disabled.stdout == "Tenant acme is disabled.\n"
+    lines = [line.split() for line in shown.stdout.splitlines()]
+    assert ["zone", "Europe/Berlin"] in lines
+    assert ["enabled", "no"] in lines
+    assert enabled.stdout == "Tenant acme is enabled.\n"
+    assert counted.stdout.startswith("Tenant acme has 0 live jobs, 0 finished jobs, 0 flows")
+    assert json.loads(kept.stdout)["is_enabled"] is True
+    assert "Tenant acme is disabled, and job " in deleted.stdout, deleted.stderr

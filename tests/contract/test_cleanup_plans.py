@@ -16,7 +16,8 @@ from mainspring.db.template_databases import fresh_database
 from tests.support.plans import Plan, measure
 
 SEED = """
-insert into mainspring.definitions (key, retention) values ('work', null), ('brief', '1 hour');
+insert into mainspring.definitions (key, kind, retention)
+values ('work', 'python', null), ('brief', 'python', '1 hour');
 insert into mainspring.jobs_history
     (job_id, definition, state, started_at, finished_at, payload)
 select n, case when n % 1000 = 0 then 'brief' else 'work' end, 'succeeded', now(),

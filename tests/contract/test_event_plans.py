@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("query_plans")
 SEED = [
     "set session_replication_role = replica",
     "set synchronous_commit = off",
-    "insert into mainspring.definitions (key) values ('work')",
+    "insert into mainspring.definitions (key, kind) values ('work', 'python')",
     "insert into mainspring.tenants (tenant_id) select 't' || n from generate_series(1, 100) as n",
     """
     insert into mainspring.events (event_id, tenant_id, name, context, emitted_at, handled_at)

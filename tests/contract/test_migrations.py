@@ -200,7 +200,7 @@ async def test_a_database_ahead_that_works_with_this_program_passes(database_url
 async def test_who_may_not_create_a_schema_is_told_who_may(empty_url):
     with role(empty_url) as passer_by:
         url = make_conninfo(empty_url, user=passer_by, password=passer_by)
-        with pytest.raises(DatabaseError, match="as the database's owner"):
+        with pytest.raises(DatabaseError, match="create schema mainspring authorization"):
             await migrate.migrate(url)
 
 

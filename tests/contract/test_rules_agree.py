@@ -54,8 +54,8 @@ def module_url(server_url: str) -> Iterator[str]:
 def tx(module_url: str) -> Iterator[psycopg.Connection]:
     with undone(module_url) as connection:
         connection.execute(
-            "insert into mainspring.definitions (key, concurrency)"
-            " values ('work', null), ('limited', 1)"
+            "insert into mainspring.definitions (key, kind, concurrency)"
+            " values ('work', 'python', null), ('limited', 'python', 1)"
         )
         yield connection
 
@@ -279,6 +279,7 @@ BACKOFFS = [
 def test_a_definition_is_accepted_by_both_or_by_neither(tx, row, verdict):
     columns = {"key": "mail", **row}
     definition = columns.copy()
+    columns = {"kind": "python", **columns}
     if columns.pop("rate", None):
         columns |= {"rate_count": 1, "rate_period": SECOND}
 
@@ -288,7 +289,9 @@ def test_a_definition_is_accepted_by_both_or_by_neither(tx, row, verdict):
 
 @pytest.mark.parametrize(("row", "verdict"), BACKOFFS, ids=str)
 def test_a_backoff_is_accepted_by_both_or_by_neither(tx, row, verdict):
-    columns = {"key": "mail", **{f"backoff_{name}": value for name, value in row.items()}}
+    columns = {"key": "mail", "kind": "python"} | {
+        f"backoff_{name}": value for name, value in row.items()
+    }
 
     assert python_accepts(lambda: Backoff(**row)) is verdict
     assert sql_accepts(tx, insert("definitions", columns), columns) is verdict

@@ -15,11 +15,11 @@ pytestmark = pytest.mark.xdist_group("query_plans")
 SEED = [
     "set session_replication_role = replica",
     "set synchronous_commit = off",
-    "insert into mainspring.definitions (key) values ('work')",
+    "insert into mainspring.definitions (key, kind) values ('work', 'python')",
     # Ten are due, of them five with a condition.
     """
-    insert into mainspring.schedules (name, definition, cron, condition_sql, run_timeout)
-    select 'schedule ' || n, 'work', '* * * * *',
+    insert into mainspring.schedules (name, definition, cron, zone, condition_sql, run_timeout)
+    select 'schedule ' || n, 'work', '* * * * *', 'UTC',
            case when n % 2 = 0 then 'select true' end, case when n <= 20 then interval '1 hour' end
       from generate_series(1, 100000) as n
     """,

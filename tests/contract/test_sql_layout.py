@@ -17,6 +17,8 @@ CREATED = re.compile(
 )
 COMMENT = "select obj_description(%s::regproc, 'pg_proc')"
 RIGHTS = "select prosecdef, proconfig from pg_proc where oid = %s::regproc"
+# They write definitions, which run under a role of whoever writes them.
+AS_CALLER = {"schedule_function"}
 
 
 def created(text: str) -> list[tuple[str, str]]:
@@ -69,6 +71,9 @@ def test_a_public_function_is_commented_and_runs_as_the_owner(connection, name):
     as_owner, settings = connection.execute(RIGHTS, (f"mainspring.{name}",)).fetchone()
 
     assert comment
+    if name in AS_CALLER:
+        assert not as_owner
+        return
     assert as_owner
     assert any(setting.startswith("search_path=pg_catalog") for setting in settings)
 

@@ -14,7 +14,7 @@ from tests.support.callers import JOBS, enqueue
 
 @pytest.fixture
 def noop(connection: psycopg.Connection) -> None:
-    connection.execute("insert into mainspring.definitions (key) values ('noop')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('noop', 'python')")
 
 
 def test_a_database_without_our_schema_is_told_from_one_with_it(database_url):

@@ -58,7 +58,7 @@ def database_url(shared_url: str) -> str:
 
 @pytest.fixture
 def noop(connection: psycopg.Connection) -> None:
-    connection.execute("insert into mainspring.definitions (key) values ('noop')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('noop', 'python')")
 
 
 @pytest.fixture(params=[*BLOCKING, *ASYNC])

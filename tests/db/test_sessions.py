@@ -82,7 +82,7 @@ async def test_the_owner_and_a_caller_run_as_different_roles(
 ):
     ((owner, _),) = await fetch_all(database, WHO)
     ((role, tenant),) = await fetch_all(tenant_session, WHO)
-    assert (role, tenant) == ("mainspring_app", "default")
+    assert (role, tenant) == ("pg_database_owner", "default")
     assert owner != role
 
 
@@ -100,8 +100,8 @@ async def test_nothing_of_a_caller_is_left_on_the_connection(
 
 async def test_a_transaction_of_a_caller_runs_as_the_caller(tenant_session: TenantSession):
     async with tenant_session.begin() as session, session.transaction() as connection:
-        assert await fetch_all(session, WHO) == [("mainspring_app", "default")]
-        assert await fetch_all(connection, WHO) == [("mainspring_app", "default")]
+        assert await fetch_all(session, WHO) == [("pg_database_owner", "default")]
+        assert await fetch_all(connection, WHO) == [("pg_database_owner", "default")]
 
 
 async def test_statements_are_transactions_of_their_own_unless_one_was_begun(

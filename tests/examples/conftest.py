@@ -28,10 +28,12 @@ def start(
 
     def start(example: str) -> None:
         install(database_url, example)
-        declare(f"examples.{example}.jobs", database_url)
+        has_app = (ROOT / "examples" / example / "jobs.py").exists()
+        if has_app:
+            declare(f"examples.{example}.jobs", database_url)
         connection.execute("update mainspring.schedules set paused_until = now() + interval '1 d'")
         environment = clean_environment(MAINSPRING_DATABASE_URL=database_url)
-        words = ["up", "--app", f"examples.{example}.jobs:app"]
+        words = ["up", *(["--app", f"examples.{example}.jobs:app"] if has_app else [])]
         up = WorkerProcess(words, environment, tmp_path / "up.log", ROOT)
         started.append(up)
         up.started(connection)

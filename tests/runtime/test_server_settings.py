@@ -73,7 +73,7 @@ async def test_jobs_run(unusual_url: str, connection: psycopg.Connection, flags)
 
 
 def test_blocking_callers_work(unusual_url: str, connection: psycopg.Connection, flags):
-    connection.execute("insert into mainspring.definitions (key) values ('work')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
     with Mainspring(settings=load(database_url=unusual_url, **flags)) as app:
         app.tenants.create("acme")
         made = app.enqueue("work", {}, delay=timedelta(hours=1), tenant_id="acme")
@@ -83,7 +83,7 @@ def test_blocking_callers_work(unusual_url: str, connection: psycopg.Connection,
 def test_plain_sql_works_with_the_settings_of_its_caller(
     unusual_url: str, connection: psycopg.Connection
 ):
-    connection.execute("insert into mainspring.definitions (key) values ('work')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
     # How PL/pgSQL reads a literal is the caller's choice, and PostgreSQL 19 removes the choice.
     options = "-c standard_conforming_strings=on"
     with psycopg.connect(unusual_url, options=options, autocommit=True) as own:
@@ -124,7 +124,7 @@ async def test_events_become_jobs(unusual_url: str, connection: psycopg.Connecti
 
 
 async def test_the_api_serves_tenants(unusual_url: str, connection: psycopg.Connection, flags):
-    connection.execute("insert into mainspring.definitions (key) values ('work')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
     async with serving(unusual_url, **flags) as api:
         for tenant in ("default", "acme"):
             asked = {"definition": "work", "payload": {"of": tenant}, "delay": 3600}

@@ -137,7 +137,9 @@ async def test_an_unknown_definition_is_named_with_what_may_have_been_meant(app,
 
 @every_way
 async def test_a_definition_of_another_program_is_suggested_too(app, enqueue: Enqueue, connection):
-    connection.execute("insert into mainspring.definitions (key) values ('elsewhere')")
+    connection.execute(
+        "insert into mainspring.definitions (key, kind) values ('elsewhere', 'python')"
+    )
     connection.commit()
 
     with pytest.raises(UnknownDefinition, match=r"'elswhere'; did you mean 'elsewhere'"):
@@ -186,5 +188,5 @@ async def test_a_flow_may_use_a_definition_that_only_its_transaction_sees(app):
     made = app.flow("f")
     made.add("new", {})
     with psycopg.connect(app.database.url) as own:
-        own.execute("insert into mainspring.definitions (key) values ('new')")
+        own.execute("insert into mainspring.definitions (key, kind) values ('new', 'python')")
         assert made.enqueue(connection=own).id

@@ -13,7 +13,7 @@ SECRET = '{"properties": {"pin": {"writeOnly": true}}}'
 DIGEST = "decode(repeat('%02d', 32), 'hex')"
 
 SETUP = f"""
-insert into mainspring.definitions (key, arg_schema) values ('pay', '{SECRET}');
+insert into mainspring.definitions (key, kind, arg_schema) values ('pay', 'python', '{SECRET}');
 insert into mainspring.tokens (name, prefix, digest, role, tenant_id, created_by)
 values ('ci', 'msk_a', {DIGEST % 1}, 'member', 'acme', 'root');
 insert into mainspring.people (name, role, created_by) values ('ann', 'operator', 'root');
@@ -68,7 +68,13 @@ CHANGES = [
         "insert into mainspring.tenants (tenant_id, weight) values ('globex', 3)",
         (
             *("globex", "create", "tenant", "globex", None, None),
-            {"tenant_id": "globex", "weight": 3, "max_running": None},
+            {
+                "tenant_id": "globex",
+                "weight": 3,
+                "max_running": None,
+                "zone": "UTC",
+                "disabled_at": None,
+            },
         ),
     ),
     (

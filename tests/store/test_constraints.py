@@ -34,7 +34,11 @@ ILLEGAL_JOBS = [
 # One byte more than fits; 500 characters have at most four bytes each.
 TOO_LONG = [
     pytest.param("tenants", {"tenant_id": "x" * 201}, id="tenant"),
-    pytest.param("definitions", {"key": "k", "limit_name": "x" * 201}, id="limit of a definition"),
+    pytest.param(
+        "definitions",
+        {"key": "k", "kind": "python", "limit_name": "x" * 201},
+        id="limit of a definition",
+    ),
     pytest.param("limits", {"name": "x" * 201}, id="limit"),
     *(
         pytest.param("jobs", {"definition": "work", name: "x" * (longest + 1)}, id=f"job's {name}")
@@ -56,11 +60,13 @@ ILLEGAL_HISTORY = [
 ILLEGAL_OTHERS = [
     pytest.param("tenants", {"tenant_id": ""}, id="tenant without a name"),
     pytest.param("definitions", {"key": "k", "kind": "shell"}, id="kind"),
-    pytest.param("definitions", {"key": "k", "queue": ""}, id="queue"),
-    pytest.param("definitions", {"key": "k", "priority": 1001}, id="priority"),
-    pytest.param("definitions", {"key": "k", "max_attempts": 0}, id="attempts"),
-    pytest.param("definitions", {"key": "k", "timeout": "0"}, id="timeout"),
-    pytest.param("definitions", {"key": "k", "backoff_factor": 0.5}, id="shrinking backoff"),
+    pytest.param("definitions", {"key": "k", "kind": "python", "queue": ""}, id="queue"),
+    pytest.param("definitions", {"key": "k", "kind": "python", "priority": 1001}, id="priority"),
+    pytest.param("definitions", {"key": "k", "kind": "python", "max_attempts": 0}, id="attempts"),
+    pytest.param("definitions", {"key": "k", "kind": "python", "timeout": "0"}, id="timeout"),
+    pytest.param(
+        "definitions", {"key": "k", "kind": "python", "backoff_factor": 0.5}, id="shrinking backoff"
+    ),
     pytest.param("retention", {"keep": "-1 day"}, id="negative retention"),
     pytest.param("retention", {"keep": "1 day", "state": "running"}, id="retention of a live job"),
 ]
@@ -91,7 +97,7 @@ def test_the_longest_names_fit_every_index_together(tx):
     tenant_id, limit_name, definition = (f"n{name(199)}" for _ in range(3))
     queue, dedupe_key, limit_key, key, creator = (name(500, wide) for _ in range(5))
     insert(tx, "tenants", tenant_id=tenant_id)
-    insert(tx, "definitions", key=definition, queue=queue)
+    insert(tx, "definitions", key=definition, kind="python", queue=queue)
     row = {"tenant_id": tenant_id, "queue": queue, "definition": definition, "created_by": creator}
     held = {"limit_name": limit_name, "limit_key": limit_key}
     for waits_for in ("time", "limit", "handler", None):

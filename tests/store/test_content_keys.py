@@ -98,7 +98,7 @@ def test_only_the_owner_reads_the_keys(database_url, connection):
         connection.execute(
             f"grant execute on all functions in schema mainspring to {caller}".encode()
         )
-        for name in (caller, "mainspring_app"):
+        for name in (caller, "pg_database_owner"):
             for statement in ("table mainspring.installation_keys", DIGEST):
                 with connection.transaction(force_rollback=True):
                     connection.execute(f"set local role {name}".encode())
@@ -186,7 +186,7 @@ def test_a_request_from_before_an_upgrade_is_recognised(connection):
 
 
 def _define(connection: psycopg.Connection) -> None:
-    connection.execute("insert into mainspring.definitions (key) values ('unlock')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('unlock', 'python')")
 
 
 def _enqueue(connection: psycopg.Connection, payload: Any = None, **options: Any) -> int:

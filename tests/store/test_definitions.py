@@ -58,8 +58,8 @@ def refuses(connection: psycopg.Connection, field: str, problem: str, key: str =
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("civic.gone", "there is no function {}"),
-        ("cleanup", NO_SCHEMA),
+        ("civic.gone", "{} does not exist"),
+        ("cleanup", NO_SCHEMA + "; did you mean civic.cleanup?"),
         ("a.b.c", NO_SCHEMA),
         ("civic.other", "{} takes (payload integer); it must take one jsonb or nothing"),
         ("civic.acts", "{} is a procedure; make it a function that returns jsonb"),

@@ -266,7 +266,7 @@ def test_a_rolled_back_enqueue_leaves_nothing(tx):
 @pytest.fixture
 def listener(connection):
     """Hears the channel; the worker in the table takes jobs of the queue `tools`."""
-    insert(connection, "definitions", key="work", queue="tools")
+    insert(connection, "definitions", key="work", kind="python", queue="tools")
     worker = {"worker_id": 7, "expires_at": LATER, "pid": 1, "concurrency": 1, "name": "w"}
     more = {"host": "h", "process_identity": "", "queues": ["tools"], "version": "0"}
     insert(connection, "workers", **worker, **more)

@@ -202,7 +202,7 @@ def test_what_is_just_right_is_accepted(tx, columns):
     assert schedule(tx, whole["name"])["revision"] == 0
 
 
-@pytest.mark.parametrize("column", ["zone", "overlap", "payload", "max_running", "definition"])
+@pytest.mark.parametrize("column", ["overlap", "payload", "max_running", "definition"])
 def test_a_null_is_refused_by_the_name_of_its_column(tx, column):
     with pytest.raises(psycopg.errors.NotNullViolation) as caught:
         insert(tx, "schedules", **_whole({column: None}))
@@ -322,7 +322,7 @@ def test_the_grants_open_one_function_beside_those_that_views_call(guest):
 
     assert found == {
         *("trigger_scheduled_job", "redacted", "redacted_at"),
-        *("is_visible", "is_own", "source_of"),
+        *("is_isolated", "is_visible", "is_own", "source_of"),
         # Defaults of columns, which run as whoever inserts.
         *("creator", "is_program"),
         # Triggers that run as whoever writes.

@@ -29,7 +29,7 @@ select p.proname, p.proargnames, p.pronargs, p.oid::regprocedure::text
   from pg_proc as p
  where p.pronamespace = 'mainspring'::regnamespace and p.prosecdef
    and p.prorettype <> 'trigger'::regtype
-   and has_function_privilege('mainspring_app', p.oid, 'execute')
+   and has_function_privilege('pg_database_owner', p.oid, 'execute')
  order by p.proname
 """
 SEEK = """
@@ -107,7 +107,7 @@ def filled(database_url: str, connection: psycopg.Connection) -> str:
             select flow_id from mainspring.flows where tenant_id = 'acme';
         create table events_of_acme as
             select event_id from mainspring.events where tenant_id = 'acme';
-        grant select on jobs_of_acme, flows_of_acme, events_of_acme to mainspring_app;
+        grant select on jobs_of_acme, flows_of_acme, events_of_acme to pg_database_owner;
         """
     )
     return database_url
@@ -131,7 +131,7 @@ def acting(url: str, *, tenant: str = "default", member: str = "") -> Iterator[p
     """A connection as a request of the API has it."""
     with psycopg.connect(url, autocommit=True) as connection, connection.transaction():
         connection.execute(
-            "select set_config('role', 'mainspring_app', true),"
+            "select set_config('role', 'pg_database_owner', true),"
             " set_config('mainspring.tenant', %s, true),"
             " set_config('mainspring.member', %s, true),"
             " set_config('mainspring.actor', 'test', true)",
@@ -285,7 +285,9 @@ def test_a_member_sees_only_what_it_created(filled: str):
 def test_an_operation_of_a_member_is_about_its_own_jobs_whatever_it_asks(
     filled: str, connection: psycopg.Connection
 ):
-    connection.execute("insert into mainspring.definitions (key) values ('mainspring.bulk')")
+    connection.execute(
+        "insert into mainspring.definitions (key, kind) values ('mainspring.bulk', 'python')"
+    )
     with acting(filled, member="eve") as caller:
         (job_id,) = caller.execute(
             """select mainspring.start_bulk('delete', '{"created_by": "someone"}', 'mine')"""

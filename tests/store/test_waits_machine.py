@@ -46,11 +46,11 @@ DAY = timedelta(days=1)
 ROUNDS = 20
 CLEAN = ("limits", "approvals", "dependencies", "flows", "buckets", "definitions")
 SETUP = """
-insert into mainspring.definitions (key, queue, concurrency, key_concurrency, limit_by,
+insert into mainspring.definitions (key, kind, queue, concurrency, key_concurrency, limit_by,
                                     approvals_needed)
-values ('free', 'a', null, null, null, 0), ('serial', 'a', 1, null, null, 0),
-       ('capped', 'b', 3, null, null, 0), ('keyed', 'a', 3, 1, '{n}', 0),
-       ('asked', 'b', null, null, null, 1)
+values ('free', 'python', 'a', null, null, null, 0), ('serial', 'python', 'a', 1, null, null, 0),
+       ('capped', 'python', 'b', 3, null, null, 0), ('keyed', 'python', 'a', 3, 1, '{n}', 0),
+       ('asked', 'python', 'b', null, null, null, 1)
 """
 HELD = """
 select limit_name, limit_key, tenant_id, definition from mainspring.jobs

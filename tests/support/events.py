@@ -35,7 +35,8 @@ def insert_trigger(connection: psycopg.Connection, name: str = "resync", **colum
         sql.SQL(", ").join(map(sql.Placeholder, values)),
     )
     connection.execute(
-        "insert into mainspring.definitions (key) values ('work') on conflict do nothing"
+        "insert into mainspring.definitions (key, kind) values ('work', 'python')"
+        " on conflict do nothing"
     )
     ((trigger_id,),) = connection.execute(statement, values).fetchall()
     return int(trigger_id)

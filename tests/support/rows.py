@@ -27,7 +27,7 @@ def insert(connection: psycopg.Connection, table: str, **columns: Any) -> None:
 
 
 def insert_definition(connection: psycopg.Connection, key: str, **columns: Any) -> None:
-    insert(connection, "definitions", key=key, **columns)
+    insert(connection, "definitions", key=key, **{"kind": "python", **columns})
 
 
 def insert_tenant(connection: psycopg.Connection, tenant_id: str) -> None:

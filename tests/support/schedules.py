@@ -54,7 +54,8 @@ def insert_schedule(connection: psycopg.Connection, name: str = "tick", **column
         sql.SQL(", ").join(map(sql.Placeholder, values)),
     )
     connection.execute(
-        "insert into mainspring.definitions (key) values ('work') on conflict do nothing"
+        "insert into mainspring.definitions (key, kind) values ('work', 'python')"
+        " on conflict do nothing"
     )
     ((schedule_id,),) = connection.execute(statement, values).fetchall()
     return int(schedule_id)

@@ -53,7 +53,7 @@ class ServerState:
         self._known: dict[bytes, tuple[float, Caller]] = {}
         self._cookie_key: bytes | None = None
         self._asking: dict[bytes, asyncio.Task[Caller]] = {}
-        self._tenants: set[str] = {DEFAULT_TENANT}
+        self._tenants: dict[str, float] = {}
         self._opening = asyncio.Lock()
         self._is_open = self._has_defaults = False
 
@@ -133,12 +133,17 @@ class ServerState:
         return None if known is None else known[1].identity
 
     async def ensure_tenant(self, tenant_id: str) -> None:
-        """Raise TenantNotFound for a tenant that nobody has made; none is ever removed."""
-        if tenant_id not in self._tenants:
+        """Raise TenantNotFound for a tenant that there is not; asks the database now and then."""
+        if self._tenants.get(tenant_id, 0.0) < time.monotonic():
             from mainspring.services import tenants  # noqa: PLC0415 - for operators only
 
+            self.forget_tenant(tenant_id)
             await tenants.ensure_known(self.database, tenant_id)
-            self._tenants.add(tenant_id)
+            self._tenants[tenant_id] = time.monotonic() + _FRESH_SECONDS
+
+    def forget_tenant(self, tenant_id: str) -> None:
+        """Ask for it the next time."""
+        self._tenants.pop(tenant_id, None)
 
     async def install(self) -> None:
         """Make sure of the definitions that come with Mainspring, once: no worker may have

@@ -22,7 +22,7 @@ from mainspring.domain.errors import (
     PayloadTooLarge,
 )
 from mainspring.domain.errors.access import Forbidden, Unauthenticated
-from mainspring.domain.errors.database import DatabaseError
+from mainspring.domain.errors.database import DatabaseError, InsufficientRights
 
 PROBLEM = "application/problem+json"
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::int)?\}")
@@ -134,6 +134,8 @@ def wrong_id(templates: Iterable[str], path: str) -> dict[str, Any] | None:
 
 
 def _ours(error: MainspringError) -> Response:
+    if isinstance(error, InsufficientRights):
+        return _refused_by_database(error.reason)
     status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status is HTTPStatus.UNAUTHORIZED else None
     return problem(status, error.code, str(error), headers=headers)
@@ -173,15 +175,21 @@ def _plain(problem: str) -> str:
     return problem
 
 
+def _refused_by_database(reason: str) -> Response:
+    """Row-level security refused what the service let through: a hole in the checks above it."""
+    from mainspring import telemetry  # noqa: PLC0415 - slow to import
+
+    telemetry.event("row_security_refused", error=reason)
+    return problem(
+        HTTPStatus.FORBIDDEN, Forbidden.code, "you are not allowed to read or change this"
+    )
+
+
 def _database(error: psycopg.Error) -> Response:
     from mainspring import telemetry  # noqa: PLC0415 - slow to import
 
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        # Row-level security refused what the service let through: a hole in the checks above it.
-        telemetry.event("row_security_refused", error=str(error).partition("\n")[0])
-        return problem(
-            HTTPStatus.FORBIDDEN, Forbidden.code, "you are not allowed to read or change this"
-        )
+        return _refused_by_database(str(error).partition("\n")[0])
     if isinstance(error, psycopg.OperationalError):
         detail = "the database is unavailable; try again shortly"
         telemetry.event("database_lost", error=str(error).partition("\n")[0])

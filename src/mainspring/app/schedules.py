@@ -163,7 +163,7 @@ class Schedules(Namespace):
         spec = self._spec(name, {**fields, "definition": definition}, tenant_id=tenant_id)
         scope = self._scope(tenant_id, connection)
         await self._ensure_definition(scope, spec.definition)
-        return await services.create(scope, spec)
+        return await services.create(scope, spec, has_zone="zone" in fields)
 
     async def aupdate(
         self,

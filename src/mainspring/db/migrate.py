@@ -23,12 +23,13 @@ from typing import Any
 
 from psycopg import AsyncConnection, errors
 
-from mainspring.db import connect, installation, scripts
+from mainspring.db import connect, installation, rights, scripts
 from mainspring.db.installation import Functions, Installed, Plan
 from mainspring.db.schema_locks import NAME, TRIES, Report, ShortLocks
 from mainspring.domain.errors.database import (
     DatabaseError,
     FunctionsOutdated,
+    RightsMissing,
     SchemaMissing,
     SchemaOutdated,
     SchemaTooNew,
@@ -128,6 +129,7 @@ async def upgrade(url: str, *, tries: int = TRIES, report: Report = lambda _: No
     """Bring the database up to this program, and return what changed. `report` is given a sentence
     each time it has to wait for a lock."""
     async with await connect.connect(connect.for_own_statements(url), name=NAME) as connection:
+        await _ensure_rights(connection, report)
         if not await pending(connection):
             return Changes([], has_functions=False)
         with _explained(_MAY_NOT_CHANGE):
@@ -137,6 +139,11 @@ async def upgrade(url: str, *, tries: int = TRIES, report: Report = lambda _: No
                 partial(connection.execute, _LOCK), what="the upgrade (another one is running)"
             )
             return await _apply(connection, locks)
+
+
+async def check_rights(connection: AsyncConnection[Any]) -> None:
+    """Raise RightsMissing if an administrator has to do something first."""
+    (await rights.read(connection)).ensure()
 
 
 def migrate_apart(url: str) -> None:
@@ -178,6 +185,15 @@ async def current(connection: AsyncConnection[Any]) -> int | None:
     """The newest migration in the database; None without a schema."""
     found = await _read(connection)
     return None if found is None else found.number
+
+
+async def _ensure_rights(connection: AsyncConnection[Any], report: Report) -> None:
+    """Before anything is done. Workers and SQL callers do without the right to serve requests."""
+    lacking = await rights.read(connection)
+    if lacking.schemas:
+        lacking.ensure()
+    elif lacking.requests:
+        report(f"warning: {RightsMissing(lacking.login, lacking.requests)}")
 
 
 async def _read(connection: AsyncConnection[Any]) -> Installed | None:

@@ -30,7 +30,7 @@ from mainspring.domain.errors import (
     UnknownDefinition,
 )
 from mainspring.domain.errors.access import AppRoleMissing, Unauthenticated
-from mainspring.domain.errors.database import SchemaMissing
+from mainspring.domain.errors.database import InsufficientRights, SchemaMissing
 from mainspring.domain.errors.definitions import InactiveDefinition
 from mainspring.domain.errors.slots import SlotClaimed
 from mainspring.domain.types import EventId, JobId, JobState
@@ -69,6 +69,13 @@ def _missing_tenant(message: str, _: Facts) -> InvalidOption:
     return InvalidOption("tenant", "does not exist")
 
 
+def _no_rights(message: str, _: Facts) -> InsufficientRights:
+    # Row-level security refuses with the same code.
+    if not message.startswith("permission denied for"):
+        raise ValueError(message)
+    return InsufficientRights(message)
+
+
 _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS001": lambda message, _: InvalidPayload(message),
     "MS002": lambda _, facts: PayloadTooLarge(facts["size"], facts["limit"]),
@@ -95,9 +102,10 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS080": lambda message, _: Unauthenticated(message),
     "MS081": lambda _, facts: TenantNotFound(str(facts["tenant_id"])),
     "MS083": lambda message, _: AppRoleMissing(message),
-    # PostgreSQL's own: a row that is referred to, a \u0000 in a JSON string, and a schema, view
-    # or function not there.
+    # PostgreSQL's own: a row that is referred to, a right that is missing, a \u0000 in a JSON
+    # string, and a schema, view or function not there.
     "23503": _missing_tenant,
+    "42501": _no_rights,
     "22P05": lambda *_: InvalidPayload(
         "the payload contains a NUL byte, which PostgreSQL cannot store"
     ),

@@ -4,6 +4,7 @@ from mainspring import telemetry
 from mainspring.db.sessions import ServiceSession, run_call
 from mainspring.domain.housekeeping import DEFINITIONS, SCHEDULES
 from mainspring.domain.operations import BULK
+from mainspring.domain.tenants import DELETE_TENANT
 from mainspring.services.definitions import ensure_registered
 from mainspring.services.schedules import spec_facts
 from mainspring.store import definitions as definition_store
@@ -13,7 +14,8 @@ from mainspring.store import housekeeping as store
 async def install(session: ServiceSession, *, with_schedules: bool) -> None:
     """Store the definitions that every worker carries; add the default schedules, the first time
     ever. Whatever a person has made of them since stays."""
-    ensure_registered(await run_call(session, definition_store.sync((*DEFINITIONS, BULK))))
+    built_in = (*DEFINITIONS, BULK, DELETE_TENANT)
+    ensure_registered(await run_call(session, definition_store.sync(built_in)))
     if not with_schedules:
         return
     limit = session.settings.max_payload_bytes

@@ -37,7 +37,7 @@ from mainspring.services.secrets import Owner, encrypt_changes, encrypt_schedule
 from mainspring.settings import Settings
 from mainspring.store import schedules as store
 from mainspring.store import slots as slot_store
-from mainspring.store import sql_functions
+from mainspring.store import sql_functions, tenants
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
@@ -48,8 +48,8 @@ _TIMINGS = ("cron", "every", "at")
 _CONDITIONS = ("launcher", "condition_sql", "gauge_sql")
 _GAUGE = ("gauge_lower", "gauge_upper", "gauge_bounds")
 _RUN_AS_ROLE = frozenset(("condition_role", "condition_sql", "gauge_sql"))
-# The role of schedules that tenants made; a condition that is added runs as whoever adds it.
-_API_ROLE = "mainspring_app"
+# The roles of schedules that tenants made; a condition that is added runs as whoever adds it.
+_API_ROLES = frozenset(("mainspring_app", "pg_database_owner"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,10 @@ def _plain(value: Any) -> Any:
 # Writing
 
 
-async def create(scope: Scope, spec: ScheduleSpec) -> ScheduleState:
+async def create(scope: Scope, spec: ScheduleSpec, *, has_zone: bool = True) -> ScheduleState:
+    """Without a zone of its own it has that of its tenant."""
+    if not has_zone:
+        spec = replace(spec, zone=await tenants.zone(scope.session, scope.tenant_id))
     if timing.first_slot(spec.timing, datetime.now(UTC)) is None:
         raise InvalidSchedule(
             "timing", "leaves no slot in the future; check ends_at and the calendar"
@@ -166,14 +169,16 @@ async def _ensure_login(scope: Scope, spec: ScheduleSpec) -> None:
     role = spec.condition_role
     if scope.database is None or (spec.condition_sql or spec.gauge_sql) is None:
         return
-    if role in (None, _API_ROLE) or not await sql_functions.has_role(scope.session, str(role)):
+    if role is None or role in _API_ROLES:
+        return
+    if not await sql_functions.has_role(scope.session, role):
         return
     logins = scope.database.role_logins()
     try:
         if scope.is_blocking:
-            logins.ensure_conditions_run_blocking(str(role))
+            logins.ensure_conditions_run_blocking(role)
         else:
-            await logins.ensure_conditions_run(str(role))
+            await logins.ensure_conditions_run(role)
     except RoleLoginFailed as error:
         raise InvalidSchedule("condition_role", str(error)) from None
 

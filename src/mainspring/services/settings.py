@@ -116,6 +116,7 @@ async def check_connections(**flags: Any) -> list[Finding]:
 
 async def _ensure_ready(database: Database) -> None:
     async with await _connect(database.settings, database.url) as connection:
+        await migrate.check_rights(connection)
         await migrate.check(connection)
 
 

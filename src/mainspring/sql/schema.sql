@@ -50,7 +50,7 @@ CREATE TYPE mainspring.waits_for AS ENUM (
 
 CREATE TABLE mainspring.definitions (
     key text NOT NULL COLLATE pg_catalog."C",
-    kind text DEFAULT 'python'::text NOT NULL,
+    kind text NOT NULL,
     description text DEFAULT ''::text NOT NULL,
     queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
     priority smallint DEFAULT 100 NOT NULL,
@@ -111,9 +111,8 @@ begin
     select * into defined from mainspring.definitions as d
      where d.key = active_definition.key and d.is_active;
     if not found then
-        perform mainspring.refuse('MS010', 'unknown or inactive definition '
-            || coalesce(quote_literal(active_definition.key), 'null'),
-            jsonb_build_object('key', active_definition.key));
+        perform mainspring.refuse('MS010', mainspring.why_unknown(active_definition.key),
+                                  mainspring.unknown_facts(active_definition.key));
     end if;
     return defined;
 end
@@ -135,7 +134,7 @@ CREATE FUNCTION mainspring.add_clock() RETURNS trigger
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
-    due_at timestamptz := case when new.enabled then
+    due_at timestamptz := case when mainspring.may_fire(new) then
         coalesce(mainspring.given_instant(new), 'epoch') end;
 begin
     insert into mainspring.clocks
@@ -367,6 +366,22 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.app_role() RETURNS name
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    -- Asked one by one: the last two fail where there is no such role.
+    if to_regrole('mainspring_app') is not null then
+        if mainspring.may_set_role(session_user, 'mainspring_app') then
+            if has_schema_privilege('mainspring_app', 'mainspring', 'usage') then
+                return 'mainspring_app';
+            end if;
+        end if;
+    end if;
+    return 'pg_database_owner';
+end
+$$;
+
 CREATE FUNCTION mainspring.apply_plan(plan jsonb) RETURNS mainspring.slot_outcome
     LANGUAGE plpgsql
     AS $$
@@ -405,7 +420,9 @@ begin
            missed_count = c.missed_count + fired.missed,
            lateness_total = c.lateness_total + fired.late,
            lateness_worst = greatest(c.lateness_worst, fired.latest),
-           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high)
+           gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
+           gauge_value = coalesce((plan ->> 'gauge_value')::float, c.gauge_value),
+           gauge_read_at = case when plan ? 'gauge_value' then now() else c.gauge_read_at end
      where c.schedule_id = schedule.schedule_id;
     if fired.failure is not null then
         perform mainspring.note_failure(schedule, failures, fired.failure);
@@ -435,15 +452,19 @@ begin
            plan ->> 'reason' as reason into decided;
     if decided.outcome = 'enqueued' then
         select * into decided from mainspring.start_slot(
-            schedule, slot, 'manual', 0, plan -> 'payload', plan ->> 'definition');
+            schedule, slot, 'manual', 0, plan -> 'payload', plan ->> 'definition',
+            reserved => (plan ->> 'job_id')::bigint);
     end if;
     update mainspring.slots as s
        set outcome = decided.outcome, job_id = decided.job_id, reason = decided.reason,
+           gauge_value = (plan ->> 'gauge_value')::float,
            fired_at = now(), checking_until = null, checking_by = null
      where s.schedule_id = schedule.schedule_id and s.scheduled_for = slot;
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null,
            gauge_is_high = coalesce((plan ->> 'gauge_is_high')::boolean, c.gauge_is_high),
+           gauge_value = coalesce((plan ->> 'gauge_value')::float, c.gauge_value),
+           gauge_read_at = case when plan ? 'gauge_value' then now() else c.gauge_read_at end,
            last_enqueued_at = case when decided.outcome = 'enqueued' then now()
                                    else c.last_enqueued_at end,
            last_skipped_at = case when decided.outcome = 'skipped' then now()
@@ -668,7 +689,7 @@ begin
             schedule, slot_at, 'backfill', 0, payload, in_line => true);
         if started.outcome = 'failed' then
             perform mainspring.refuse('MS010', started.reason,
-                                      jsonb_build_object('key', schedule.definition));
+                                      mainspring.unknown_facts(schedule.definition));
         end if;
         insert into mainspring.slots as s
             (schedule_id, scheduled_for, outcome, trigger, job_id, reason)
@@ -736,6 +757,8 @@ select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, hel
                            else token.name end as actor) as held
  where token.digest = bearer.digest and token.kind <> 'login' and held.role is not null
    and token.revoked_at is null and person.disabled_at is null
+   and not exists (select from mainspring.tenants as owner
+                    where owner.tenant_id = token.tenant_id and owner.disabled_at is not null)
    and (token.expires_at is null or token.expires_at > now())
 $$;
 
@@ -913,9 +936,10 @@ begin
        is not distinct from (old.condition_role, old.condition_sql, old.gauge_sql) then
         return new;
     end if;
-    -- Nobody can log in as the API's role. It is the role of schedules that tenants made, so
+    -- Nobody can log in as the role of requests. It is the role of schedules that tenants made, so
     -- whoever gives one of these a condition has it run as themselves.
-    if new.condition_role = 'mainspring_app' and current_user <> 'mainspring_app' then
+    if new.condition_role in ('mainspring_app', 'pg_database_owner')
+       and current_user not in ('mainspring_app', 'pg_database_owner') then
         new.condition_role := current_user;
     end if;
     if to_regrole(quote_ident(new.condition_role)) is null then
@@ -977,6 +1001,11 @@ begin
     if definition.key !~ '^[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
         perform mainspring.refuse_definition(definition.key, 'key', 'must start with a letter or _ '
             || 'and contain only letters, digits and _ . : - (at most 200 characters)');
+    end if;
+    if definition.kind is null then
+        perform mainspring.refuse_definition(definition.key, 'kind', 'is missing; to run a SQL '
+            || 'function, call mainspring.schedule_function, or give kind ''sql'' and spec '
+            || '{"function": "..."}; definitions of Python jobs are stored by the program');
     end if;
     if definition.key like 'mainspring.%' and definition.kind <> 'python' then
         perform mainspring.refuse_definition(definition.key, 'key',
@@ -1156,7 +1185,7 @@ CREATE TABLE mainspring.schedules (
     cron text,
     every interval,
     at timestamp with time zone,
-    zone text DEFAULT 'UTC'::text NOT NULL,
+    zone text NOT NULL,
     dst_gap text DEFAULT 'run_after'::text NOT NULL,
     dst_fold text DEFAULT 'once'::text NOT NULL,
     calendar jsonb,
@@ -1181,6 +1210,8 @@ CREATE TABLE mainspring.schedules (
     is_templated boolean DEFAULT false NOT NULL,
     run_at timestamp with time zone,
     origin jsonb DEFAULT '{}'::jsonb NOT NULL,
+    gauge_bounds text,
+    CONSTRAINT schedules_gauge_bounds CHECK ((gauge_bounds = ANY (ARRAY['inclusive'::text, 'exclusive'::text]))),
     CONSTRAINT schedules_have_one_timing CHECK ((num_nonnulls(cron, every, at) = 1)),
     CONSTRAINT schedules_numbers CHECK (((every >= '00:00:01'::interval) AND (jitter >= '00:00:00'::interval) AND (misfire_grace >= '00:00:00'::interval) AND (catch_up_max_age > '00:00:00'::interval) AND (run_timeout > '00:00:00'::interval) AND (condition_timeout > '00:00:00'::interval) AND ((max_retries >= 1) AND (max_retries <= 1000)) AND ((max_running >= 1) AND (max_running <= 1000)) AND ((catch_up_limit >= 1) AND (catch_up_limit <= 10000)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND ((priority >= 0) AND (priority <= 1000)))),
     CONSTRAINT schedules_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
@@ -1390,7 +1421,11 @@ begin
             select '; did you mean ' || quote_literal(known.name) || '?'
               from pg_timezone_names as known
              where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
-             order by known.name limit 1), ''));
+             order by known.name limit 1), mainspring.did_you_mean(zone, array(
+            -- Nothing is like an offset such as UTC+3.
+            select quote_literal(known.name) from pg_timezone_names as known
+             where zone !~ '[0-9]'
+               and known.name !~ '^(localtime|posixrules|Factory|posix/|right/)'))));
     end if;
 end
 $$;
@@ -1473,6 +1508,14 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.letter_pairs(name text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE STRICT
+    RETURN (SELECT COALESCE(array_agg(DISTINCT substr(letters."only", place.place, 2)), '{}'::text[]) AS "coalesce" FROM (SELECT regexp_replace(lower("left"(letter_pairs.name, 200)), '[^a-z0-9]'::text, ''::text, 'g'::text) AS "only") letters, LATERAL generate_series(1, GREATEST((length(letters."only") - 1), 1)) place(place));
+
+CREATE FUNCTION mainspring.closest(name text, known text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT
+    RETURN (SELECT near.name FROM (SELECT each.name, ((2.0 * (cardinality(ARRAY(SELECT unnest(given.pairs) AS unnest INTERSECT SELECT unnest(own.pairs) AS unnest)))::numeric) / (GREATEST((cardinality(given.pairs) + cardinality(own.pairs)), 1))::numeric) AS likeness FROM unnest(closest.known) each(name), mainspring.letter_pairs(closest.name) given(pairs), LATERAL mainspring.letter_pairs(each.name) own(pairs)) near WHERE (near.likeness >= 0.6) ORDER BY near.likeness DESC, near.name LIMIT 1);
+
 CREATE FUNCTION mainspring.has_mark(value jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN (strpos((value)::text, '"$mainspring": '::text) > 0);
@@ -1491,6 +1534,147 @@ $$;
 CREATE FUNCTION mainspring.content_of(job mainspring.jobs) RETURNS text
     LANGUAGE sql STABLE
     AS $$ select mainspring.content_digest(job.tenant_id, job.definition, job.payload) $$;
+
+CREATE SEQUENCE mainspring.event_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.events (
+    event_id bigint DEFAULT nextval('mainspring.event_ids'::regclass) NOT NULL,
+    emitted_at timestamp with time zone DEFAULT now() NOT NULL,
+    handled_at timestamp with time zone,
+    replays integer DEFAULT 0 NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    correlation_id text,
+    replay_trigger text COLLATE pg_catalog."C",
+    context jsonb NOT NULL,
+    CONSTRAINT events_are_replayed_for_a_trigger CHECK (((replay_trigger IS NULL) OR (replays > 0))),
+    CONSTRAINT events_context_check CHECK ((jsonb_typeof(context) = 'object'::text))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
+
+CREATE SEQUENCE mainspring.flow_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.flows (
+    flow_id bigint DEFAULT nextval('mainspring.flow_ids'::regclass) NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text DEFAULT mainspring.creator() COLLATE pg_catalog."C"
+);
+
+CREATE TABLE mainspring.jobs_history (
+    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
+    fence bigint,
+    worker_id bigint,
+    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    probed_at timestamp with time zone,
+    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
+    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
+    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
+    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
+    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
+    waits_for mainspring.waits_for,
+    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
+    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
+    dedupe_key text COLLATE pg_catalog."C",
+    correlation_id text,
+    tags text[],
+    progress jsonb,
+    checkpoint jsonb,
+    result jsonb,
+    last_error text,
+    schedule_id bigint,
+    slot_at timestamp with time zone,
+    origin jsonb,
+    definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
+    created_by text COLLATE pg_catalog."C",
+    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE TABLE mainspring.people (
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    disabled_at timestamp with time zone,
+    last_seen_at timestamp with time zone,
+    tenant_id text COLLATE pg_catalog."C",
+    role text NOT NULL,
+    created_by text NOT NULL,
+    person_id bigint NOT NULL,
+    CONSTRAINT people_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT people_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
+    CONSTRAINT people_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text])))
+);
+
+CREATE TABLE mainspring.tokens (
+    token_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    kind text DEFAULT 'token'::text NOT NULL,
+    tenant_id text COLLATE pg_catalog."C",
+    role text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    person text COLLATE pg_catalog."C",
+    prefix text NOT NULL,
+    digest bytea NOT NULL,
+    scopes text[],
+    created_by text NOT NULL,
+    person_id bigint,
+    created_by_id text,
+    voter text,
+    ends_by timestamp with time zone,
+    CONSTRAINT tokens_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text, 'console'::text]))),
+    CONSTRAINT tokens_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT tokens_of_people CHECK (((kind = ANY (ARRAY['token'::text, 'console'::text])) OR (person IS NOT NULL))),
+    CONSTRAINT tokens_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
+    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text, 'worker'::text]))),
+    CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0))
+);
+
+CREATE TABLE mainspring.triggers (
+    trigger_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    priority smallint,
+    is_enabled boolean DEFAULT true NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    event text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
+    dedupe_window interval,
+    queue text COLLATE pg_catalog."C",
+    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
+    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
+);
+
+CREATE FUNCTION mainspring.contents_of_tenant(tenant text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN jsonb_build_object('live_jobs', (SELECT count(*) AS count FROM mainspring.jobs WHERE (jobs.tenant_id = contents_of_tenant.tenant)), 'finished_jobs', (SELECT count(*) AS count FROM mainspring.jobs_history WHERE (jobs_history.tenant_id = contents_of_tenant.tenant)), 'flows', (SELECT count(*) AS count FROM mainspring.flows WHERE (flows.tenant_id = contents_of_tenant.tenant)), 'schedules', (SELECT count(*) AS count FROM mainspring.schedules WHERE (schedules.tenant_id = contents_of_tenant.tenant)), 'triggers', (SELECT count(*) AS count FROM mainspring.triggers WHERE (triggers.tenant_id = contents_of_tenant.tenant)), 'events', (SELECT count(*) AS count FROM mainspring.events WHERE (events.tenant_id = contents_of_tenant.tenant)), 'people', (SELECT count(*) AS count FROM mainspring.people WHERE (people.tenant_id = contents_of_tenant.tenant)), 'tokens', (SELECT count(*) AS count FROM mainspring.tokens WHERE (tokens.tenant_id = contents_of_tenant.tenant)));
 
 CREATE FUNCTION mainspring.counted_from(schedule mainspring.schedules) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE
@@ -1859,7 +2043,7 @@ $$;
 
 CREATE FUNCTION mainspring.part_of(field text) RETURNS text
     LANGUAGE sql IMMUTABLE
-    RETURN CASE WHEN (field = ANY (ARRAY['cron'::text, 'every'::text, 'at'::text, 'zone'::text])) THEN 'timing'::text WHEN (field = ANY (ARRAY['starts_at'::text, 'ends_at'::text])) THEN 'period'::text WHEN (field = ANY (ARRAY['launcher'::text, 'condition_sql'::text, 'gauge_sql'::text, 'gauge_lower'::text, 'gauge_upper'::text])) THEN 'condition'::text ELSE field END;
+    RETURN CASE WHEN (field = ANY (ARRAY['cron'::text, 'every'::text, 'at'::text, 'zone'::text])) THEN 'timing'::text WHEN (field = ANY (ARRAY['starts_at'::text, 'ends_at'::text])) THEN 'period'::text WHEN (field = ANY (ARRAY['launcher'::text, 'condition_sql'::text, 'gauge_sql'::text, 'gauge_lower'::text, 'gauge_upper'::text, 'gauge_bounds'::text])) THEN 'condition'::text ELSE field END;
 
 CREATE FUNCTION mainspring.declared_changes(wanted jsonb, known jsonb, current jsonb, overwrite boolean) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
@@ -1900,6 +2084,45 @@ CREATE FUNCTION mainspring.definition_text(definition mainspring.definitions) RE
     LANGUAGE sql STABLE
     RETURN ((to_jsonb(definition) || jsonb_build_object('timeout', EXTRACT(epoch FROM (definition).timeout), 'backoff_base', EXTRACT(epoch FROM (definition).backoff_base), 'backoff_cap', EXTRACT(epoch FROM (definition).backoff_cap), 'backoff_jitter', EXTRACT(epoch FROM (definition).backoff_jitter), 'retention', EXTRACT(epoch FROM (definition).retention), 'rate_period', EXTRACT(epoch FROM (definition).rate_period), 'approval_expiry', EXTRACT(epoch FROM (definition).approval_expiry))))::text;
 
+CREATE FUNCTION mainspring.delete_from_tenant(tenant text, most integer, OUT what text, OUT deleted bigint, OUT running bigint, OUT is_done boolean) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    job_ids bigint[];
+begin
+    running := 0;
+    is_done := false;
+    what := 'jobs';
+    job_ids := array(select job.job_id from mainspring.jobs as job
+                      where job.tenant_id = tenant and job.state <> 'running' limit most);
+    if job_ids = '{}' then
+        job_ids := array(select job.job_id from mainspring.jobs_history as job
+                          where job.tenant_id = tenant order by job.job_id limit most);
+    end if;
+    if job_ids <> '{}' then
+        select count(*) into deleted from mainspring.remove_jobs(job_ids, tenant);
+        return;
+    end if;
+    what := 'events';
+    delete from mainspring.events as event where event.event_id in (
+        select event_id from mainspring.events where tenant_id = tenant limit most);
+    get diagnostics deleted = row_count;
+    if deleted > 0 then
+        return;
+    end if;
+    what := null;
+    job_ids := array(select job.job_id from mainspring.jobs as job
+                      where job.tenant_id = tenant and job.cancel_requested_at is null);
+    perform mainspring.stop_jobs(job_ids, 'its tenant is deleted');
+    select count(*) into running from mainspring.jobs as job where job.tenant_id = tenant;
+    if running = 0 then
+        perform mainspring.delete_rest_of_tenant(tenant);
+        is_done := true;
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.delete_job(job_id bigint, tenant text DEFAULT 'default'::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1921,6 +2144,31 @@ end
 $$;
 
 COMMENT ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) IS 'Removes a job that is not running, with its attempts.';
+
+CREATE FUNCTION mainspring.delete_rest_of_tenant(tenant text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    delete from mainspring.schedules where tenant_id = tenant;
+    delete from mainspring.triggers where tenant_id = tenant;
+    delete from mainspring.flows where tenant_id = tenant;
+    delete from mainspring.approvals where tenant_id = tenant;
+    delete from mainspring.enqueue_keys where tenant_id = tenant;
+    delete from mainspring.replies where tenant_id = tenant;
+    delete from mainspring.retention where tenant_id = tenant;
+    delete from mainspring.tokens where tenant_id = tenant;
+    delete from mainspring.people where tenant_id = tenant;
+    delete from mainspring.tallies where tenant_id = tenant;
+    delete from mainspring.tally_changes where tenant_id = tenant;
+    delete from mainspring.lane_floors where tenant_id = tenant;
+    delete from mainspring.tenants where tenant_id = tenant;
+end
+$$;
+
+CREATE FUNCTION mainspring.did_you_mean(name text, known text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN COALESCE((('; did you mean '::text || mainspring.closest(name, known)) || '?'::text), ''::text);
 
 CREATE FUNCTION mainspring.differing(facts jsonb, others jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -2313,9 +2561,10 @@ begin
             when duplicate_object or unique_violation then
                 null;
             when insufficient_privilege then
-                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; ask an '
-                    || 'administrator to run: create role mainspring_app nologin; '
-                    || mainspring.grant_of('mainspring_app', session_user), '{}');
+                perform mainspring.refuse('MS083', format('%I does not own this database and may '
+                    || 'not create the role that requests run as; ask an administrator to run: '
+                    || 'create role mainspring_app nologin; %s', session_user,
+                    mainspring.grant_of('mainspring_app', session_user)), '{}');
         end;
     end if;
     if not mainspring.may_set_role(session_user, 'mainspring_app') then
@@ -2323,8 +2572,9 @@ begin
             execute mainspring.grant_of('mainspring_app', session_user);
         exception
             when insufficient_privilege then
-                perform mainspring.refuse('MS083', format('%I may not become the role '
-                    || 'mainspring_app; ask an administrator to run: %s', session_user,
+                perform mainspring.refuse('MS083', format('%I does not own this database and may '
+                    || 'not become the role mainspring_app, which requests run as; ask an '
+                    || 'administrator to run: %s', session_user,
                     mainspring.grant_of('mainspring_app', session_user)), '{}');
         end;
     end if;
@@ -2435,11 +2685,16 @@ $$;
 CREATE FUNCTION mainspring.ensure_tenant(tenant text) RETURNS void
     LANGUAGE plpgsql STABLE
     AS $$
+declare
+    is_enabled boolean := (select t.disabled_at is null from mainspring.tenants as t
+                            where t.tenant_id = ensure_tenant.tenant);
 begin
-    if not exists (select from mainspring.tenants as t where t.tenant_id = ensure_tenant.tenant)
-    then
+    if is_enabled is null then
         perform mainspring.refuse('MS003', 'tenant does not exist: '
             || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
+    elsif not is_enabled then
+        perform mainspring.refuse('MS003', 'tenant is disabled: ' || quote_literal(tenant)
+            || '; enable it first', '{"option": "tenant"}');
     end if;
 end
 $$;
@@ -2474,7 +2729,7 @@ begin
         perform set_config('mainspring.tenant', shown.tenant_id, true),
                 set_config('mainspring.member',
                            case when shown.role = 'member' then shown.actor else '' end, true),
-                set_config('role', 'mainspring_app', true);
+                set_config('role', mainspring.app_role(), true);
     end if;
     return true;
 end
@@ -2685,6 +2940,34 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.free_slot(schedule mainspring.schedules, asked timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    taken mainspring.slots;
+    shown text := to_char(asked at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
+begin
+    if asked is null then
+        return clock_timestamp();
+    end if;
+    if asked > clock_timestamp() or asked < '0001-01-02T00:00:00Z' then
+        perform mainspring.refuse_schedule(
+            'slot', shown || ' is not in the past; without a slot the schedule is fired now');
+    end if;
+    select * into taken from mainspring.slots as slot
+     where slot.schedule_id = schedule.schedule_id and slot.scheduled_for = asked
+       and slot.outcome in ('pending', 'enqueued');
+    if found then
+        perform mainspring.refuse('MS043',
+            format('slot %s of schedule %L is already claimed: %s', shown, schedule.name,
+                   coalesce('job ' || taken.job_id, 'it waits for a scheduler')),
+            jsonb_build_object('name', schedule.name, 'slot_at', asked, 'job_id', taken.job_id));
+    end if;
+    return asked;
+end
+$$;
+
 CREATE FUNCTION mainspring.full_limits(shared text[], free integer[], given text[]) RETURNS text[]
     LANGUAGE sql IMMUTABLE
     RETURN ARRAY(SELECT counted.name FROM UNNEST(full_limits.shared, full_limits.free) counted(name, free) WHERE (counted.free <= (SELECT count(*) AS count FROM unnest(full_limits.given) gone(name) WHERE (gone.name = counted.name))));
@@ -2776,44 +3059,6 @@ CREATE FUNCTION mainspring.history_begins_at() RETURNS timestamp with time zone
         (select min(past.finished_at) from mainspring.jobs_history_default as past))
 $_$;
 
-CREATE TABLE mainspring.jobs_history (
-    job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) CONSTRAINT jobs_job_id_not_null NOT NULL,
-    fence bigint,
-    worker_id bigint,
-    created_at timestamp with time zone DEFAULT now() CONSTRAINT jobs_created_at_not_null NOT NULL,
-    scheduled_for timestamp with time zone DEFAULT now() CONSTRAINT jobs_scheduled_for_not_null NOT NULL,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    deadline_at timestamp with time zone,
-    cancel_requested_at timestamp with time zone,
-    probed_at timestamp with time zone,
-    attempt integer DEFAULT 0 CONSTRAINT jobs_attempt_not_null NOT NULL,
-    failures integer DEFAULT 0 CONSTRAINT jobs_failures_not_null NOT NULL,
-    losses integer DEFAULT 0 CONSTRAINT jobs_losses_not_null NOT NULL,
-    max_attempts integer DEFAULT 3 CONSTRAINT jobs_max_attempts_not_null NOT NULL,
-    state mainspring.job_state DEFAULT 'queued'::mainspring.job_state CONSTRAINT jobs_state_not_null NOT NULL,
-    waits_for mainspring.waits_for,
-    priority smallint DEFAULT 100 CONSTRAINT jobs_priority_not_null NOT NULL,
-    tenant_id text DEFAULT 'default'::text CONSTRAINT jobs_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
-    queue text DEFAULT 'default'::text CONSTRAINT jobs_queue_not_null NOT NULL COLLATE pg_catalog."C",
-    definition text CONSTRAINT jobs_definition_not_null NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb CONSTRAINT jobs_payload_not_null NOT NULL,
-    dedupe_key text COLLATE pg_catalog."C",
-    correlation_id text,
-    tags text[],
-    progress jsonb,
-    checkpoint jsonb,
-    result jsonb,
-    last_error text,
-    schedule_id bigint,
-    slot_at timestamp with time zone,
-    origin jsonb,
-    definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
-    created_by text COLLATE pg_catalog."C",
-    CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
-)
-PARTITION BY RANGE (finished_at);
-
 CREATE FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb DEFAULT NULL::jsonb, failed integer DEFAULT 0, losses integer DEFAULT NULL::integer, error text DEFAULT NULL::text) RETURNS SETOF mainspring.jobs_history
     LANGUAGE sql STABLE
     AS $$
@@ -2902,7 +3147,7 @@ CREATE FUNCTION mainspring.is_approver(approvers text[], tenant text) RETURNS bo
     AS $$
 begin
     if approvers is null then
-        return current_setting('role') <> 'mainspring_app'
+        return not mainspring.is_isolated()
             or coalesce(current_setting('mainspring.member', true), '') = '';
     end if;
     return approvers && mainspring.approver_names(tenant)
@@ -2915,9 +3160,17 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.is_isolated() RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (current_setting('role'::text) = ANY (ARRAY['pg_database_owner'::text, 'mainspring_app'::text]));
+
 CREATE FUNCTION mainspring.is_closed(definition text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN COALESCE(((definition = 'mainspring.bulk'::text) OR ((definition ~~ 'mainspring.%'::text) AND (current_setting('role'::text) = 'mainspring_app'::text))), false);
+    RETURN COALESCE(((definition ~~ 'mainspring.%'::text) AND ((definition = ANY (ARRAY['mainspring.bulk'::text, 'mainspring.delete_tenant'::text])) OR mainspring.is_isolated() OR (NOT mainspring.is_program()))), false);
+
+CREATE FUNCTION mainspring.is_deactivated(key text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (EXISTS (SELECT FROM mainspring.definitions d WHERE ((d.key = is_deactivated.key) AND (NOT d.is_active))));
 
 CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -2929,7 +3182,7 @@ CREATE FUNCTION mainspring.is_marked(schema jsonb) RETURNS boolean
 
 CREATE FUNCTION mainspring.is_own(creator text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN ((current_setting('role'::text) <> 'mainspring_app'::text) OR (COALESCE(current_setting('mainspring.member'::text, true), ''::text) = ANY (ARRAY[''::text, creator])));
+    RETURN ((NOT mainspring.is_isolated()) OR (COALESCE(current_setting('mainspring.member'::text, true), ''::text) = ANY (ARRAY[''::text, creator])));
 
 CREATE TABLE mainspring.tenants (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -2937,6 +3190,11 @@ CREATE TABLE mainspring.tenants (
     weight integer DEFAULT 1 NOT NULL,
     max_running integer,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    zone text DEFAULT 'UTC'::text NOT NULL,
+    disabled_at timestamp with time zone,
+    enabled_max_running integer,
+    CONSTRAINT default_tenant_is_enabled CHECK (((tenant_id <> 'default'::text) OR (disabled_at IS NULL))),
+    CONSTRAINT tenants_enabled_max_running_check CHECK ((enabled_max_running >= 0)),
     CONSTRAINT tenants_max_running_check CHECK ((max_running >= 0)),
     CONSTRAINT tenants_tenant_id_check CHECK ((tenant_id <> ''::text)),
     CONSTRAINT tenants_weight_check CHECK (((weight >= 1) AND (weight <= 1000)))
@@ -2956,7 +3214,7 @@ CREATE FUNCTION mainspring.is_plain_request(payload jsonb, queue text, priority 
 
 CREATE FUNCTION mainspring.is_visible(tenant text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN ((current_setting('role'::text) <> 'mainspring_app'::text) OR (COALESCE(current_setting('mainspring.tenant'::text, true), ''::text) = tenant));
+    RETURN ((NOT mainspring.is_isolated()) OR (COALESCE(current_setting('mainspring.tenant'::text, true), ''::text) = tenant));
 
 CREATE FUNCTION mainspring.is_zone(name text) RETURNS boolean
     LANGUAGE plpgsql STRICT
@@ -2992,6 +3250,27 @@ begin
             coalesce(new.burst, 1));
     end if;
     return null;
+end
+$$;
+
+CREATE FUNCTION mainspring.keep_used_definition() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    used text;
+begin
+    select 'schedule ' || quote_literal(s.name) || ' of tenant ' || s.tenant_id into used
+      from mainspring.schedules as s where s.definition = old.key order by s.schedule_id limit 1;
+    if used is null then
+        select 'trigger ' || quote_literal(t.name) || ' of tenant ' || t.tenant_id into used
+          from mainspring.triggers as t where t.definition = old.key order by t.trigger_id limit 1;
+    end if;
+    if used is not null then
+        perform mainspring.refuse_definition(old.key, 'key', format(
+            'is used by the %s; delete that first, or deactivate the definition', used));
+    end if;
+    return old;
 end
 $$;
 
@@ -3232,6 +3511,10 @@ CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
                '')::bigint, 1048576), 67108864)::integer
 $$;
 
+CREATE FUNCTION mainspring.may_fire(schedule mainspring.schedules) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((schedule).enabled AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = (may_fire.schedule).tenant_id) AND (t.disabled_at IS NOT NULL))))));
+
 CREATE FUNCTION mainspring.may_set_role(member name, role name) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -3239,6 +3522,45 @@ begin
     return pg_has_role(member, role, case when current_setting('server_version_num')::integer
                                                >= 160000 then 'SET' else 'MEMBER' end);
 end
+$$;
+
+CREATE FUNCTION mainspring.missing_app_grants(app name) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+select format('grant usage on schema mainspring to %I', app)
+ where not has_schema_privilege(app, 'mainspring', 'usage')
+union all
+select format('grant select on mainspring.%I to %I', view.relname, app)
+  from pg_catalog.pg_class as view
+ where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
+   and view.relname not in ('bearers', 'all_jobs')
+   and not has_table_privilege(app, view.oid, 'select')
+union all
+select format('grant %s on mainspring.%I to %I', used.rights, used.name, app)
+  from (values
+      ('audit', 'select'),
+      ('clocks', 'select'),
+      ('definitions', 'select'),
+      ('definition_versions', 'select'),
+      ('jobs', 'insert, select'),
+      ('people', 'select, insert, update, delete'),
+      ('replies', 'select, insert, update'),
+      ('schedules', 'select, insert, update, delete'),
+      ('tenants', 'select'),
+      ('tokens', 'select, insert, update'),
+      ('triggers', 'select, insert, update, delete'),
+      ('workers', 'select')) as used (name, rights)
+ where not has_table_privilege(app, 'mainspring.' || used.name, 'select')
+union all
+select format('grant execute on function %s to %I', called.oid::regprocedure, app)
+  from pg_catalog.pg_proc as called
+ where called.pronamespace = 'mainspring'::regnamespace
+   and not called.proname = any (array[
+       'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs',
+       'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter',
+       'log_out', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
+       'set_limit', 'start_tenant_deletion', 'use_login'])
+   and not has_function_privilege(app, called.oid, 'execute')
 $$;
 
 CREATE FUNCTION mainspring.most_dependencies() RETURNS integer
@@ -3429,20 +3751,6 @@ begin
 end
 $$;
 
-CREATE TABLE mainspring.people (
-    name text NOT NULL COLLATE pg_catalog."C",
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    disabled_at timestamp with time zone,
-    last_seen_at timestamp with time zone,
-    tenant_id text COLLATE pg_catalog."C",
-    role text NOT NULL,
-    created_by text NOT NULL,
-    person_id bigint NOT NULL,
-    CONSTRAINT people_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT people_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
-    CONSTRAINT people_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text])))
-);
-
 CREATE FUNCTION mainspring.note_session(person mainspring.people, action text, after jsonb) RETURNS void
     LANGUAGE sql
     AS $$
@@ -3616,74 +3924,18 @@ CREATE FUNCTION mainspring.open_to_app() RETURNS void
     LANGUAGE plpgsql
     AS $$
 declare
-    missing record;
+    app name := mainspring.app_role();
+    missing text;
 begin
-    perform mainspring.ensure_app_role();
-    grant usage on schema mainspring to mainspring_app;
-    for missing in
-        select format('grant select on mainspring.%I to mainspring_app', view.relname) as statement
-          from pg_catalog.pg_class as view
-         where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
-           and view.relname not in ('bearers', 'all_jobs')
-           and not has_table_privilege('mainspring_app', view.oid, 'select')
-        union all
-        select format('grant %s on mainspring.%I to mainspring_app', used.rights, used.name)
-          from (values
-              ('audit', 'select'),
-              ('clocks', 'select'),
-              ('definitions', 'select'),
-              ('definition_versions', 'select'),
-              ('jobs', 'insert, select'),
-              ('people', 'select, insert, update, delete'),
-              ('replies', 'select, insert, update'),
-              ('schedules', 'select, insert, update, delete'),
-              ('tenants', 'select'),
-              ('tokens', 'select, insert, update'),
-              ('triggers', 'select, insert, update, delete'),
-              ('workers', 'select')) as used (name, rights)
-         where not has_table_privilege('mainspring_app', 'mainspring.' || used.name, 'select')
-        union all
-        select format('grant execute on function %s to mainspring_app', called.oid::regprocedure)
-          from pg_catalog.pg_proc as called
-         where called.pronamespace = 'mainspring'::regnamespace
-           and not called.proname = any (array[
-               'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
-               'enter', 'log_out', 'open_to_app', 'receipt_token',
-               'remove_limit', 'set_limit', 'use_login'])
-           and not has_function_privilege('mainspring_app', called.oid, 'execute')
-    loop
-        execute missing.statement;
+    if not mainspring.may_set_role(session_user, app) then
+        perform mainspring.ensure_app_role();
+        app := 'mainspring_app';
+    end if;
+    for missing in select mainspring.missing_app_grants(app) loop
+        execute missing;
     end loop;
 end
 $$;
-
-CREATE TABLE mainspring.tokens (
-    token_id bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone,
-    last_used_at timestamp with time zone,
-    revoked_at timestamp with time zone,
-    kind text DEFAULT 'token'::text NOT NULL,
-    tenant_id text COLLATE pg_catalog."C",
-    role text NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    person text COLLATE pg_catalog."C",
-    prefix text NOT NULL,
-    digest bytea NOT NULL,
-    scopes text[],
-    created_by text NOT NULL,
-    person_id bigint,
-    created_by_id text,
-    voter text,
-    ends_by timestamp with time zone,
-    CONSTRAINT tokens_digest_check CHECK ((octet_length(digest) = 32)),
-    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text, 'console'::text]))),
-    CONSTRAINT tokens_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT tokens_of_people CHECK (((kind = ANY (ARRAY['token'::text, 'console'::text])) OR (person IS NOT NULL))),
-    CONSTRAINT tokens_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
-    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text, 'worker'::text]))),
-    CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0))
-);
 
 CREATE FUNCTION mainspring.own_name(name text, tenant text) RETURNS text[]
     LANGUAGE sql STABLE
@@ -3901,6 +4153,8 @@ begin
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
     end if;
+    new.zone := coalesce(new.zone, (select t.zone from mainspring.tenants as t
+                                     where t.tenant_id = new.tenant_id), 'UTC');
     -- What has gone wrong since it was written can still be stopped.
     if tg_op = 'INSERT' or new.enabled or not old.enabled then
         perform mainspring.check_schedule(new);
@@ -4634,6 +4888,60 @@ CREATE FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) RETURNS
     SET "IntervalStyle" TO 'postgres'
     RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(schedule_facts.schedule) - ARRAY['schedule_id'::text, 'run_at'::text, 'created_at'::text, 'updated_at'::text, 'anchor_at'::text, 'disabled_reason'::text, 'declared'::text, 'origin'::text, 'is_templated'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
 
+CREATE FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text DEFAULT NULL::text, payload jsonb DEFAULT '{}'::jsonb, description text DEFAULT NULL::text, role text DEFAULT NULL::text, tenant text DEFAULT 'default'::text, enabled boolean DEFAULT NULL::boolean, on_conflict text DEFAULT 'update'::text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    target text := coalesce((
+        select format('%I.%I', n.nspname, p.proname)
+          from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+         where p.proname = schedule_function.function and pg_catalog.pg_function_is_visible(p.oid)
+         limit 1), schedule_function.function);
+    made bigint;
+begin
+    if on_conflict is null or on_conflict not in ('update', 'nothing') then
+        raise exception using errcode = 'MS003', detail = '{"option": "on_conflict"}',
+            message = 'on_conflict must be update or nothing';
+    end if;
+    if target is null then
+        raise exception using errcode = 'MS050', message = 'function is missing; give the name of '
+            'a function, such as civic.cleanup', detail = jsonb_build_object('key',
+            schedule_function.name, 'field', 'function', 'problem', 'is missing');
+    end if;
+    select schedule_id into made from mainspring.schedules as known
+     where known.tenant_id = tenant and known.name = schedule_function.name;
+    if made is not null and on_conflict = 'nothing' then
+        return made;
+    end if;
+    if not exists (select from mainspring.definitions as known
+                    where known.key = target and known.kind = 'sql'
+                      and known.spec ->> 'function' = target
+                      and known.spec ->> 'role' = coalesce(schedule_function.role,
+                                                           known.spec ->> 'role')) then
+        insert into mainspring.definitions as known (key, kind, spec, description)
+        values (target, 'sql', jsonb_strip_nulls(jsonb_build_object(
+                    'function', target, 'role', schedule_function.role)),
+                coalesce(schedule_function.description, ''))
+        on conflict (key) do update set spec = known.spec || excluded.spec;
+    end if;
+    insert into mainspring.schedules as known (
+        tenant_id, name, definition, cron, zone, payload, description, enabled)
+    values (tenant, schedule_function.name, target, schedule_function.cron, schedule_function.zone,
+            schedule_function.payload, coalesce(schedule_function.description, ''),
+            coalesce(schedule_function.enabled, true))
+    on conflict (tenant_id, name) do update
+       set definition = excluded.definition, cron = excluded.cron, every = null, at = null,
+           zone = coalesce(schedule_function.zone, known.zone), payload = excluded.payload,
+           description = coalesce(schedule_function.description, known.description),
+           enabled = coalesce(schedule_function.enabled, known.enabled)
+    returning schedule_id into made;
+    return made;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) IS 'Runs a SQL function by cron: stores its definition and the schedule, and returns its id.';
+
 CREATE FUNCTION mainspring.schema_at(document jsonb, pointer text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN ((pointer ~~ '#/%'::text) AND (pointer !~~ '%\%%'::text)) THEN (document #> (SELECT array_agg(replace(replace(step.part, '~1'::text, '/'::text), '~0'::text, '~'::text) ORDER BY step."position") AS array_agg FROM unnest(string_to_array(substr(schema_at.pointer, 3), '/'::text)) WITH ORDINALITY step(part, "position"))) ELSE NULL::jsonb END;
@@ -4786,7 +5094,7 @@ declare
         is distinct from (
         old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
         old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at);
-    due_at timestamptz := case when new.enabled then coalesce(given, 'epoch') end;
+    due_at timestamptz := case when mainspring.may_fire(new) then coalesce(given, 'epoch') end;
     key uuid := mainspring.plan_key(new);
     plain boolean := mainspring.is_plain(new);
 begin
@@ -5050,7 +5358,7 @@ CREATE FUNCTION mainspring.start_bulk(action text, asked jsonb, reason text, ten
 #variable_conflict use_column
 declare
     defined mainspring.definitions;
-    member text := case when current_setting('role') = 'mainspring_app'
+    member text := case when mainspring.is_isolated()
                         then nullif(current_setting('mainspring.member', true), '') end;
     meant jsonb := case when member is null then asked
                         else asked || jsonb_build_object('created_by', member) end;
@@ -5079,7 +5387,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb DEFAULT NULL::jsonb, definition text DEFAULT NULL::text, in_line boolean DEFAULT false, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) RETURNS record
+CREATE FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb DEFAULT NULL::jsonb, definition text DEFAULT NULL::text, in_line boolean DEFAULT false, reserved bigint DEFAULT NULL::bigint, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) RETURNS record
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
@@ -5092,7 +5400,7 @@ begin
     outcome := 'failed';
     select * into defined from mainspring.definitions as d where d.key = wanted and d.is_active;
     if not found then
-        reason := 'unknown or inactive definition ' || quote_literal(wanted);
+        reason := mainspring.why_unknown(wanted);
         return;
     end if;
     if mainspring.is_closed(wanted) then
@@ -5110,13 +5418,42 @@ begin
     end if;
     asked := mainspring.asked_job(
         wanted, coalesce(start_slot.payload, schedule.payload), schedule.tenant_id,
-        schedule.queue, schedule.priority, schedule.max_attempts);
+        schedule.queue, schedule.priority, schedule.max_attempts, job_id => reserved);
     asked.schedule_id := schedule.schedule_id;
     asked.slot_at := slot;
     asked.origin := schedule.origin || jsonb_build_object('trigger', source, 'missed', missed);
     job_id := mainspring.add_job(
         mainspring.new_job(asked, defined, is_behind_others => is_full), defined);
     outcome := 'enqueued';
+end
+$$;
+
+CREATE FUNCTION mainspring.start_tenant_deletion(tenant text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    defined mainspring.definitions := mainspring.active_definition('mainspring.delete_tenant');
+    operation mainspring.jobs;
+    started bigint;
+begin
+    if start_tenant_deletion.tenant = 'default' then
+        perform mainspring.refuse_option('tenant', 'tenant default cannot be deleted');
+    end if;
+    update mainspring.tenants as t
+       set disabled_at = coalesce(t.disabled_at, now()), max_running = 0,
+           enabled_max_running = case when t.disabled_at is null then t.max_running
+                                      else t.enabled_max_running end
+     where t.tenant_id = start_tenant_deletion.tenant;
+    operation := mainspring.asked_job(
+        defined.key, jsonb_build_object('tenant', start_tenant_deletion.tenant), 'default');
+    operation.origin := jsonb_build_object(
+        'operation', 'delete_tenant', 'actor', mainspring.actor(),
+        'identity', mainspring.identity()::text);
+    started := mainspring.add_job(mainspring.new_job(operation, defined), defined);
+    perform mainspring.note_action(start_tenant_deletion.tenant, 'delete_requested', 'tenant',
+        start_tenant_deletion.tenant, null, null, jsonb_build_object('job_id', started));
+    return started;
 end
 $$;
 
@@ -5188,7 +5525,8 @@ begin
             calendar, starts_at, ends_at, jitter, definition, payload, queue, priority,
             max_attempts, misfire_grace, catch_up, catch_up_limit, catch_up_max_age, overlap,
             max_running, run_timeout, launcher, condition_sql, gauge_sql, gauge_lower,
-            gauge_upper, condition_role, condition_timeout, max_retries, paused_until, declared)
+            gauge_upper, gauge_bounds, condition_role, condition_timeout, max_retries,
+            paused_until, declared)
         values (
             schedule.tenant_id, schedule.name, schedule.description, schedule.enabled,
             schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
@@ -5198,7 +5536,8 @@ begin
             schedule.catch_up_limit, schedule.catch_up_max_age, schedule.overlap,
             schedule.max_running, schedule.run_timeout, schedule.launcher,
             schedule.condition_sql, schedule.gauge_sql, schedule.gauge_lower,
-            schedule.gauge_upper, coalesce(schedule.condition_role, current_user),
+            schedule.gauge_upper, schedule.gauge_bounds,
+            coalesce(schedule.condition_role, current_user),
             schedule.condition_timeout, schedule.max_retries, schedule.paused_until,
             schedule.declared)
         on conflict on constraint schedules_name_is_unique do nothing
@@ -5219,13 +5558,31 @@ begin
            max_running = schedule.max_running, run_timeout = schedule.run_timeout,
            launcher = schedule.launcher, condition_sql = schedule.condition_sql,
            gauge_sql = schedule.gauge_sql, gauge_lower = schedule.gauge_lower,
-           gauge_upper = schedule.gauge_upper, condition_role = schedule.condition_role,
+           gauge_upper = schedule.gauge_upper, gauge_bounds = schedule.gauge_bounds,
+           condition_role = schedule.condition_role,
            condition_timeout = schedule.condition_timeout, max_retries = schedule.max_retries,
            paused_until = schedule.paused_until, disabled_reason = schedule.disabled_reason,
            declared = schedule.declared
      where s.schedule_id = schedule.schedule_id
     returning * into stored;
     return stored;
+end
+$$;
+
+CREATE FUNCTION mainspring.switch_clocks() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    update mainspring.clocks as clock
+       set revision = clock.revision + 1, checking_until = null, checking_by = null,
+           next_slot_at = null, changed_at = now(),
+           next_run_at = case when new.disabled_at is null and schedule.enabled then
+               'epoch'::timestamptz end
+      from mainspring.schedules as schedule
+     where schedule.schedule_id = clock.schedule_id and schedule.tenant_id = new.tenant_id;
+    perform mainspring.notify_schedule();
+    return null;
 end
 $$;
 
@@ -5340,7 +5697,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false) RETURNS jsonb
+CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false, slot timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -5348,36 +5705,32 @@ CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 
 declare
     schedule mainspring.schedules;
     started record;
-    slot timestamptz;
+    slot_at timestamptz;
 begin
     perform mainspring.ensure_visible(tenant);
-    select * into schedule from mainspring.schedules as s
-     where s.name = trigger_scheduled_job.name and s.tenant_id = trigger_scheduled_job.tenant
-       for update;
-    if not found then
-        perform mainspring.refuse('MS040', 'there is no schedule '
-            || coalesce(quote_literal(trigger_scheduled_job.name), 'null'),
-            jsonb_build_object('name', trigger_scheduled_job.name));
-    end if;
+    schedule := mainspring.find_schedule(tenant, name);
     perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
-    -- Only now, with the schedule's rows held, can no other call have the same instant.
-    slot := clock_timestamp();
+    slot_at := mainspring.free_slot(schedule, slot);
     if schedule.launcher is not null or schedule.is_templated
        or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
                'waiting for a scheduler' as reason into started;
         perform mainspring.notify_schedule();
     else
-        select * into started from mainspring.start_slot(schedule, slot, 'manual', 0);
+        select * into started from mainspring.start_slot(schedule, slot_at, 'manual', 0);
     end if;
     if started.outcome = 'failed' then
         perform mainspring.refuse('MS010', started.reason,
-                                  jsonb_build_object('key', schedule.definition));
+                                  mainspring.unknown_facts(schedule.definition));
     end if;
     insert into mainspring.slots
         (schedule_id, scheduled_for, fired_at, outcome, trigger, job_id, reason, is_forced)
-    values (schedule.schedule_id, slot, slot, started.outcome, 'manual', started.job_id,
-            started.reason, force);
+    values (schedule.schedule_id, slot_at,
+            case when slot is null then slot_at else clock_timestamp() end,
+            started.outcome, 'manual', started.job_id, started.reason, force)
+    on conflict (schedule_id, scheduled_for) do update
+       set fired_at = excluded.fired_at, outcome = excluded.outcome, trigger = 'manual',
+           job_id = excluded.job_id, reason = excluded.reason, is_forced = excluded.is_forced;
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null,
            last_enqueued_at = case when started.outcome = 'enqueued' then now()
@@ -5389,12 +5742,12 @@ begin
      where c.schedule_id = schedule.schedule_id;
     return jsonb_build_object(
         'success', started.outcome in ('enqueued', 'pending'), 'job_name', schedule.name,
-        'outcome', started.outcome, 'slot_at', slot, 'job_id', started.job_id,
+        'outcome', started.outcome, 'slot_at', slot_at, 'job_id', started.job_id,
         'message', coalesce(started.reason, 'job ' || started.job_id || ' is enqueued'));
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) IS 'Fires a schedule now, in a slot of its own; checks its condition unless forced.';
+COMMENT ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean, slot timestamp with time zone) IS 'Fires a schedule now, in a slot of its own or in the given past one, which must have no job; checks its condition unless forced.';
 
 CREATE FUNCTION mainspring.try_put_back(job_id bigint, tenant text) RETURNS text
     LANGUAGE plpgsql
@@ -5414,6 +5767,10 @@ begin
     end;
 end
 $$;
+
+CREATE FUNCTION mainspring.unknown_facts(key text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN (jsonb_build_object('key', key) || (CASE WHEN mainspring.is_deactivated(key) THEN '{"is_deactivated": true}'::text ELSE '{}'::text END)::jsonb);
 
 CREATE TABLE mainspring.dependencies (
     job_id bigint NOT NULL,
@@ -5582,7 +5939,70 @@ $$;
 
 CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
     LANGUAGE sql IMMUTABLE
-    RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; request a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) ELSE ' is built in and for operators only'::text END);
+    RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; request a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) WHEN (definition = 'mainspring.delete_tenant'::text) THEN (' cannot be enqueued, scheduled or given another payload; delete the tenant: '::text || 'DELETE /api/v1/tenants/{name}'::text) ELSE ' is built in and for operators only'::text END);
+
+CREATE SEQUENCE mainspring.worker_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.workers (
+    worker_id bigint DEFAULT nextval('mainspring.worker_ids'::regclass) NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    renewed_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    recovered_at timestamp with time zone,
+    pid integer NOT NULL,
+    concurrency integer NOT NULL,
+    wants_wake boolean DEFAULT true NOT NULL,
+    is_stopping boolean DEFAULT false NOT NULL,
+    name text NOT NULL,
+    host text NOT NULL,
+    process_identity text NOT NULL,
+    queues text[] NOT NULL,
+    version text NOT NULL,
+    died_at timestamp with time zone
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+CREATE FUNCTION mainspring.why_lost(worker_id bigint) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN COALESCE((SELECT (format('worker %s (pid %s on %s) '::text, worker.worker_id, worker.pid, worker.host) || CASE WHEN (worker.died_at IS NULL) THEN 'stopped renewing its lease: its host is down, or it hangs'::text ELSE 'died: its process was killed or crashed'::text END) FROM mainspring.workers worker WHERE (worker.worker_id = why_lost.worker_id)), (('worker '::text || worker_id) || ' is gone'::text));
+
+CREATE FUNCTION mainspring.why_no_function(full_name text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    parts text[];
+    near record;
+begin
+    begin
+        parts := parse_ident(full_name);
+    exception when invalid_parameter_value then
+        return format('%s is not the name of a function; write it as schema.name, without '
+                      || 'arguments', full_name);
+    end;
+    select p.prokind, p.proretset, p.prorettype, p.prorettype::regtype as returned,
+           pg_get_function_identity_arguments(p.oid) as taken into near
+      from pg_catalog.pg_proc as p
+      join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+     where cardinality(parts) = 2 and n.nspname = parts[1] and p.proname = parts[2]
+     order by (p.prorettype = any ('{jsonb,json}'::regtype[])) desc, p.pronargs limit 1;
+    return case
+        when not found then mainspring.why_unknown_function(full_name, parts)
+        when near.prokind = 'p'
+        then full_name || ' is a procedure; make it a function that returns jsonb'
+        when near.prokind <> 'f' then full_name || ' is an aggregate or window function'
+        when near.proretset
+        then format('%s returns a set of %s; it must return one jsonb', full_name, near.returned)
+        when near.prorettype <> all ('{jsonb,json}'::regtype[])
+        then format('%s returns %s; it must return jsonb', full_name, near.returned)
+        else format('%s takes (%s); it must take one jsonb or nothing', full_name, near.taken)
+    end;
+end
+$$;
 
 CREATE FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) RETURNS TABLE(job_id bigint, reason text)
     LANGUAGE plpgsql STABLE
@@ -5605,6 +6025,30 @@ begin
           ) as job on true;
 end
 $$;
+
+CREATE FUNCTION mainspring.why_unknown(key text) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN mainspring.is_deactivated(key) THEN (('definition '::text || quote_literal(key)) || ' is deactivated; activate it first'::text) ELSE ('unknown definition '::text || COALESCE(quote_literal(key), 'null'::text)) END;
+
+CREATE FUNCTION mainspring.why_unknown_function(full_name text, parts text[]) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $_$
+declare
+    named text[] := array(
+        select distinct format('%I.%I', n.nspname, p.proname)
+          from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+         where n.nspname !~ '^(pg_|information_schema$|mainspring)' and p.prokind = 'f'
+           and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[]));
+begin
+    return full_name || case when cardinality(parts) = 2 then ' does not exist'
+                             else ' needs its schema and nothing else: write it as schema.name' end
+        || coalesce(
+            (select '; did you mean ' || known || '?' from unnest(named) as known
+              where split_part(known, '.', 2) = parts[cardinality(parts)] order by known limit 1),
+            nullif(mainspring.did_you_mean(full_name, named), ''),
+            case when cardinality(parts) = 2 then '; create it' else '' end);
+end
+$_$;
 
 CREATE FUNCTION mainspring.window_key(trigger_id bigint, tenant text, definition text, payload text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -5687,7 +6131,7 @@ begin
     for planned in
         select * from jsonb_to_recordset(plan -> 'slots') as slot (
             at timestamptz, outcome mainspring.slot_outcome, source mainspring.slot_trigger,
-            missed integer, reason text, payload jsonb)
+            missed integer, reason text, payload jsonb, job_id bigint, gauge_value float)
          order by slot.at
     loop
         select planned.outcome, null::bigint as job_id, planned.reason into started;
@@ -5699,13 +6143,13 @@ begin
             select * into started from mainspring.start_slot(
                 schedule, planned.at, planned.source, planned.missed,
                 coalesce(planned.payload, plan -> 'payload'), plan ->> 'definition',
-                coalesce((plan ->> 'in_line')::boolean, false));
+                coalesce((plan ->> 'in_line')::boolean, false), planned.job_id);
         end if;
         if started.outcome is not null then
             insert into mainspring.slots
-                (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason)
+                (schedule_id, scheduled_for, outcome, trigger, job_id, missed, reason, gauge_value)
             values (schedule.schedule_id, planned.at, started.outcome, planned.source,
-                    started.job_id, planned.missed, started.reason);
+                    started.job_id, planned.missed, started.reason, planned.gauge_value);
         end if;
         slot_at := planned.at;
         outcome := started.outcome;
@@ -5735,6 +6179,8 @@ begin
         when 'NaN' in (schedule.gauge_lower, schedule.gauge_upper)
              or 'Infinity' in (abs(schedule.gauge_lower), abs(schedule.gauge_upper))
         then '{gauge,needs finite numbers for gauge_lower and gauge_upper}'
+        when schedule.gauge_bounds is not null and schedule.gauge_sql is null
+        then '{gauge_sql,is required with gauge_bounds}'
     end;
 end
 $$;
@@ -5762,9 +6208,7 @@ begin
     end if;
     select * into target from mainspring.find_function(spec ->> 'function');
     if target.name is null then
-        return array['function', format(
-            '%s does not exist, or does not take one jsonb or nothing and return jsonb; create it, '
-            || 'and write its name with its schema', spec ->> 'function')];
+        return array['function', mainspring.why_no_function(spec ->> 'function')];
     end if;
     return mainspring.wrong_role(spec, target.guardian);
 end
@@ -5831,26 +6275,6 @@ $$;
 CREATE FUNCTION mainspring.wrong_schedule_size(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE sql STABLE
     RETURN (SELECT ARRAY[bound.field, format('must be at most %s %s, not %s'::text, bound.most, bound.unit, bound.size)] AS "array" FROM (VALUES ('definition'::text,length((wrong_schedule_size.schedule).definition),200,'characters'::text), ('description'::text,length((wrong_schedule_size.schedule).description),10000,'characters'::text), ('launcher'::text,length((wrong_schedule_size.schedule).launcher),500,'characters'::text), ('condition_role'::text,length((wrong_schedule_size.schedule).condition_role),500,'characters'::text), ('condition_sql'::text,length((wrong_schedule_size.schedule).condition_sql),10000,'characters'::text), ('gauge_sql'::text,length((wrong_schedule_size.schedule).gauge_sql),10000,'characters'::text), ('calendar'::text,octet_length(((wrong_schedule_size.schedule).calendar)::text),262144,'bytes'::text), ('payload'::text,octet_length(((wrong_schedule_size.schedule).payload)::text),mainspring.max_payload_bytes(),'bytes'::text)) bound(field, size, most, unit) WHERE (bound.size > bound.most) LIMIT 1);
-
-CREATE TABLE mainspring.triggers (
-    trigger_id bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    priority smallint,
-    is_enabled boolean DEFAULT true NOT NULL,
-    tenant_id text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL COLLATE pg_catalog."C",
-    event text NOT NULL COLLATE pg_catalog."C",
-    definition text NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
-    unknown_paths text DEFAULT 'refuse'::text NOT NULL,
-    dedupe_window interval,
-    queue text COLLATE pg_catalog."C",
-    CONSTRAINT triggers_dedupe_window_check CHECK (((dedupe_window > '00:00:00'::interval) AND (dedupe_window <= '1000 years'::interval))),
-    CONSTRAINT triggers_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
-    CONSTRAINT triggers_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
-    CONSTRAINT triggers_unknown_paths_check CHECK ((unknown_paths = ANY (ARRAY['refuse'::text, 'null'::text])))
-);
 
 CREATE FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
@@ -6122,31 +6546,6 @@ CREATE TABLE mainspring.outputs (
 )
 WITH (fillfactor='50');
 
-CREATE SEQUENCE mainspring.worker_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-CREATE TABLE mainspring.workers (
-    worker_id bigint DEFAULT nextval('mainspring.worker_ids'::regclass) NOT NULL,
-    started_at timestamp with time zone DEFAULT now() NOT NULL,
-    renewed_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    recovered_at timestamp with time zone,
-    pid integer NOT NULL,
-    concurrency integer NOT NULL,
-    wants_wake boolean DEFAULT true NOT NULL,
-    is_stopping boolean DEFAULT false NOT NULL,
-    name text NOT NULL,
-    host text NOT NULL,
-    process_identity text NOT NULL,
-    queues text[] NOT NULL,
-    version text NOT NULL
-)
-WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
-
 CREATE VIEW mainspring.attempt_status AS
  SELECT attempt.job_id,
     attempt.number,
@@ -6164,7 +6563,7 @@ CREATE VIEW mainspring.attempt_status AS
    FROM ((mainspring.attempts attempt
      LEFT JOIN mainspring.workers worker USING (worker_id))
      LEFT JOIN mainspring.outputs output USING (job_id, fence))
-  WHERE (( SELECT (current_setting('role'::text) <> 'mainspring_app'::text)) OR (EXISTS ( SELECT
+  WHERE (( SELECT (NOT mainspring.is_isolated())) OR (EXISTS ( SELECT
            FROM mainspring.job_status seen
           WHERE (seen.job_id = attempt.job_id))))
 UNION ALL
@@ -6280,7 +6679,9 @@ CREATE TABLE mainspring.clocks (
     gauge_is_high boolean DEFAULT false NOT NULL,
     definition text NOT NULL COLLATE pg_catalog."C",
     checking_by text,
-    last_error text
+    last_error text,
+    gauge_value double precision,
+    gauge_read_at timestamp with time zone
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
 
@@ -6304,31 +6705,9 @@ CREATE VIEW mainspring.dependency_status AS
    FROM ((mainspring.dependencies dependency
      LEFT JOIN mainspring.job_status parent ON ((parent.job_id = dependency.parent_id)))
      LEFT JOIN mainspring.flow_jobs member ON ((member.job_id = dependency.parent_id)))
-  WHERE (( SELECT (current_setting('role'::text) <> 'mainspring_app'::text)) OR (EXISTS ( SELECT
+  WHERE (( SELECT (NOT mainspring.is_isolated())) OR (EXISTS ( SELECT
            FROM mainspring.job_status seen
           WHERE (seen.job_id = dependency.job_id))));
-
-CREATE SEQUENCE mainspring.event_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-CREATE TABLE mainspring.events (
-    event_id bigint DEFAULT nextval('mainspring.event_ids'::regclass) NOT NULL,
-    emitted_at timestamp with time zone DEFAULT now() NOT NULL,
-    handled_at timestamp with time zone,
-    replays integer DEFAULT 0 NOT NULL,
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL COLLATE pg_catalog."C",
-    correlation_id text,
-    replay_trigger text COLLATE pg_catalog."C",
-    context jsonb NOT NULL,
-    CONSTRAINT events_are_replayed_for_a_trigger CHECK (((replay_trigger IS NULL) OR (replays > 0))),
-    CONSTRAINT events_context_check CHECK ((jsonb_typeof(context) = 'object'::text))
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
 
 CREATE VIEW mainspring.dispatch_status AS
  SELECT dispatch.event_id,
@@ -6383,13 +6762,6 @@ CREATE SEQUENCE mainspring.fences
     NO MAXVALUE
     CACHE 1;
 
-CREATE SEQUENCE mainspring.flow_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
 CREATE VIEW mainspring.flow_job_status AS
  SELECT member.flow_id,
     member.step,
@@ -6407,14 +6779,6 @@ CREATE VIEW mainspring.flow_job_status AS
           ORDER BY dependency.parent_id) AS parent_ids
    FROM (mainspring.flow_jobs member
      JOIN mainspring.job_status job USING (job_id));
-
-CREATE TABLE mainspring.flows (
-    flow_id bigint DEFAULT nextval('mainspring.flow_ids'::regclass) NOT NULL,
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    created_by text DEFAULT mainspring.creator() COLLATE pg_catalog."C"
-);
 
 CREATE VIEW mainspring.flow_status AS
  SELECT flow.flow_id,
@@ -6453,6 +6817,23 @@ CREATE VIEW mainspring.flow_status AS
              JOIN mainspring.job_status job USING (job_id))
           WHERE (member.flow_id = flow.flow_id)) counted
   WHERE (mainspring.is_visible(flow.tenant_id) AND mainspring.is_own(flow.created_by));
+
+CREATE VIEW mainspring.gauge_status AS
+ SELECT schedule.schedule_id,
+    schedule.tenant_id,
+    schedule.name,
+    clock.gauge_value AS value,
+        CASE
+            WHEN clock.gauge_is_high THEN 'high'::text
+            ELSE 'low'::text
+        END AS side,
+    schedule.gauge_lower AS lower,
+    schedule.gauge_upper AS upper,
+    COALESCE(schedule.gauge_bounds, 'inclusive'::text) AS bounds,
+    clock.gauge_read_at AS read_at
+   FROM (mainspring.schedules schedule
+     JOIN mainspring.clocks clock USING (schedule_id))
+  WHERE ((schedule.gauge_sql IS NOT NULL) AND mainspring.is_visible(schedule.tenant_id));
 
 CREATE TABLE mainspring.grants_to_restore (
     kind text NOT NULL,
@@ -6707,6 +7088,7 @@ CREATE TABLE mainspring.slots (
     payload jsonb,
     run_state text,
     counted_as text,
+    gauge_value double precision,
     CONSTRAINT slots_enqueued_have_a_job CHECK (((outcome = 'enqueued'::mainspring.slot_outcome) = (job_id IS NOT NULL))),
     CONSTRAINT slots_only_jobs_run CHECK (((run_state IS NULL) OR (outcome = 'enqueued'::mainspring.slot_outcome))),
     CONSTRAINT slots_run_state_check CHECK ((run_state = ANY (ARRAY['succeeded'::text, 'failed'::text, 'dead_letter'::text, 'canceled'::text, 'timed_out'::text])))
@@ -6813,7 +7195,8 @@ CREATE VIEW mainspring.slot_status AS
     slot.started_at,
     slot.finished_at,
     (EXTRACT(epoch FROM (slot.fired_at - slot.scheduled_for)))::double precision AS lateness_seconds,
-    (EXTRACT(epoch FROM (slot.finished_at - slot.started_at)))::double precision AS seconds
+    (EXTRACT(epoch FROM (slot.finished_at - slot.started_at)))::double precision AS seconds,
+    slot.gauge_value
    FROM (mainspring.slots slot
      JOIN mainspring.schedules schedule USING (schedule_id))
   WHERE mainspring.is_visible(schedule.tenant_id);
@@ -6852,12 +7235,17 @@ UNION ALL
 CREATE VIEW mainspring.tenant_status AS
  SELECT tenant.tenant_id,
     tenant.weight,
-    tenant.max_running,
+        CASE
+            WHEN (tenant.disabled_at IS NULL) THEN tenant.max_running
+            ELSE tenant.enabled_max_running
+        END AS max_running,
     (COALESCE(live.ready, (0)::numeric))::bigint AS ready,
     (COALESCE(live.waiting, (0)::numeric))::bigint AS waiting,
     (COALESCE(live.running, (0)::numeric))::bigint AS running,
     (COALESCE(live.held, (0)::numeric))::bigint AS held,
-    tenant.created_at
+    tenant.created_at,
+    tenant.zone,
+    (tenant.disabled_at IS NULL) AS is_enabled
    FROM (mainspring.tenants tenant
      LEFT JOIN ( SELECT queue_status.tenant_id,
             sum(queue_status.ready) AS ready,
@@ -6981,7 +7369,7 @@ CREATE VIEW mainspring.worker_status AS
                                FROM mainspring.schedules schedule
                               WHERE ((schedule.queue = served.queue) AND mainspring.is_visible(schedule.tenant_id))))))
                 END AS queues
-           FROM ( SELECT ((current_setting('role'::text) <> 'mainspring_app'::text) OR COALESCE(mainspring.is_visible(owner.tenant_id), false)) AS is_whole) whole) seen)
+           FROM ( SELECT ((NOT mainspring.is_isolated()) OR COALESCE(mainspring.is_visible(owner.tenant_id), false)) AS is_whole) whole) seen)
   WHERE (seen.is_whole OR ((owner.tenant_id IS NULL) AND (cardinality(seen.queues) > 0)));
 
 ALTER TABLE ONLY mainspring.attempts ATTACH PARTITION mainspring.attempts_default DEFAULT;
@@ -7274,6 +7662,8 @@ CREATE TRIGGER definitions_check_role BEFORE INSERT OR UPDATE OF kind, spec ON m
 
 CREATE TRIGGER definitions_keep_limit AFTER INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_limit();
 
+CREATE TRIGGER definitions_keep_used BEFORE DELETE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_used_definition();
+
 CREATE TRIGGER definitions_keep_version AFTER INSERT OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_version();
 
 CREATE TRIGGER definitions_move_jobs AFTER UPDATE ON mainspring.definitions FOR EACH ROW WHEN (((new.limit_name IS DISTINCT FROM old.limit_name) OR (new.limit_by IS DISTINCT FROM old.limit_by))) EXECUTE FUNCTION mainspring.move_jobs_of_definition();
@@ -7296,7 +7686,7 @@ CREATE TRIGGER people_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.peopl
 
 CREATE TRIGGER schedules_add_clock AFTER INSERT ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.add_clock();
 
-CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "schedule", "subject": "name", "nulls": false,
         "without": ["schedule_id", "run_at", "created_at", "updated_at", "anchor_at",
                     "disabled_reason", "declared", "origin", "is_templated"],
@@ -7306,15 +7696,18 @@ CREATE TRIGGER schedules_check_role BEFORE INSERT OR UPDATE OF condition_role, c
 
 CREATE TRIGGER schedules_forget AFTER DELETE ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.forget_schedule();
 
-CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
+CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
 
 CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
 
 CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "tenant", "subject": "tenant_id", "nulls": true,
-        "without": ["created_at", "updated_at"]}');
+        "without": ["created_at", "updated_at", "enabled_max_running"],
+        "switch": {"column": "disabled_at", "on": "disable", "off": "enable"}}');
 
 CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenants FOR EACH ROW WHEN ((new.max_running IS DISTINCT FROM old.max_running)) EXECUTE FUNCTION mainspring.move_jobs_of_tenant();
+
+CREATE TRIGGER tenants_switch_clocks AFTER UPDATE OF disabled_at ON mainspring.tenants FOR EACH ROW WHEN (((new.disabled_at IS NULL) <> (old.disabled_at IS NULL))) EXECUTE FUNCTION mainspring.switch_clocks();
 
 CREATE TRIGGER tenants_touch BEFORE UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.touch();
 
@@ -7439,6 +7832,8 @@ REVOKE ALL ON FUNCTION mainspring.add_steps(flow_id bigint, job_ids bigint[], st
 
 REVOKE ALL ON FUNCTION mainspring.announce_limit() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.app_role() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.apply_plan(plan jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.apply_trigger(plan jsonb) FROM PUBLIC;
@@ -7533,6 +7928,10 @@ REVOKE ALL ON FUNCTION mainspring.claim_limited(worker_id bigint, queues text[],
 
 REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.letter_pairs(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.closest(name text, known text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.has_mark(value jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.compared_by(payload jsonb) FROM PUBLIC;
@@ -7540,6 +7939,8 @@ REVOKE ALL ON FUNCTION mainspring.compared_by(payload jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.content_digest(tenant text, definition text, payload jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.content_of(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.contents_of_tenant(tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.counted_from(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -7589,7 +7990,13 @@ REVOKE ALL ON FUNCTION mainspring.dedupe_key_of(asked mainspring.jobs, dedupe_by
 
 REVOKE ALL ON FUNCTION mainspring.definition_text(definition mainspring.definitions) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.delete_from_tenant(tenant text, most integer, OUT what text, OUT deleted bigint, OUT running bigint, OUT is_done boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.delete_job(job_id bigint, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.delete_rest_of_tenant(tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.did_you_mean(name text, known text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.differing(facts jsonb, others jsonb) FROM PUBLIC;
 
@@ -7655,6 +8062,8 @@ REVOKE ALL ON FUNCTION mainspring.free_of_tenants(tenants text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.free_places(names text[], keys text[], tenants text[], most integer, OUT limits_free integer[], OUT keys_free integer[], OUT tenants_free integer[], OUT shared text[], OUT shared_free integer[], OUT is_shared boolean, OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.free_slot(schedule mainspring.schedules, asked timestamp with time zone) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.full_limits(shared text[], free integer[], given text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
@@ -7679,6 +8088,8 @@ REVOKE ALL ON FUNCTION mainspring.is_approver(approvers text[], tenant text) FRO
 
 REVOKE ALL ON FUNCTION mainspring.is_closed(definition text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_deactivated(key text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_marked(schema jsonb) FROM PUBLIC;
@@ -7694,6 +8105,8 @@ REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.job_matches(filter jsonb, state mainspring.job_state, queue text, definition text, source text, tags text[], created_at timestamp with time zone, last_error text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keep_limit() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.keep_used_definition() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
 
@@ -7728,6 +8141,10 @@ REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.longest_text() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.may_fire(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.missing_app_grants(app name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.most_dependencies() FROM PUBLIC;
 
@@ -7877,6 +8294,8 @@ REVOKE ALL ON FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp
 
 REVOKE ALL ON FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.schema_at(document jsonb, pointer text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.schemas_in(document jsonb, schema jsonb, path text[], refs text[]) FROM PUBLIC;
@@ -7913,7 +8332,9 @@ REVOKE ALL ON FUNCTION mainspring.spread_by(schedule mainspring.schedules) FROM 
 
 REVOKE ALL ON FUNCTION mainspring.start_bulk(action text, asked jsonb, reason text, tenant text, total bigint) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.start_slot(schedule mainspring.schedules, slot timestamp with time zone, source mainspring.slot_trigger, missed integer, payload jsonb, definition text, in_line boolean, reserved bigint, OUT outcome mainspring.slot_outcome, OUT job_id bigint, OUT reason text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.start_tenant_deletion(tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.state_of(waits mainspring.waits_for) FROM PUBLIC;
 
@@ -7924,6 +8345,8 @@ REVOKE ALL ON FUNCTION mainspring.stop_jobs(job_ids bigint[], reason text) FROM 
 REVOKE ALL ON FUNCTION mainspring.stop_runs(schedule_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.switch_clocks() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.take_back_places() FROM PUBLIC;
 
@@ -7939,9 +8362,11 @@ REVOKE ALL ON FUNCTION mainspring.topmost_paths(paths jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.touch() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, force boolean, slot timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.try_put_back(job_id bigint, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.unknown_facts(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.unsettled_among(children bigint[]) FROM PUBLIC;
 
@@ -7971,7 +8396,15 @@ REVOKE ALL ON FUNCTION mainspring.walk_live(creator text, behind bigint, up_to b
 
 REVOKE ALL ON FUNCTION mainspring.why_closed(definition text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.why_lost(worker_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_no_function(full_name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_unknown(key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_unknown_function(full_name text, parts text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, tenant text, definition text, payload text) FROM PUBLIC;
 

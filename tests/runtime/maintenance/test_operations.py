@@ -100,7 +100,7 @@ async def test_an_operation_whose_worker_is_killed_goes_on_where_it_was(
 @pytest.fixture
 async def ready(app: Mainspring, connection: psycopg.Connection) -> Mainspring:
     await install(app.database, with_schedules=False)
-    connection.execute("insert into mainspring.definitions (key) values ('work')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
     return app
 
 

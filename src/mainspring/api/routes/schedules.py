@@ -118,7 +118,8 @@ async def create(
     async def make(session: TransactionSession) -> Response:
         scope = _scope(context, session)
         await definitions.ensure_known(scope.committed, [spec.definition])
-        return _shown(await schedules.create(scope, spec), 201)
+        has_zone = facts.get("zone") is not None
+        return _shown(await schedules.create(scope, spec, has_zone=has_zone), 201)
 
     return await once(context, idempotency_key, make)
 

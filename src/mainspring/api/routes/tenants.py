@@ -1,11 +1,18 @@
 """/tenants."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.models.base import Page
-from mainspring.api.models.tenants import NewTenant, TenantFields, TenantModel
-from mainspring.api.responses import page, read_cursor, tagged
+from mainspring.api.models.tenants import (
+    NewTenant,
+    TenantChanges,
+    TenantContentsModel,
+    TenantDeletionModel,
+    TenantModel,
+)
+from mainspring.api.responses import JSON, page, read_cursor, tagged
 from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
 from mainspring.api.routing import Body, Depends, Response, Router
 from mainspring.db.tenant_sessions import TransactionSession
@@ -23,7 +30,7 @@ def _shown(state: TenantState, status: int = 200) -> Response:
 
 
 def _facts(state: TenantState) -> object:
-    return [state.weight, state.max_running]
+    return [state.weight, state.max_running, state.zone, state.is_enabled]
 
 
 @router.get("/tenants", tags=["tenants"], response_model=Page[TenantModel])
@@ -64,12 +71,32 @@ async def get_tenant(context: Reader, name: Named) -> Response:
 
 @router.patch("/tenants/{name}", tags=["tenants"], response_model=TenantModel)
 async def update_tenant(
-    context: Writer, name: Named, changes: Annotated[TenantFields, Body()]
+    context: Writer, name: Named, changes: Annotated[TenantChanges, Body()]
 ) -> Response:
-    """Update the limits of a tenant, if it still matches If-Match."""
+    """Update, disable or enable a tenant, if it still matches If-Match."""
     facts = changes.given()
-    if "weight" in facts and facts["weight"] is None:
-        raise InvalidOption("weight", "must have a value")
+    for field in ("weight", "zone", "is_enabled"):
+        if field in facts and facts[field] is None:
+            raise InvalidOption(field, "must have a value")
     async with context.editing("tenant", name) as session:
         context.ensure_unchanged(_facts(await tenants.get(session, name)))
         return _shown(await tenants.update(session, name, facts))
+
+
+@router.delete(
+    "/tenants/{name}",
+    tags=["tenants"],
+    response_model=TenantDeletionModel,
+    status_code=202,
+    responses={200: {"model": TenantDeletionModel, "description": "The result of a dry run."}},
+)
+async def delete_tenant(context: Writer, name: Named, dry_run: bool = False) -> Response:
+    """Disable a tenant and delete it with all it has, in a background job, or count what it has."""
+    await context.server.install()
+    async with context.editing("tenant", name) as session:
+        context.ensure_unchanged(_facts(await tenants.get(session, name)))
+        found = TenantContentsModel(**asdict(await tenants.contents(session, name)))
+        job_id = None if dry_run else await tenants.delete(session, name)
+    context.server.forget_tenant(name)
+    made = TenantDeletionModel(job_id=job_id, contents=found)
+    return Response(made.model_dump_json().encode(), 200 if dry_run else 202, media_type=JSON)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from mainspring.api.models.base import Page
-from mainspring.api.models.tenants import TenantModel
+from mainspring.api.models.tenants import TenantDeletionModel, TenantModel
 from mainspring.client._async.resource import Resource
 from mainspring.client.requests import Request, create, named
 
@@ -26,3 +26,8 @@ class Tenants(Resource):
         return await self._client.call(
             Request("PATCH", f"/tenants/{named(name)}", body=changes), TenantModel
         )
+
+    async def delete(self, name: str, *, dry_run: bool = False) -> TenantDeletionModel:
+        """Delete a tenant with all it has, in the background; a dry run only counts."""
+        request = Request("DELETE", f"/tenants/{named(name)}", {"dry_run": dry_run})
+        return await self._client.call(request, TenantDeletionModel)

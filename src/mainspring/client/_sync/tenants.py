@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mainspring.api.models.base import Page
-from mainspring.api.models.tenants import TenantModel
+from mainspring.api.models.tenants import TenantDeletionModel, TenantModel
 from mainspring.client._sync.resource import Resource
 from mainspring.client.requests import Request, create, named
 
@@ -26,3 +26,8 @@ class Tenants(Resource):
         return self._client.call(
             Request("PATCH", f"/tenants/{named(name)}", body=changes), TenantModel
         )
+
+    def delete(self, name: str, *, dry_run: bool = False) -> TenantDeletionModel:
+        """Delete a tenant with all it has, in the background; a dry run only counts."""
+        request = Request("DELETE", f"/tenants/{named(name)}", {"dry_run": dry_run})
+        return self._client.call(request, TenantDeletionModel)

@@ -55,6 +55,8 @@ MainspringError
     ├── RoleLoginFailed        nobody can log in as the role of a definition or a condition
     ├── PoolExhausted          every connection of a pool is in use
     ├── DatabaseTooOld         PostgreSQL below 15
+    ├── RightsMissing          the login may not install the schema or serve requests
+    ├── InsufficientRights     the login may not use the schema
     ├── SchemaMissing          not migrated
     ├── SchemaOutdated         older than the program
     ├── SchemaTooNew           newer than the program, and no longer works with it

@@ -43,6 +43,33 @@ class PoolExhausted(DatabaseError):
         self.size, self.seconds = size, seconds
 
 
+class RightsMissing(DatabaseError):
+    """The login lacks rights that an administrator has to give; `statements` give them."""
+
+    code = "rights_missing"
+
+    def __init__(self, login: str, statements: Sequence[str]) -> None:
+        lines = "".join(f"\n{statement};" for statement in statements)
+        super().__init__(
+            f"{login} is not the owner of this database and lacks rights; ask an administrator to "
+            f"run this in it, then try again:{lines}"
+        )
+        self.login, self.statements = login, tuple(statements)
+
+
+class InsufficientRights(DatabaseError):
+    """PostgreSQL refused the login something of Mainspring's schema."""
+
+    code = "insufficient_rights"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"the database refused this login: {reason}; connect as the owner of the schema "
+            "mainspring, or as a member of it (`grant OWNER to LOGIN`)"
+        )
+        self.reason = reason
+
+
 class DatabaseTooOld(DatabaseError):
     """The server is older than PostgreSQL 15."""
 

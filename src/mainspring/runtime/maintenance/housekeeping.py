@@ -18,6 +18,7 @@ from mainspring.domain.housekeeping import (
 )
 from mainspring.domain.jobs.outcomes import Fail
 from mainspring.domain.operations import BULK
+from mainspring.domain.tenants import DELETE_TENANT
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.maintenance.operations import Operator
 from mainspring.runtime.maintenance.pruning import (
@@ -26,6 +27,7 @@ from mainspring.runtime.maintenance.pruning import (
     drop_partitions,
     remove_in_batches,
 )
+from mainspring.runtime.maintenance.tenant_deletion import TenantDeleter
 from mainspring.runtime.worker.context import Context
 from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.settings import Settings
@@ -47,6 +49,7 @@ def handlers(source: AsyncSource, settings: Settings) -> dict[str, Handler]:
         (PRUNE_TABLE, housekeeper.prune_table),
         (VACUUM_CHECK, housekeeper.check_vacuum),
         (BULK, Operator(source).run),
+        (DELETE_TENANT, TenantDeleter(source).run),
     )
     return {
         definition.key: Handler(definition, function, ExecutionMode.ASYNC, wants_context=True)

@@ -3,8 +3,9 @@ revoke execute on all functions in schema mainspring from public;
 
 -- Whoever reads a view needs the right to call what it calls. These look at nothing but what they
 -- are given.
-grant execute on function mainspring.redacted, mainspring.redacted_at, mainspring.is_visible,
-    mainspring.is_own, mainspring.source_of to public;
+grant execute on function mainspring.redacted, mainspring.redacted_at,
+    mainspring.is_isolated, mainspring.is_visible, mainspring.is_own, mainspring.source_of
+    to public;
 
 -- The defaults of columns call these.
 grant execute on function mainspring.is_program, mainspring.creator to public;

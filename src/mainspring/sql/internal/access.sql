@@ -1,7 +1,32 @@
--- Tenant isolation. A request of the API runs as the role mainspring_app, with its tenant, and the
--- member whose own jobs are meant, as settings of the transaction; any other connection sees all.
+-- Tenant isolation. A request of the API runs as a role of its own, with its tenant, and the member
+-- whose own jobs are meant, as settings of the transaction; any other connection sees all.
 -- Row-level security calls is_visible on every table with a tenant. Views and functions that run
 -- with the owner's rights, to which it does not apply, call it themselves.
+--
+-- The role is pg_database_owner, which PostgreSQL has in every database and which only the owner of
+-- the database may become: it has no rights on our tables but those given to it below. So no role
+-- is made that the whole cluster would see. For a login that does not own its database it is
+-- mainspring_app, and for installations that have used that from before.
+
+-- Whether this is a request of the API by someone who is no operator.
+create or replace function mainspring.is_isolated()
+returns boolean
+language sql stable
+return current_setting('role') in ('pg_database_owner', 'mainspring_app');
+
+-- A caller of the API sees what belongs to its tenant; everyone else sees everything.
+create or replace function mainspring.is_visible(tenant text)
+returns boolean
+language sql stable
+return not mainspring.is_isolated()
+       or coalesce(current_setting('mainspring.tenant', true), '') = tenant;
+
+-- Of jobs and flows a member sees only those it created.
+create or replace function mainspring.is_own(creator text)
+returns boolean
+language sql stable
+return not mainspring.is_isolated()
+       or coalesce(current_setting('mainspring.member', true), '') in ('', creator);
 
 -- Who the bearer of a valid token is; no row for any other. A session has the role of its person,
 -- a token its own. `approver` is as which approvers it counts: by role, by its own name, unless
@@ -41,6 +66,8 @@ select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, hel
                            else token.name end as actor) as held
  where token.digest = bearer.digest and token.kind <> 'login' and held.role is not null
    and token.revoked_at is null and person.disabled_at is null
+   and not exists (select from mainspring.tenants as owner
+                    where owner.tenant_id = token.tenant_id and owner.disabled_at is not null)
    and (token.expires_at is null or token.expires_at > now())
 $$;
 
@@ -66,7 +93,7 @@ begin
         perform set_config('mainspring.tenant', shown.tenant_id, true),
                 set_config('mainspring.member',
                            case when shown.role = 'member' then shown.actor else '' end, true),
-                set_config('role', 'mainspring_app', true);
+                set_config('role', mainspring.app_role(), true);
     end if;
     return true;
 end
@@ -109,6 +136,24 @@ begin
 end
 $$;
 
+-- The role that requests of the current login run as, once it is open to them.
+create or replace function mainspring.app_role()
+returns name
+language plpgsql stable
+as $$
+begin
+    -- Asked one by one: the last two fail where there is no such role.
+    if to_regrole('mainspring_app') is not null then
+        if mainspring.may_set_role(session_user, 'mainspring_app') then
+            if has_schema_privilege('mainspring_app', 'mainspring', 'usage') then
+                return 'mainspring_app';
+            end if;
+        end if;
+    end if;
+    return 'pg_database_owner';
+end
+$$;
+
 -- The statement by which an administrator lets a role become another.
 create or replace function mainspring.grant_of(role name, member name)
 returns text
@@ -121,7 +166,7 @@ begin
 end
 $$;
 
--- Creates the API's role where it is missing, and lets the current user become it.
+-- Creates the role mainspring_app where it is missing, and lets the current user become it.
 create or replace function mainspring.ensure_app_role()
 returns void
 language plpgsql
@@ -134,9 +179,10 @@ begin
             when duplicate_object or unique_violation then
                 null;
             when insufficient_privilege then
-                perform mainspring.refuse('MS083', 'the role mainspring_app is missing; ask an '
-                    || 'administrator to run: create role mainspring_app nologin; '
-                    || mainspring.grant_of('mainspring_app', session_user), '{}');
+                perform mainspring.refuse('MS083', format('%I does not own this database and may '
+                    || 'not create the role that requests run as; ask an administrator to run: '
+                    || 'create role mainspring_app nologin; %s', session_user,
+                    mainspring.grant_of('mainspring_app', session_user)), '{}');
         end;
     end if;
     if not mainspring.may_set_role(session_user, 'mainspring_app') then
@@ -144,58 +190,72 @@ begin
             execute mainspring.grant_of('mainspring_app', session_user);
         exception
             when insufficient_privilege then
-                perform mainspring.refuse('MS083', format('%I may not become the role '
-                    || 'mainspring_app; ask an administrator to run: %s', session_user,
+                perform mainspring.refuse('MS083', format('%I does not own this database and may '
+                    || 'not become the role mainspring_app, which requests run as; ask an '
+                    || 'administrator to run: %s', session_user,
                     mainspring.grant_of('mainspring_app', session_user)), '{}');
         end;
     end if;
 end
 $$;
 
--- Grants the API's role the tables, views and functions that it uses itself; the rest it reaches
--- through these. Creates the role where it is missing.
+-- What the API's role has to be granted: the tables, views and functions that it uses itself; the
+-- rest it reaches through these.
+create or replace function mainspring.missing_app_grants(app name)
+returns setof text
+language sql stable
+as $$
+select format('grant usage on schema mainspring to %I', app)
+ where not has_schema_privilege(app, 'mainspring', 'usage')
+union all
+select format('grant select on mainspring.%I to %I', view.relname, app)
+  from pg_catalog.pg_class as view
+ where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
+   and view.relname not in ('bearers', 'all_jobs')
+   and not has_table_privilege(app, view.oid, 'select')
+union all
+select format('grant %s on mainspring.%I to %I', used.rights, used.name, app)
+  from (values
+      ('audit', 'select'),
+      ('clocks', 'select'),
+      ('definitions', 'select'),
+      ('definition_versions', 'select'),
+      ('jobs', 'insert, select'),
+      ('people', 'select, insert, update, delete'),
+      ('replies', 'select, insert, update'),
+      ('schedules', 'select, insert, update, delete'),
+      ('tenants', 'select'),
+      ('tokens', 'select, insert, update'),
+      ('triggers', 'select, insert, update, delete'),
+      ('workers', 'select')) as used (name, rights)
+ where not has_table_privilege(app, 'mainspring.' || used.name, 'select')
+union all
+select format('grant execute on function %s to %I', called.oid::regprocedure, app)
+  from pg_catalog.pg_proc as called
+ where called.pronamespace = 'mainspring'::regnamespace
+   and not called.proname = any (array[
+       'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs',
+       'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter',
+       'log_out', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
+       'set_limit', 'start_tenant_deletion', 'use_login'])
+   and not has_function_privilege(app, called.oid, 'execute')
+$$;
+
+-- Makes sure of the role that requests of the current login run as, and of its rights.
 create or replace function mainspring.open_to_app()
 returns void
 language plpgsql
 as $$
 declare
-    missing record;
+    app name := mainspring.app_role();
+    missing text;
 begin
-    perform mainspring.ensure_app_role();
-    grant usage on schema mainspring to mainspring_app;
-    for missing in
-        select format('grant select on mainspring.%I to mainspring_app', view.relname) as statement
-          from pg_catalog.pg_class as view
-         where view.relnamespace = 'mainspring'::regnamespace and view.relkind = 'v'
-           and view.relname not in ('bearers', 'all_jobs')
-           and not has_table_privilege('mainspring_app', view.oid, 'select')
-        union all
-        select format('grant %s on mainspring.%I to mainspring_app', used.rights, used.name)
-          from (values
-              ('audit', 'select'),
-              ('clocks', 'select'),
-              ('definitions', 'select'),
-              ('definition_versions', 'select'),
-              ('jobs', 'insert, select'),
-              ('people', 'select, insert, update, delete'),
-              ('replies', 'select, insert, update'),
-              ('schedules', 'select, insert, update, delete'),
-              ('tenants', 'select'),
-              ('tokens', 'select, insert, update'),
-              ('triggers', 'select, insert, update, delete'),
-              ('workers', 'select')) as used (name, rights)
-         where not has_table_privilege('mainspring_app', 'mainspring.' || used.name, 'select')
-        union all
-        select format('grant execute on function %s to mainspring_app', called.oid::regprocedure)
-          from pg_catalog.pg_proc as called
-         where called.pronamespace = 'mainspring'::regnamespace
-           and not called.proname = any (array[
-               'ask_as_reader', 'bearer', 'call_function', 'change_jobs', 'ensure_app_role',
-               'enter', 'log_out', 'open_to_app', 'receipt_token',
-               'remove_limit', 'set_limit', 'use_login'])
-           and not has_function_privilege('mainspring_app', called.oid, 'execute')
-    loop
-        execute missing.statement;
+    if not mainspring.may_set_role(session_user, app) then
+        perform mainspring.ensure_app_role();
+        app := 'mainspring_app';
+    end if;
+    for missing in select mainspring.missing_app_grants(app) loop
+        execute missing;
     end loop;
 end
 $$;

@@ -48,7 +48,7 @@ language plpgsql stable
 as $$
 begin
     if approvers is null then
-        return current_setting('role') <> 'mainspring_app'
+        return not mainspring.is_isolated()
             or coalesce(current_setting('mainspring.member', true), '') = '';
     end if;
     return approvers && mainspring.approver_names(tenant)

@@ -53,6 +53,11 @@ begin
         perform mainspring.refuse_definition(definition.key, 'key', 'must start with a letter or _ '
             || 'and contain only letters, digits and _ . : - (at most 200 characters)');
     end if;
+    if definition.kind is null then
+        perform mainspring.refuse_definition(definition.key, 'kind', 'is missing; to run a SQL '
+            || 'function, call mainspring.schedule_function, or give kind ''sql'' and spec '
+            || '{"function": "..."}; definitions of Python jobs are stored by the program');
+    end if;
     if definition.key like 'mainspring.%' and definition.kind <> 'python' then
         perform mainspring.refuse_definition(definition.key, 'key',
             'is reserved, like all keys that start with mainspring.; choose another');

@@ -46,11 +46,16 @@ create or replace function mainspring.ensure_tenant(tenant text)
 returns void
 language plpgsql stable
 as $$
+declare
+    is_enabled boolean := (select t.disabled_at is null from mainspring.tenants as t
+                            where t.tenant_id = ensure_tenant.tenant);
 begin
-    if not exists (select from mainspring.tenants as t where t.tenant_id = ensure_tenant.tenant)
-    then
+    if is_enabled is null then
         perform mainspring.refuse('MS003', 'tenant does not exist: '
             || coalesce(quote_literal(tenant), 'null'), '{"option": "tenant"}');
+    elsif not is_enabled then
+        perform mainspring.refuse('MS003', 'tenant is disabled: ' || quote_literal(tenant)
+            || '; enable it first', '{"option": "tenant"}');
     end if;
 end
 $$;

@@ -10,6 +10,37 @@ begin
 end
 $$;
 
+-- The pairs of letters in a name, without case, spaces and punctuation.
+create or replace function mainspring.letter_pairs(name text)
+returns text[]
+language sql immutable strict
+return (select coalesce(array_agg(distinct substr(letters.only, place, 2)), '{}')
+          from (select regexp_replace(lower(left(name, 200)), '[^a-z0-9]', '', 'g') as only)
+                   as letters,
+               generate_series(1, greatest(length(letters.only) - 1, 1)) as place);
+
+-- The known name that was probably meant, by the share of pairs of letters that two have in common;
+-- null if none is close.
+create or replace function mainspring.closest(name text, known text[])
+returns text
+language sql immutable strict
+return (
+    select near.name
+      from (select each.name, 2.0 * cardinality(array(
+                       select unnest(given.pairs) intersect select unnest(own.pairs)))
+                   / greatest(cardinality(given.pairs) + cardinality(own.pairs), 1) as likeness
+              from unnest(known) as each (name),
+                   mainspring.letter_pairs(closest.name) as given (pairs),
+                   lateral mainspring.letter_pairs(each.name) as own (pairs)) as near
+     where near.likeness >= 0.6
+     order by near.likeness desc, near.name limit 1);
+
+-- The end of a sentence about a name that there is not; empty if no known name is close.
+create or replace function mainspring.did_you_mean(name text, known text[])
+returns text
+language sql immutable
+return coalesce('; did you mean ' || mainspring.closest(name, known) || '?', '');
+
 -- Refuses a value of an option.
 create or replace function mainspring.refuse_option(option text, problem text)
 returns void

@@ -11,12 +11,13 @@
 -- origin, which no enqueue can give.
 
 -- Whether the caller may not ask for jobs of a definition. What is built in works on all tenants'
--- rows, so nobody who has a tenant asks for it.
+-- rows with the owner's rights, so nobody who has a tenant or lacks these rights asks for it.
 create or replace function mainspring.is_closed(definition text)
 returns boolean
 language sql stable
-return coalesce(definition = 'mainspring.bulk' or (definition like 'mainspring.%'
-                and current_setting('role') = 'mainspring_app'), false);
+return coalesce(definition like 'mainspring.%' and (
+    definition in ('mainspring.bulk', 'mainspring.delete_tenant')
+    or mainspring.is_isolated() or not mainspring.is_program()), false);
 
 -- What to do instead, for people.
 create or replace function mainspring.why_closed(definition text)
@@ -25,6 +26,9 @@ language sql immutable
 return definition || case when definition = 'mainspring.bulk'
     then ' cannot be enqueued, scheduled or given another payload; request a bulk operation: '
          || 'POST /api/v1/jobs/bulk'
+    when definition = 'mainspring.delete_tenant'
+    then ' cannot be enqueued, scheduled or given another payload; delete the tenant: '
+         || 'DELETE /api/v1/tenants/{name}'
     else ' is built in and for operators only' end;
 
 -- Refuses a definition whose jobs only Mainspring itself makes.
@@ -52,7 +56,7 @@ as $$
 #variable_conflict use_column
 declare
     defined mainspring.definitions;
-    member text := case when current_setting('role') = 'mainspring_app'
+    member text := case when mainspring.is_isolated()
                         then nullif(current_setting('mainspring.member', true), '') end;
     meant jsonb := case when member is null then asked
                         else asked || jsonb_build_object('created_by', member) end;

@@ -43,7 +43,11 @@ begin
             select '; did you mean ' || quote_literal(known.name) || '?'
               from pg_timezone_names as known
              where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
-             order by known.name limit 1), ''));
+             order by known.name limit 1), mainspring.did_you_mean(zone, array(
+            -- Nothing is like an offset such as UTC+3.
+            select quote_literal(known.name) from pg_timezone_names as known
+             where zone !~ '[0-9]'
+               and known.name !~ '^(localtime|posixrules|Factory|posix/|right/)'))));
     end if;
 end
 $$;

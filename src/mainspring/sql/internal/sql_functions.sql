@@ -169,7 +169,30 @@ begin
 end
 $$;
 
--- Why find_function finds nothing: what the name stands for, and what a function for jobs is.
+-- What to do about the name of a function that does not exist: the one that was meant, if any is
+-- like it.
+create or replace function mainspring.why_unknown_function(full_name text, parts text[])
+returns text
+language plpgsql stable
+as $$
+declare
+    named text[] := array(
+        select distinct format('%I.%I', n.nspname, p.proname)
+          from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+         where n.nspname !~ '^(pg_|information_schema$|mainspring)' and p.prokind = 'f'
+           and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[]));
+begin
+    return full_name || case when cardinality(parts) = 2 then ' does not exist'
+                             else ' needs its schema and nothing else: write it as schema.name' end
+        || coalesce(
+            (select '; did you mean ' || known || '?' from unnest(named) as known
+              where split_part(known, '.', 2) = parts[cardinality(parts)] order by known limit 1),
+            nullif(mainspring.did_you_mean(full_name, named), ''),
+            case when cardinality(parts) = 2 then '; create it' else '' end);
+end
+$$;
+
+-- Why a name stands for no function that can be run, for people.
 create or replace function mainspring.why_no_function(full_name text)
 returns text
 language plpgsql stable
@@ -184,17 +207,14 @@ begin
         return format('%s is not the name of a function; write it as schema.name, without '
                       || 'arguments', full_name);
     end;
-    if cardinality(parts) <> 2 then
-        return format('%s needs its schema and nothing else: write it as schema.name', full_name);
-    end if;
     select p.prokind, p.proretset, p.prorettype, p.prorettype::regtype as returned,
            pg_get_function_identity_arguments(p.oid) as taken into near
       from pg_catalog.pg_proc as p
       join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
-     where n.nspname = parts[1] and p.proname = parts[2]
+     where cardinality(parts) = 2 and n.nspname = parts[1] and p.proname = parts[2]
      order by (p.prorettype = any ('{jsonb,json}'::regtype[])) desc, p.pronargs limit 1;
     return case
-        when not found then 'there is no function ' || full_name
+        when not found then mainspring.why_unknown_function(full_name, parts)
         when near.prokind = 'p'
         then full_name || ' is a procedure; make it a function that returns jsonb'
         when near.prokind <> 'f' then full_name || ' is an aggregate or window function'

@@ -54,7 +54,8 @@ create or replace trigger people_audit after insert or update or delete on mains
 create or replace trigger tenants_audit after insert or update or delete on mainspring.tenants
     for each row execute function mainspring.audit_change('{
         "noun": "tenant", "subject": "tenant_id", "nulls": true,
-        "without": ["created_at", "updated_at"]}');
+        "without": ["created_at", "updated_at", "enabled_max_running"],
+        "switch": {"column": "disabled_at", "on": "disable", "off": "enable"}}');
 
 create or replace trigger limits_audit after insert or update or delete on mainspring.limits
     for each row execute function mainspring.audit_change('{

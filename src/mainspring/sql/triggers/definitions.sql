@@ -96,6 +96,33 @@ $$;
 create or replace trigger definitions_prepare before insert or update on mainspring.definitions
     for each row execute function mainspring.prepare_definition();
 
+-- Refuses to delete what something would go on to ask for.
+create or replace function mainspring.keep_used_definition()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    used text;
+begin
+    select 'schedule ' || quote_literal(s.name) || ' of tenant ' || s.tenant_id into used
+      from mainspring.schedules as s where s.definition = old.key order by s.schedule_id limit 1;
+    if used is null then
+        select 'trigger ' || quote_literal(t.name) || ' of tenant ' || t.tenant_id into used
+          from mainspring.triggers as t where t.definition = old.key order by t.trigger_id limit 1;
+    end if;
+    if used is not null then
+        perform mainspring.refuse_definition(old.key, 'key', format(
+            'is used by the %s; delete that first, or deactivate the definition', used));
+    end if;
+    return old;
+end
+$$;
+
+create or replace trigger definitions_keep_used before delete on mainspring.definitions
+    for each row execute function mainspring.keep_used_definition();
+
 -- Keeps the limit that a definition has of its own.
 create or replace function mainspring.keep_limit()
 returns trigger

@@ -14,9 +14,10 @@ begin
        is not distinct from (old.condition_role, old.condition_sql, old.gauge_sql) then
         return new;
     end if;
-    -- Nobody can log in as the API's role. It is the role of schedules that tenants made, so
+    -- Nobody can log in as the role of requests. It is the role of schedules that tenants made, so
     -- whoever gives one of these a condition has it run as themselves.
-    if new.condition_role = 'mainspring_app' and current_user <> 'mainspring_app' then
+    if new.condition_role in ('mainspring_app', 'pg_database_owner')
+       and current_user not in ('mainspring_app', 'pg_database_owner') then
         new.condition_role := current_user;
     end if;
     if to_regrole(quote_ident(new.condition_role)) is null then
@@ -50,6 +51,8 @@ begin
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
     end if;
+    new.zone := coalesce(new.zone, (select t.zone from mainspring.tenants as t
+                                     where t.tenant_id = new.tenant_id), 'UTC');
     -- What has gone wrong since it was written can still be stopped.
     if tg_op = 'INSERT' or new.enabled or not old.enabled then
         perform mainspring.check_schedule(new);
@@ -81,7 +84,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    due_at timestamptz := case when new.enabled then
+    due_at timestamptz := case when mainspring.may_fire(new) then
         coalesce(mainspring.given_instant(new), 'epoch') end;
 begin
     insert into mainspring.clocks
@@ -115,7 +118,7 @@ declare
         is distinct from (
         old.cron, old.every, old.at, old.zone, old.dst_gap, old.dst_fold, old.starts_at,
         old.ends_at, old.calendar, old.enabled, old.paused_until, old.jitter, old.anchor_at);
-    due_at timestamptz := case when new.enabled then coalesce(given, 'epoch') end;
+    due_at timestamptz := case when mainspring.may_fire(new) then coalesce(given, 'epoch') end;
     key uuid := mainspring.plan_key(new);
     plain boolean := mainspring.is_plain(new);
 begin

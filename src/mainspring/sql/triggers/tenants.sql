@@ -35,6 +35,30 @@ begin
 end
 $$;
 
+-- Stops the schedules of a tenant that is disabled; of one that is enabled they go on from now.
+create or replace function mainspring.switch_clocks()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update mainspring.clocks as clock
+       set revision = clock.revision + 1, checking_until = null, checking_by = null,
+           next_slot_at = null, changed_at = now(),
+           next_run_at = case when new.disabled_at is null and schedule.enabled then
+               'epoch'::timestamptz end
+      from mainspring.schedules as schedule
+     where schedule.schedule_id = clock.schedule_id and schedule.tenant_id = new.tenant_id;
+    perform mainspring.notify_schedule();
+    return null;
+end
+$$;
+
+create or replace trigger tenants_switch_clocks after update of disabled_at on mainspring.tenants
+    for each row when ((new.disabled_at is null) <> (old.disabled_at is null))
+    execute function mainspring.switch_clocks();
+
 create or replace trigger tenants_move_jobs after update of max_running on mainspring.tenants
     for each row when (new.max_running is distinct from old.max_running)
     execute function mainspring.move_jobs_of_tenant();

@@ -6,7 +6,7 @@ select attempt.job_id, attempt.number, attempt.status, attempt.worker_id,
   from mainspring.attempts as attempt
   left join mainspring.workers as worker using (worker_id)
   left join mainspring.outputs as output using (job_id, fence)
- where (select current_setting('role') <> 'mainspring_app')
+ where (select not mainspring.is_isolated())
     or exists (select from mainspring.job_status as seen where seen.job_id = attempt.job_id)
 union all
 select job.job_id, job.attempt, 'running'::mainspring.attempt_outcome, job.worker_id,

@@ -35,5 +35,5 @@ select dependency.job_id, dependency.parent_id, dependency.on_failure, dependenc
   from mainspring.dependencies as dependency
   left join mainspring.job_status as parent on parent.job_id = dependency.parent_id
   left join mainspring.flow_jobs as member on member.job_id = dependency.parent_id
- where (select current_setting('role') <> 'mainspring_app')
+ where (select not mainspring.is_isolated())
     or exists (select from mainspring.job_status as seen where seen.job_id = dependency.job_id);

@@ -22,7 +22,7 @@ select worker.worker_id,
                    or exists (select from mainspring.schedules as schedule
                                where schedule.queue = served.queue
                                  and mainspring.is_visible(schedule.tenant_id))) end as queues
-      from (select current_setting('role') <> 'mainspring_app'
+      from (select not mainspring.is_isolated()
                    or coalesce(mainspring.is_visible(owner.tenant_id), false) as is_whole) as whole
  ) as seen
  where seen.is_whole or owner.tenant_id is null and cardinality(seen.queues) > 0;
