@@ -64,29 +64,12 @@ class Definition:
         ensure_key(self.key)
         ensure_queue(self.queue)
         ensure_priority(self.priority)
-        if not isinstance(self.backoff, Backoff):
-            raise InvalidDefinition(
-                f"{self.key}: backoff must be a Backoff, such as Backoff(timedelta(seconds=5)), "
-                f"not {self.backoff!r}"
-            )
-        if not isinstance(self.description, str):
-            raise InvalidDefinition(
-                f"{self.key}: description must be a string, not {self.description!r}"
-            )
-        is_whole = isinstance(self.max_attempts, int) and not isinstance(self.max_attempts, bool)
-        if not is_whole:
-            raise InvalidDefinition(
-                f"{self.key}: max_attempts must be a whole number, not {self.max_attempts!r}"
-            )
+        _ensure_types(self)
         if self.max_attempts not in ATTEMPTS:
             raise InvalidDefinition(
                 f"{self.key}: max_attempts must be from 1 to 1000, not {self.max_attempts}"
             )
         _ensure_durations(self)
-        if self.arg_schema is not None and not isinstance(self.arg_schema, Mapping):
-            raise InvalidDefinition(f"{self.key}: arg_schema must be a JSON Schema, an object")
-        if not is_list_of_text(self.tags):
-            raise InvalidDefinition(f"{self.key}: tags must be a list of strings")
         if len(self.description) > MAX_TEXT_LENGTH:
             raise InvalidDefinition(
                 f"{self.key}: description must be at most {MAX_TEXT_LENGTH:,} characters"
@@ -150,6 +133,30 @@ class Handler:
         is_async = self.mode is ExecutionMode.ASYNC
         is_simple = is_async and not self.wants_context and schema is None
         object.__setattr__(self, "is_simple", is_simple)
+
+
+def _ensure_types(definition: Definition) -> None:
+    if not isinstance(definition.backoff, Backoff):
+        raise InvalidDefinition(
+            f"{definition.key}: backoff must be a Backoff, such as Backoff(timedelta(seconds=5)), "
+            f"not {definition.backoff!r}"
+        )
+    if not isinstance(definition.description, str):
+        raise InvalidDefinition(
+            f"{definition.key}: description must be a string, not {definition.description!r}"
+        )
+    is_whole = isinstance(definition.max_attempts, int) and not isinstance(
+        definition.max_attempts, bool
+    )
+    if not is_whole:
+        raise InvalidDefinition(
+            f"{definition.key}: max_attempts must be a whole number, not "
+            f"{definition.max_attempts!r}"
+        )
+    if definition.arg_schema is not None and not isinstance(definition.arg_schema, Mapping):
+        raise InvalidDefinition(f"{definition.key}: arg_schema must be a JSON Schema, an object")
+    if not is_list_of_text(definition.tags):
+        raise InvalidDefinition(f"{definition.key}: tags must be a list of strings")
 
 
 def _ensure_durations(definition: Definition) -> None:

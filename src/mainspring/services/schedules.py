@@ -254,7 +254,7 @@ async def _ensure_slot(scope: Scope, name: str, slot: datetime) -> None:
     known = await slot_store.get(scope.committed, scope.tenant_id, name, scheduled_for=slot)
     if known is not None or slot > datetime.now(UTC):
         return  # The database says what is wrong with it, if anything.
-    if not await _apart(scope, partial(_is_due, state, slot)):
+    if not await apart(scope, partial(_is_due, state, slot)):
         following = await preview(scope, name, count=1, after=slot)
         near = f"; the next one is {following[0].at:%Y-%m-%dT%H:%M:%SZ}" if following else ""
         shown = slot.astimezone(UTC)
@@ -263,7 +263,7 @@ async def _ensure_slot(scope: Scope, name: str, slot: datetime) -> None:
 
 def _is_due(state: ScheduleState, slot: datetime) -> bool:
     """Whether the timing has the instant."""
-    return slot in timing.slots_between(_timing(state), slot, slot, limit=1)
+    return slot in timing.slots_between(timing_of(state), slot, slot, limit=1)
 
 
 async def _decided(scope: Scope, name: str, asked: Triggered, *, wait: timedelta) -> Triggered:
