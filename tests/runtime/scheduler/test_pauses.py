@@ -1,5 +1,6 @@
 """A worker that slept past its lease finds its work given away, and starts over."""
 
+from collections.abc import Callable
 from signal import SIGCONT, SIGSTOP
 
 import psycopg
@@ -22,11 +23,18 @@ def sleep_until_replaced(
     connection: psycopg.Connection, sleeper: WorkerProcess, start_worker: StartWorker, job_id: int
 ) -> WorkerProcess:
     """Pause the worker in its job until another has done it."""
-    wait_until(lambda: reading.notes(connection, "began"), 30)
+    wait_until(lambda: reading.notes(connection, "began"))
     sleeper.signal(SIGSTOP)
     other = start_worker()
-    wait_until(lambda: reading.state(connection, job_id) == "succeeded", 10)
+    wait_until(lambda: reading.state(connection, job_id) == "succeeded")
     return other
+
+
+@pytest.fixture
+def held(connection: psycopg.Connection) -> Callable[[], object]:
+    """Keeps the first attempt of `answer_late` from ending; called, it lets it go."""
+    connection.execute(f"select pg_advisory_lock({apps.BLOCKED})")
+    return lambda: connection.execute(f"select pg_advisory_unlock({apps.BLOCKED})")
 
 
 def late_reports(connection: psycopg.Connection, job_id: int) -> list[str | None]:
@@ -38,29 +46,35 @@ def test_its_late_success_is_refused_and_recorded(
     connection: psycopg.Connection,
     start_worker: StartWorker,
     sleeper: WorkerProcess,
+    held: Callable[[], object],
 ):
-    job_id = apps.answer_late.enqueue(seconds=0.5).id
+    job_id = apps.answer_late.enqueue().id
     sleep_until_replaced(connection, sleeper, start_worker, job_id)
 
     sleeper.signal(SIGCONT)
+    held()
 
-    wait_until(lambda: late_reports(connection, job_id) == ["succeeded", None], 10)
+    wait_until(lambda: late_reports(connection, job_id) == ["succeeded", None])
     assert reading.statuses(connection, job_id) == ["lost", "succeeded"]
     assert reading.job(connection, job_id)["result"] == {"attempt": 2}
 
 
 def test_its_late_success_is_recorded_even_if_nobody_took_over(
-    shared_app: Mainspring, connection: psycopg.Connection, sleeper: WorkerProcess
+    shared_app: Mainspring,
+    connection: psycopg.Connection,
+    sleeper: WorkerProcess,
+    held: Callable[[], object],
 ):
-    job_id = apps.answer_late.enqueue(seconds=0.5).id
-    wait_until(lambda: reading.notes(connection, "began"), 30)
+    job_id = apps.answer_late.enqueue().id
+    wait_until(lambda: reading.notes(connection, "began"))
     sleeper.signal(SIGSTOP)
     wait_until(lambda: worker_of(connection, sleeper.pid) is None)
 
     sleeper.signal(SIGCONT)
+    held()
 
-    wait_until(lambda: reading.statuses(connection, job_id) == ["lost", "succeeded"], 15)
-    wait_until(lambda: late_reports(connection, job_id) == ["succeeded", None], 5)
+    wait_until(lambda: reading.statuses(connection, job_id) == ["lost", "succeeded"])
+    wait_until(lambda: late_reports(connection, job_id) == ["succeeded", None])
 
 
 def test_its_handler_is_canceled(
