@@ -41,7 +41,8 @@ select count(*) from mainspring.enqueue_many('nothing', array(
 _ENQUEUE_FIRST: Final = """
 delete from mainspring.jobs where queue = 'bench';
 delete from mainspring.workers;
-insert into mainspring.definitions (key, queue) values ('leave', 'bench') on conflict do nothing;
+insert into mainspring.definitions (key, kind, queue) values ('leave', 'python', 'bench')
+    on conflict do nothing;
 select mainspring.enqueue('leave');
 """
 

@@ -24,8 +24,8 @@ ROWS = {
     "audit": "insert into mainspring.audit (tenant_id, actor, action, noun, subject, after)"
     f" select 'default', 'ann', 'edit', 'thing', n::text, {OBJECT}"
     " from generate_series(1, %(count)s) as n",
-    "definitions": "insert into mainspring.definitions (key, arg_schema)"
-    f" select 'd' || n, {OBJECT} from generate_series(1, %(count)s) as n",
+    "definitions": "insert into mainspring.definitions (key, kind, arg_schema)"
+    f" select 'd' || n, 'python', {OBJECT} from generate_series(1, %(count)s) as n",
 }
 
 

@@ -21,9 +21,10 @@ from tests.support.http_workers import server_process
 TENANT = "acme"
 NEIGHBOUR = "globex"
 _DEFINITIONS = """
-insert into mainspring.definitions (key, approvals_needed, concurrency, arg_schema) values
-    ('work', 0, null, null), ('careful', 1, null, null), ('limited', 0, 1, null),
-    ('guarded', 0, null, '{"properties": {"n": {"type": "integer"}}}');
+insert into mainspring.definitions (key, kind, approvals_needed, concurrency, arg_schema) values
+    ('work', 'python', 0, null, null), ('careful', 'python', 1, null, null),
+    ('limited', 'python', 0, 1, null),
+    ('guarded', 'python', 0, null, '{"properties": {"n": {"type": "integer"}}}');
 create function public.noop(payload jsonb) returns jsonb language sql return payload;
 """
 _COUNTED = (

@@ -122,7 +122,7 @@ SCHEDULE = ("422", "MS041", "invalid_schedule")
 def definition(field: str, make: Callable[[int], Any], **others: Any) -> list[Send]:
     """A field of a definition over REST, SQL and Python."""
     columns = [field, *others]
-    marks = ", ".join(["%s"] * (len(columns) + 1))
+    marks = ", ".join(["%s"] * len(columns))
 
     def body(bench: Bench, count: int) -> dict[str, Any]:
         base = {"key": bench.name(), "kind": "sql", "function": "public.noop"}
@@ -135,7 +135,9 @@ def definition(field: str, make: Callable[[int], Any], **others: Any) -> list[Se
     return [
         post("/definitions", body),
         query(
-            f"insert into mainspring.definitions (key, {', '.join(columns)}) values ({marks})", row
+            f"insert into mainspring.definitions (key, kind, {', '.join(columns)})"
+            f" values (%s, 'python', {marks})",
+            row,
         ),
         python(lambda bench, count: Definition(bench.name(), **{field: make(count)}, **others)),
     ]
@@ -492,7 +494,10 @@ CASES: list[Case] = [
                 "/definitions",
                 lambda b, n: {"key": b.name(n), "kind": "sql", "function": "public.noop"},
             ),
-            query("insert into mainspring.definitions (key) values (%s)", lambda b, n: [b.name(n)]),
+            query(
+                "insert into mainspring.definitions (key, kind) values (%s, 'python')",
+                lambda b, n: [b.name(n)],
+            ),
             python(lambda bench, count: Definition(bench.name(count))),
         ],
         "200",

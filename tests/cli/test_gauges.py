@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from tests.support.commands import facts
+from tests.support.commands import facts, table
 from tests.support.processes import says
 
 GAUGE = [
@@ -39,10 +39,8 @@ def test_a_gauge_shows_its_value_its_side_and_its_history(
     shown = command("schedules", "show", "merge").stdout
     assert "gauge bounds" in shown
     assert "0.1, high, " in shown
-    header, *slots, _ = command("schedules", "history", "merge").stdout.splitlines()
-    assert header.split()[-2:] == ["VALUE", "REASON"]
-    values = [line[header.index("VALUE") :].split()[0] for line in slots]
-    assert values == ["0.1", "0.25", "0.2"]
+    slots = table(command("schedules", "history", "merge"))
+    assert [slot["VALUE"] for slot in slots] == ["0.1", "0.25", "0.2"]
 
     schedule = facts(command("schedules", "show", "merge", "--json"))
     read_at = schedule["gauge"].pop("read_at")

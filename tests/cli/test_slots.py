@@ -62,7 +62,7 @@ def test_history_shows_slots_and_figures(each_server_command, database_url):
     )
 
     second, first = table(shown)
-    assert list(second.values())[1:] == ["enqueued", "", "0", "", "manual", "2", ""]
+    assert list(second.values())[1:] == ["enqueued", "", "0", "", "manual", "2", "", ""]
     assert list(first.values())[1:3] == ["enqueued", "succeeded"]
     wanted = (
         "1 run: 1 successful, 0 failed, success rate 100%; 0 skipped, 0 missed, 0 failed checks"

@@ -78,7 +78,7 @@ def test_the_audit_says_who_changed_what(each_command):
 
     changed, made = table(listed)
     assert list(changed.values())[2:] == ["update", "tenant acme", "acme", "weight 1 -> 3"]
-    assert made["CHANGE"] == "weight 1, tenant_id acme"
+    assert made["CHANGE"] == "zone UTC, weight 1, tenant_id acme"
     (newest,) = json.loads(facts.stdout)
     assert (newest["before"], newest["after"]) == ({"weight": 1}, {"weight": 3})
     assert none.stderr == "No changes.\n"

@@ -17,6 +17,8 @@ SAMPLES = {
     "said": "job_not_found",
     "detail": "there is no job 7",
     "worker_id": 7,
+    "login": "ada",
+    "statements": ("create schema mainspring authorization ada",),
     "slot_at": datetime(2026, 11, 17, 6, tzinfo=UTC),
     "size": 2_000_000,
     "limit": 1_048_576,

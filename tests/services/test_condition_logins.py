@@ -19,7 +19,7 @@ SCHEDULE: dict[str, Any] = {"name": "tick", "definition": "work", "cron": "@dail
 
 @pytest.fixture
 def own(database_url: str, connection: psycopg.Connection) -> Mainspring:
-    connection.execute("insert into mainspring.definitions (key) values ('work')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
     return Mainspring(database_url=database_url)
 
 
@@ -58,7 +58,7 @@ def test_a_role_that_can_log_in_is_taken(own, database_url):
 
 
 async def test_an_operator_adds_a_condition_to_a_schedule_of_a_tenant(database_url, connection):
-    connection.execute("insert into mainspring.definitions (key) values ('work')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
     async with serving(database_url) as api:
         made = await api.post("/schedules", SCHEDULE, role="admin", tenant="acme")
         assert made.status_code == 201, made.text

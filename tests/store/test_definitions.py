@@ -58,7 +58,7 @@ def refuses(connection: psycopg.Connection, field: str, problem: str, key: str =
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("civic.gone", "{} does not exist"),
+        ("civic.gone", "{} does not exist; create it"),
         ("cleanup", NO_SCHEMA + "; did you mean civic.cleanup?"),
         ("a.b.c", NO_SCHEMA),
         ("civic.other", "{} takes (payload integer); it must take one jsonb or nothing"),

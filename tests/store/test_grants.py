@@ -12,7 +12,16 @@ from tests.support.rows import insert_attempt, insert_definition, insert_job, jo
 
 FUNCTIONS = ["enqueue", "enqueue_many", "cancel", "retry", "delete_job"]
 # What a view calls, its reader must be allowed to; these look at nothing but what they are given.
-PURE = {"redacted", "redacted_at", "is_visible", "is_own", "source_of", "may_set_role", "grant_of"}
+PURE = {
+    "redacted",
+    "redacted_at",
+    "is_visible",
+    "is_own",
+    "source_of",
+    "may_set_role",
+    "grant_of",
+    "is_isolated",
+}
 # These look at settings and at the catalogue; defaults of columns call them.
 DEFAULTS = {"creator", "is_program"}
 VIEWS = ["attempt_status", "job_status", "queue_status", "worker_status"]

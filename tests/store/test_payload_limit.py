@@ -17,7 +17,7 @@ RAISED = 2 * LIMIT
 @pytest.fixture
 def caller(database_url: str, connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
     """A role of an application, which may enqueue and nothing else."""
-    connection.execute("insert into mainspring.definitions (key) values ('work')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
     with role(database_url) as name:
         for grant in (
             "grant usage on schema mainspring to {}",

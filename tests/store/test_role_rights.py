@@ -31,7 +31,7 @@ values ('x', 'work', '@daily', 'select true', %s)
 @pytest.fixture
 def boss(database_url: str, connection: psycopg.Connection) -> Iterator[str]:
     connection.execute(SCHEMA)
-    connection.execute("insert into mainspring.definitions (key) values ('work')")
+    connection.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
     with role(database_url) as name:
         yield name
 

@@ -62,8 +62,8 @@ def test_a_name_without_a_schema_is_found_in_the_search_path(civic):
     ("function", "zone", "said"),
     [
         ("civic.claenup", "UTC", "civic.claenup does not exist; did you mean civic.cleanup?"),
-        ("cleanup", "UTC", "cleanup does not exist; did you mean civic.cleanup?"),
-        ("civic.count", "UTC", "return jsonb; found civic.count() returns integer"),
+        ("cleanup", "UTC", "write it as schema.name; did you mean civic.cleanup?"),
+        ("civic.count", "UTC", "civic.count returns integer; it must return jsonb"),
         ("civic.cleanup", "America/NewYork", "did you mean 'America/New_York'?"),
         ("civic.cleanup", "Berlin", "did you mean 'Europe/Berlin'?"),
         (None, "UTC", "function is missing"),

@@ -15,11 +15,11 @@ end $$
 """
 
 SEED = [
-    "insert into mainspring.definitions (key) values ('work')",
+    "insert into mainspring.definitions (key, kind) values ('work', 'python')",
     # One whose payloads readers see redacted, which costs those of the others next to nothing.
     """
-    insert into mainspring.definitions (key, arg_schema)
-    values ('login', '{"properties": {"word": {"writeOnly": true}}}')
+    insert into mainspring.definitions (key, kind, arg_schema)
+    values ('login', 'python', '{"properties": {"word": {"writeOnly": true}}}')
     """,
     """
     insert into mainspring.workers

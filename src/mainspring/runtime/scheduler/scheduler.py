@@ -30,7 +30,6 @@ from mainspring.db.pool import AsyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.notifications import NotificationKind, parse_notification
-from mainspring.domain.sqlstates import is_worth_retrying
 from mainspring.runtime.dispatcher.dispatcher import Dispatcher
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance.duties import recover
@@ -40,6 +39,7 @@ from mainspring.runtime.scheduler.evaluator import Checker
 from mainspring.runtime.scheduler.launchers import Launcher
 from mainspring.runtime.scheduler.prefetch import Prefetch
 from mainspring.runtime.worker.lease import is_gone, process_identity
+from mainspring.services.refused_claims import is_of_a_job
 from mainspring.settings import Settings
 from mainspring.store import due_schedules as store
 from mainspring.store import slots as slot_store
@@ -188,7 +188,7 @@ class Scheduler:
             await self._take_over(connection)
             await recover(connection, max_losses=self._settings.max_losses)
         except psycopg.Error as error:
-            if is_worth_retrying(error.sqlstate):
+            if not is_of_a_job(error):
                 raise
             telemetry.event("loop_failed", loop="recovery", error=str(error))
 
@@ -343,7 +343,7 @@ class Scheduler:
             try:
                 await self._maintenance_connection.try_once(duty)
             except psycopg.Error as error:
-                if is_worth_retrying(error.sqlstate):
+                if not is_of_a_job(error):
                     raise
                 # It would fail again and again, and the next one need not.
                 telemetry.event("loop_failed", loop=duty.__name__, error=str(error))
