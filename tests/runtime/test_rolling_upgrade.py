@@ -25,6 +25,10 @@ LIVE = "select count(*) from mainspring.jobs"
 UNSUCCESSFUL = """
 select job_id, state::text, last_error from mainspring.jobs_history where state <> 'succeeded'
 """
+REPEATED = """
+select job_id, number, worker_id, status::text, error from mainspring.attempts
+ where status <> 'succeeded'
+"""
 # Each job with how often it was attempted and what came of it.
 RUNS = """
 select job_id,
@@ -137,6 +141,7 @@ def test_programs_are_rolled_one_by_one_and_nothing_is_lost_doubled_or_refused(
 
         assert callers.refused == []
         assert connection.execute(UNSUCCESSFUL).fetchall() == []
+        assert connection.execute(REPEATED).fetchall() == []
         runs = connection.execute(RUNS).fetchall()
         slots = connection.execute(SLOTS).fetchall()
     assert [run for run in runs if run[1:] != (1, 1)] == []
