@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from psycopg import pq
 
+from mainspring.db import processes
 from mainspring.db.embedded.folders import Home
 from mainspring.domain.errors.database import EmbeddedServerError
 
@@ -112,14 +113,4 @@ def _command_line(pid: int) -> bytes | None:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return None if _exists(pid) else b""
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+        return None if processes.exists(pid) else b""

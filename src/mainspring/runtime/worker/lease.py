@@ -27,7 +27,7 @@ import psycopg
 from psycopg import Connection
 
 from mainspring import telemetry
-from mainspring.db import connect
+from mainspring.db import connect, processes
 from mainspring.db.blocking_sessions import ConnectionSession, at_once
 from mainspring.db.reconnecting import ReconnectingConnection, shut_down
 from mainspring.domain.errors.database import DatabaseError
@@ -282,23 +282,12 @@ def is_gone(identity: str) -> bool:
     if not identity or scope != _scope():
         return False
     pid = int(process.partition(":")[0])
-    if not _exists(pid):
+    if not processes.exists(pid):
         return True
     try:
         return _identity(pid) != identity
     except OSError:
         return False  # With hidepid, /proc shows nothing of other users' processes.
-
-
-def _exists(pid: int) -> bool:
-    """False only if there is no such process; one of another user may not be signaled."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _identity(pid: int) -> str | None:
