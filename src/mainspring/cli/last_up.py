@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from mainspring.cli import output
-from mainspring.cli.profiles import is_running, profiles_path
+from mainspring.cli.profiles import profiles_path
+from mainspring.db import processes
 
 if TYPE_CHECKING:
     from mainspring.db.database import Database
@@ -47,11 +48,11 @@ def say_which(database: "Database") -> None:
         return
     here, last = str(database.data_dir.absolute()), _read()
     is_last = last is not None and last.data_dir == here
-    if last is not None and is_last and is_running(last.pid):
+    if last is not None and is_last and processes.exists(last.pid):
         return
     said = f"note: this is the embedded database in {here}"
     if last is not None and not is_last:
-        which = "running" if is_running(last.pid) else "last"
+        which = "running" if processes.exists(last.pid) else "last"
         said += f"; the {which} `mainspring up` used another: pass {last.options}"
     output.errors.print(said)
 

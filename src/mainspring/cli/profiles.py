@@ -6,6 +6,7 @@ from pathlib import Path
 
 import orjson
 
+from mainspring.db import processes
 from mainspring.domain.errors import SettingsError
 
 LOCAL = "local"
@@ -25,7 +26,7 @@ class Profile:
 
     @property
     def is_live(self) -> bool:
-        return self.pid is None or is_running(self.pid)
+        return self.pid is None or processes.exists(self.pid)
 
 
 @dataclass(slots=True)
@@ -108,13 +109,3 @@ def load_profiles() -> Profiles:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError):
         raise SettingsError(f"{path} is damaged; delete it and log in again") from None
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
