@@ -29,7 +29,7 @@ UNREADABLE = {
     "No such command 'what'": ["jobs", "what"],
     "No such option: --bogus": ["enqueue", "--bogus"],
     "Missing option '--definition'": ["schedules", "create", "x"],
-    "Invalid value for 'job_id'": ["jobs", "show", "x"],
+    "Invalid value for 'job_id': 'x' is not the id of a job": ["jobs", "show", "x"],
     "Invalid value for '--limit'": ["jobs", "list", "--limit", "0"],
     "Invalid value for '--state'": ["jobs", "list", "--state", "done"],
 }

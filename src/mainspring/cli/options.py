@@ -36,7 +36,19 @@ DatabaseUrl = Annotated[
     typer.Option(help="PostgreSQL URL; the embedded server by default."),
 ]
 DataDir = Annotated[Path | None, typer.Option(help="Data directory of the embedded server.")]
-JobNumber = Annotated[int, typer.Argument(help="The job's id.", min=1)]
+
+
+def _job_number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise typer.BadParameter(
+            f"{text!r} is not the id of a job; pass a number that `mainspring jobs list` shows"
+        )
+    return int(text)
+
+
+JobNumber = Annotated[
+    int, typer.Argument(help="The job's id.", parser=_job_number, metavar="job_id")
+]
 StateFilter = Annotated[JobState | None, typer.Option("--state", help="Only jobs in this state.")]
 QueueFilter = Annotated[str | None, typer.Option("--queue", help="Only jobs in this queue.")]
 DefinitionFilter = Annotated[
