@@ -10,6 +10,7 @@ from psycopg import AsyncConnection, Connection, ConnectionInfo
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mainspring.db.pooler import BlockingPoolerConnection, PoolerConnection, split_options
+from mainspring.db.unprepared import OwnBlockingConnection, OwnConnection
 from mainspring.domain.errors.database import DatabaseTooOld, DatabaseUnreachable
 
 MINIMUM_SERVER_VERSION = 150000
@@ -110,7 +111,9 @@ async def connect(
             await pooled.keep(settings)
             connection: AsyncConnection[Any] = pooled
         else:
-            connection = await AsyncConnection.connect(target, application_name=name, **arguments)
+            # What pins its plans is hot, prepares all it sends, and is connected again if need be.
+            kind = AsyncConnection if pins_plans else OwnConnection
+            connection = await kind.connect(target, application_name=name, **arguments)
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
     if (version := _too_old(connection.info)) is not None:
@@ -139,7 +142,7 @@ def connect_sync(
             pooled.keep(settings)
             connection: Connection[Any] = pooled
         else:
-            connection = Connection.connect(target, **arguments)
+            connection = OwnBlockingConnection.connect(target, **arguments)
     except _UNUSABLE as error:
         raise unreachable(url, error) from error
     if (version := _too_old(connection.info)) is not None:

@@ -13,6 +13,7 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db import connect
+from mainspring.db.unprepared import is_outdated
 from mainspring.domain.errors.database import DatabaseUnreachable
 from mainspring.domain.sqlstates import is_worth_retrying
 
@@ -82,9 +83,12 @@ class ReconnectingConnection:
                     async with self._lock:
                         return await action(await self._connected())
                 except (psycopg.Error, DatabaseUnreachable) as error:
-                    if not self._is_lost(error, is_passing):
+                    if is_outdated(error):
+                        await self.close()
+                    elif self._is_lost(error, is_passing):
+                        await self._lose(error)
+                    else:
                         raise
-                    await self._lose(error)
         finally:
             self._end()
 
@@ -94,6 +98,10 @@ class ReconnectingConnection:
         try:
             async with self._lock:
                 return await action(await self._connected())
+        except psycopg.Error as error:
+            if is_outdated(error):
+                await self.close()
+            raise
         finally:
             self._end()
 

@@ -7,13 +7,16 @@
 
 Between statements only comments may stand, so a misspelt header is an error and never a
 statement that silently goes missing.
+
+A statement whose result is `*` of something gets a column more when an upgrade adds one, and the
+server refuses to run what was prepared before. `has_open_columns` tells these statements apart.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise, takewhile
 from typing import Never
@@ -43,6 +46,11 @@ _REFUSED = {
     "'": "a quote is not closed",
     '"': "a quote is not closed",
 }
+
+
+# A star that stands for columns, and so no multiplication, outside of any parentheses.
+_COLUMNS = re.compile(r"(?:\bselect|\breturning|[.,])\s*\*", re.IGNORECASE)
+_NESTED = re.compile(r"\([^()]*\)")
 
 
 class Scope(StrEnum):
@@ -98,6 +106,16 @@ class Catalogue(Mapping[str, Statement]):
     def _hint(self, name: str) -> str:
         near = closest(name, self._blocks)
         return f"; did you mean {near!r}?" if near else ""
+
+
+# Bounded, since handlers send statements of their own on our connections.
+@lru_cache(maxsize=1000)
+def has_open_columns(sql: str) -> bool:
+    """Whether what the statement returns depends on the columns that a view or table has by now."""
+    count = 1
+    while count:
+        sql, count = _NESTED.subn("", sql)
+    return _COLUMNS.search(sql) is not None
 
 
 @cache
