@@ -40,7 +40,7 @@ class _Closing:
         await self.connection.close()
 
 
-async def rows(connection: psycopg.AsyncConnection) -> list[tuple]:
+async def rows(connection: psycopg.AsyncConnection) -> list[tuple[object, ...]]:
     return await (await connection.execute(ALL)).fetchall()
 
 

@@ -8,6 +8,7 @@ from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.access.roles import Role
 from mainspring.domain.access.tokens import Person
+from mainspring.store.rows.records import read_record
 
 _STATEMENTS = load("people")
 _INSTANTS = ("created_at", "last_seen_at")
@@ -76,4 +77,4 @@ def _person(text: str) -> Person:
         if facts[name] is not None:
             facts[name] = datetime.fromisoformat(facts[name]).astimezone(UTC)
     facts["role"] = Role(facts["role"])
-    return Person(**facts)
+    return read_record(Person, facts)

@@ -10,6 +10,7 @@ from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.tenants import TenantContents, TenantState
 from mainspring.domain.types import JobId
+from mainspring.store.rows.records import read_record
 
 _STATEMENTS = load("tenants")
 
@@ -59,7 +60,7 @@ async def contents(session: Session, tenant_id: str) -> TenantContents:
     ((text,),) = await fetch_all(
         session, _STATEMENTS["tenant_contents"].sql, {"tenant_id": tenant_id}
     )
-    return TenantContents(**orjson.loads(text))
+    return read_record(TenantContents, orjson.loads(text))
 
 
 async def start_deletion(session: Session, tenant_id: str) -> JobId:
@@ -99,5 +100,5 @@ async def names(session: Session) -> list[str]:
 
 def _state(text: str) -> TenantState:
     facts = orjson.loads(text)
-    created_at = datetime.fromisoformat(facts.pop("created_at")).astimezone(UTC)
-    return TenantState(**facts, created_at=created_at)
+    facts["created_at"] = datetime.fromisoformat(facts["created_at"]).astimezone(UTC)
+    return read_record(TenantState, facts)

@@ -12,6 +12,7 @@ from mainspring.db.statements import load
 from mainspring.domain.access.roles import Caller, Role
 from mainspring.domain.access.tokens import Person, Token, TokenState
 from mainspring.domain.types import TenantId
+from mainspring.store.rows.records import read_record
 
 _STATEMENTS = load("tokens")
 
@@ -199,6 +200,7 @@ def _token(text: str) -> Token:
     for name in _INSTANTS:
         if facts[name] is not None:
             facts[name] = datetime.fromisoformat(facts[name]).astimezone(UTC)
-    scopes = facts.pop("scopes")
+    if facts["scopes"] is not None:
+        facts["scopes"] = tuple(facts["scopes"])
     facts["role"], facts["state"] = Role(facts["role"]), TokenState(facts["state"])
-    return Token(**facts, scopes=None if scopes is None else tuple(scopes))
+    return read_record(Token, facts)
