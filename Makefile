@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help up test coverage test-matrix check fix bench bench-quick soak chaos models client schema clean
+.PHONY: help up test coverage test-matrix check fix bench bench-quick soak chaos models client schema events clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -77,6 +77,9 @@ client: $(INSTALLED) ## Write the lists of nouns, and the blocking client from t
 
 schema: $(INSTALLED) ## Write sql/schema.sql and the version of the functions from the SQL.
 	@$(PY) -m mainspring.db.dump
+
+events: $(INSTALLED) ## Write docs/reference/events.md from the table of log events.
+	@$(PY) tools/write_events.py
 
 clean: ## Remove environments, caches and built files; data stays.
 	@rm -rf .venv .venv-bench build dist

@@ -151,8 +151,12 @@ def _run(*words: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Nobody's own settings and profiles."""
-    kept = {name: value for name, value in os.environ.items() if "MAINSPRING" not in name.upper()}
+    """Nobody's own settings and profiles; and modules are compiled once, as when installed."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if "MAINSPRING" not in name.upper() and name != "PYTHONDONTWRITEBYTECODE"
+    }
     return {**kept, "XDG_CONFIG_HOME": os.devnull, "MAINSPRING_CONFIG": os.devnull}
 
 

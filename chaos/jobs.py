@@ -94,3 +94,9 @@ async def blocking(seconds: float) -> None:
 async def poison() -> None:
     """Ends the process that runs it, whichever that is."""
     os.kill(os.getpid(), signal.SIGSEGV)
+
+
+if __name__ == "__main__":
+    with app:
+        app.register_definitions()
+        app.schedules.prepare()

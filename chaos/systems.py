@@ -184,11 +184,8 @@ def running() -> Iterator[System]:
 
 def _prepare(url: str) -> None:
     os.environ["MAINSPRING_DATABASE_URL"] = url
-    from chaos.jobs import app
-
-    app.register_definitions()
-    app.schedules.prepare()
-    app.close()
+    # In a process of its own: an app keeps the database that it was first used with.
+    subprocess.run([sys.executable, "-m", "chaos.jobs"], check=True)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(_TABLES)
         connection.execute("insert into mainspring.tenants (tenant_id) values ('other')")

@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 import psycopg
 import pytest
 
+from mainspring import telemetry
 from mainspring.db.connect import connect
+
+telemetry.IS_STRICT = True
 
 # Coverage of the programs that tests start costs each of them about as much as it computes, so
 # only `make coverage` measures it. The process that starts the workers hands its variables on.

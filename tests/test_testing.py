@@ -33,7 +33,7 @@ def seen(app: Mainspring) -> list[int]:
     numbers: list[int] = []
 
     @app.job(key="see")
-    async def see(number: int) -> int:
+    async def see(number: int, note: str = "") -> int:
         numbers.append(number)
         return number
 

@@ -26,13 +26,17 @@ class Resources:
 NAMESPACES: Final = '''\
 """The namespaces of an app, written by `tools/write_nouns.py` from their modules."""
 
+from typing import TYPE_CHECKING
+
+from mainspring.app.namespaces import App
+
+if TYPE_CHECKING:
 {imports}
 
 
 class Namespaces(App):
-    """The part of `Mainspring` that has an attribute for each noun."""
+    """The part of `Mainspring` that has an attribute for each noun, imported on first use."""
 
-    def _make_namespaces(self) -> None:
 {lines}
 '''
 
@@ -55,9 +59,8 @@ def resources(client: Path) -> str:
 
 def namespaces(app: Path) -> str:
     known = nouns(app, "Namespace")
-    names = {**known, "namespaces": "App"}
-    imports = [f"from mainspring.app.{noun} import {names[noun]}" for noun in sorted(names)]
-    lines = [f"        self.{noun} = {name}(self)" for noun, name in known.items()]
+    imports = [f"    from mainspring.app.{noun} import {name}" for noun, name in known.items()]
+    lines = [f'    {noun}: "{name}"' for noun, name in known.items()]
     return NAMESPACES.format(imports="\n".join(imports), lines="\n".join(lines))
 
 

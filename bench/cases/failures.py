@@ -19,7 +19,7 @@ values ('failing', 'python', 'bench', '0', '0') on conflict do nothing
 _ENQUEUE: Final = """
 select count(*) from mainspring.enqueue_many('failing', array(
     select jsonb_build_object('n', n)
-      from generate_series(%(start)s::integer, %(start)s + %(count)s - 1) as n))
+      from generate_series(%(start)s::integer, %(start)s::integer + %(count)s::integer - 1) as n))
 """
 _FAILED: Final = "select count(*) from mainspring.attempts where status = 'failed'"
 

@@ -75,11 +75,11 @@ _HOMES = {
     "domain.limits": ("LimitState",),
     "domain.schedules.cron": ("DstFold", "DstGap"),
     "domain.schedules.model": ("ScheduleSpec", "ScheduleState"),
-    "domain.schedules.slots": ("CatchUp", "Overlap", "SlotOutcome", "SlotTrigger"),
+    "domain.schedules.slots": ("CatchUp", "Overlap", "SlotOutcome"),
     "domain.schedules.timing": ("Fire",),
     "domain.tenants": ("TenantState",),
     "domain.triggers": ("Trigger", "TriggerState", "UnknownPaths"),
-    "domain.types": ("AttemptStatus", "JobState"),
+    "domain.types": ("AttemptStatus", "JobState", "SlotTrigger"),
     "runtime.scheduler.launchers": ("Launch", "Launcher"),
     "runtime.worker.context": ("Context", "JobCanceled", "SlotInfo"),
     "store.schedules": ("Triggered",),
@@ -103,11 +103,11 @@ if _typing.TYPE_CHECKING:
     from mainspring.domain.limits import LimitState
     from mainspring.domain.schedules.cron import DstFold, DstGap
     from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
-    from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
+    from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome
     from mainspring.domain.schedules.timing import Fire
     from mainspring.domain.tenants import TenantState
     from mainspring.domain.triggers import Trigger, TriggerState, UnknownPaths
-    from mainspring.domain.types import AttemptStatus, JobState
+    from mainspring.domain.types import AttemptStatus, JobState, SlotTrigger
     from mainspring.runtime.scheduler.launchers import Launch, Launcher
     from mainspring.runtime.worker.context import Context, JobCanceled, SlotInfo
     from mainspring.store.schedules import Triggered

@@ -93,10 +93,10 @@ async def test_a_scoped_token_does_not_let_a_disabled_admin_in_again(api: Api):
     await people.change(api.database, "ann", is_disabled=True)
     own = await token(api, "hr", scopes=["people:write"])
 
-    answer = await ask(api, own, "PATCH", "/people/ann", {"is_disabled": False})
+    answer = await ask(api, own, "PATCH", "/people/ann", {"is_enabled": True})
 
     assert answer.status_code == 403
-    assert (await api.get("/people/ann")).json()["is_disabled"]
+    assert not (await api.get("/people/ann")).json()["is_enabled"]
 
 
 async def test_a_login_link_is_no_way_around_an_expiry(api: Api):

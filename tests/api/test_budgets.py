@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable
+from http import HTTPStatus
 
 import httpx
 import psycopg
@@ -79,7 +80,7 @@ async def test_a_preview_of_leap_days_keeps_nobody_waiting(api: Api, definition:
     asked = {"name": "leap", "definition": definition, "cron": "0 0 29 2 *"}
     assert (await api.post("/schedules", asked, role="admin")).status_code == 201
 
-    answer, worst = await beside(api, api.get("/schedules/leap/preview?count=1000", role="viewer"))
+    answer, worst = await beside(api, api.get("/schedules/leap/preview?limit=1000", role="viewer"))
 
     assert answer.status_code == 200
     assert len(answer.json()["items"]) in (24, 25)
@@ -94,3 +95,10 @@ async def test_a_schema_over_its_budget_is_refused(api: Api):
 
     assert answer.status_code == 422
     assert "at most 65,536 are allowed" in answer.json()["detail"]
+
+
+async def test_too_many_steps_are_counted_before_any_is_read(api: Api):
+    answer = await api.post("/flows", {"name": "f", "steps": [1] * 10_001})
+
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert "at most 10,000 items, not 10,001" in answer.json()["detail"]

@@ -28,7 +28,7 @@ def large_jobs(connection: psycopg.Connection, count: int) -> None:
     )
 
 
-@pytest.mark.parametrize("query", ["", "&status=failed", "&tenant=*", "&tenant=*&status=failed"])
+@pytest.mark.parametrize("query", ["", "&state=failed", "&tenant=*", "&tenant=*&state=failed"])
 async def test_a_list_of_large_jobs_is_short(api: Api, connection: psycopg.Connection, query: str):
     large_jobs(connection, 3)
 
@@ -85,6 +85,8 @@ LISTED = {
     "before": None,
     "state": "failed",
     "created_by": "ann",
+    "schedule_id": 1,
+    "job_ids": [1, 2],
     "filter": "{}",
     "most": 20_000,
     "limit": 50,

@@ -25,7 +25,7 @@ async def test_a_job_is_enqueued_and_read_back(api: Api):
 
     assert answer.status_code == 201
     job_id = answer.json()["id"]
-    assert answer.json() == {"id": job_id, "is_new": True}
+    assert (answer.json()["id"], answer.json()["is_new"]) == (job_id, True)
     assert answer.headers["location"] == f"/api/v1/jobs/{job_id}"
     job = (await api.get(f"/jobs/{job_id}", role=Role.MEMBER)).json()
     assert (job["state"], job["priority"], job["tags"]) == ("queued", 7, ["a", "b"])
@@ -38,7 +38,7 @@ async def test_a_filter_that_is_misspelt_is_not_taken_for_none(api: Api):
 
     assert answer.status_code == 422
     assert answer.json()["detail"] == (
-        "query.stauts: is not a parameter of this request; did you mean status?"
+        "query.stauts: is not a parameter of this request; did you mean state?"
     )
 
 
@@ -59,7 +59,7 @@ async def test_the_same_idempotency_key_gives_the_first_job_and_another_body_is_
     other = await api.post("/jobs", {**body, "payload": {"n": 2}}, headers=key)
 
     assert (first.status_code, again.status_code) == (201, 200)
-    assert again.json() == {"id": first.json()["id"], "is_new": False}
+    assert again.json() == {**first.json(), "is_new": False}
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_conflict")
 
 
@@ -120,7 +120,7 @@ async def test_filters_choose_jobs(api: Api, connection: psycopg.Connection):
 
     assert await found("tag=blue") == [tagged]
     assert await found("queue=mail") == [tagged]
-    assert await found("status=canceled") == [canceled]
+    assert await found("state=canceled") == [canceled]
     assert await found("error=disk") == [canceled]
     assert await found(f"created_before={yesterday}") == [old]
     assert old not in await found(f"created_after={yesterday}")
@@ -128,6 +128,14 @@ async def test_filters_choose_jobs(api: Api, connection: psycopg.Connection):
     assert len(await found("source=api")) == 3
     assert await found("created_by=admin-default") == [old, canceled, tagged]
     assert await found("definition=guarded") == []
+    assert await found("state=canceled&state=failed") == [canceled]
+    assert await found("state=canceled&tag=blue&tag=red") == []
+    assert await found("tag=red&tag=blue") == [tagged]
+    assert await found("queue=mail&queue=none&definition=work&definition=guarded") == [tagged]
+    assert await found("error=DISK%20is&error=100%25") == [canceled]
+    assert await found("error=1_0&error=%25") == []
+    assert len(await found("source=api&source=code")) == 4
+    assert await found("created_by=admin-default&created_by=nobody") == [old, canceled, tagged]
 
 
 async def test_a_job_is_canceled_retried_and_deleted_and_the_audit_knows_who(api: Api):

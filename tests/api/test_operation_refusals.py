@@ -28,18 +28,18 @@ SENSELESS: list[tuple[dict[str, Any], str]] = [
     ({"action": "cancel", "filter": {"quue": "a"}}, "body.filter.quue"),
     ({"action": "cancel", "filter": {"queue": ""}}, "body.filter.queue"),
     ({"action": "cancel", "filter": {"tag": "\x00"}}, "body.filter.tag"),
-    ({"action": "cancel", "filter": {"status": "over"}}, "body.filter.status"),
+    ({"action": "cancel", "filter": {"state": "over"}}, "body.filter.state"),
     ({"action": "cancel", "filter": {"created_after": "today"}}, "body.filter.created_after"),
     (
-        {"action": "cancel", "filter": {"status": "succeeded"}},
+        {"action": "cancel", "filter": {"state": "succeeded"}},
         (
-            "status succeeded cannot be combined with cancel: such jobs cannot be canceled; choose "
+            "state succeeded cannot be combined with cancel: such jobs cannot be canceled; choose "
             "awaiting_approval, blocked, queued or running"
         ),
     ),
-    ({"action": "retry", "filter": {"status": "succeeded"}}, "failed, dead_letter or canceled"),
-    ({"action": "retry", "filter": {"status": "queued"}}, "cannot be retried"),
-    ({"action": "delete", "filter": {"status": "running"}}, "cannot be deleted"),
+    ({"action": "retry", "filter": {"state": "succeeded"}}, "failed, dead_letter or canceled"),
+    ({"action": "retry", "filter": {"state": "queued"}}, "cannot be retried"),
+    ({"action": "delete", "filter": {"state": "running"}}, "cannot be deleted"),
     ({"action": "delete", "filter": {"definition": BUILT_IN}}, "is built in"),
     (
         {

@@ -57,7 +57,7 @@ async def test_a_dry_run_counts_what_passes_and_changes_nothing(
     await enqueue(api, 3, tags=["blue"])
     await enqueue(api, 2)
 
-    answer = await bulk(api, "cancel", dry_run=True, tag="blue", status="queued")
+    answer = await bulk(api, "cancel", dry_run=True, tag="blue", state="queued")
 
     assert (answer.status_code, answer.json()) == (200, {"count": 3, "is_exact": True})
     assert states(connection) == {"queued": 5}

@@ -11,11 +11,13 @@ import orjson
 import psycopg
 import pytest
 
+from mainspring import Context, Mainspring
 from mainspring.api.server import Server
 from mainspring.domain.access.roles import Role
 from mainspring.services import tokens
 from tests.support.api import Api
 from tests.support.waiting import await_until
+from tests.support.workers import working
 
 
 @dataclass
@@ -94,6 +96,28 @@ async def test_a_job_is_told_as_it_changes_until_it_ends(
     assert len({first.id, second.id, third.id}) == 3
 
 
+async def test_the_last_progress_is_told_before_the_end(api: Api, server: str, database_url: str):
+    may_go = asyncio.Event()
+    async with Mainspring(database_url) as app:
+
+        @app.job
+        async def read(ctx: Context) -> None:
+            await may_go.wait()
+            for page in range(1, 6):
+                ctx.progress(page, 5)
+
+        async with working(app):
+            handle = await read.aenqueue()
+            async with watching(api, server, f"/jobs/{handle.id}/stream") as events:
+                told = [await anext(events)]
+                may_go.set()
+                told += [event async for event in events]
+
+    *_, last, end = told
+    assert (last.name, last.data["job"]["progress"]["current"]) == ("job", 5)
+    assert end.name == "end"
+
+
 async def test_who_comes_back_is_not_told_what_it_knows(api: Api, server: str):
     job_id = await enqueue(api)
     path = f"/jobs/{job_id}/stream"
@@ -137,7 +161,7 @@ async def test_what_a_job_prints_is_told(api: Api, server: str, connection: psyc
 
 async def test_lists_and_summaries_are_told(api: Api, server: str):
     async with (
-        watching(api, server, "/jobs/stream?status=queued") as lists,
+        watching(api, server, "/jobs/stream?state=queued") as lists,
         watching(api, server, "/jobs/summary/stream") as summaries,
     ):
         empty, none = await anext(lists), await anext(summaries)

@@ -98,6 +98,7 @@ MAY: dict[tuple[str, str], set[Role]] = {
     ("GET", "/workers"): OA,
     ("GET", "/audit"): OA,
     ("GET", "/me"): ALL,
+    ("POST", "/work/register"): OW,
     ("POST", "/work/workers"): OW,
     ("DELETE", "/work/workers/{worker_id}"): OW,
     ("POST", "/work/workers/{worker_id}/heartbeat"): OW,
@@ -296,7 +297,7 @@ async def test_a_state_a_creator_and_a_summary_of_all_tenants(api: Api):
         await api.post(f"/jobs/{job_id}/cancel", params={"tenant": tenant})
     everywhere = {"tenant": "*"}
 
-    canceled = await api.get("/jobs", params={**everywhere, "status": "canceled"})
+    canceled = await api.get("/jobs", params={**everywhere, "state": "canceled"})
     created = await api.get("/jobs", params={**everywhere, "created_by": "ops"})
     summary = (await api.get("/jobs/summary", params=everywhere)).json()
 

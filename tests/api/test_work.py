@@ -12,7 +12,6 @@ import psycopg
 import pytest
 
 from mainspring.api.server import Server
-from mainspring.domain.access.roles import Role
 from tests.support.api import Api
 from tests.support.waiting import await_until
 from tests.support.work import claim, define_remote, enqueue, register, state_of, told
@@ -52,7 +51,24 @@ async def test_a_job_is_claimed_reported_on_and_completed(api: Api):
     ended = (await api.get(f"/jobs/{job_id}")).json()
     assert (ended["state"], ended["result"]) == ("succeeded", {"ok": True})
     attempts = (await api.get(f"/jobs/{job_id}/attempts")).json()["items"]
-    assert [attempt["status"] for attempt in attempts] == ["succeeded"]
+    assert [attempt["state"] for attempt in attempts] == ["succeeded"]
+
+
+async def test_progress_waits_for_whoever_holds_the_job(api: Api, connection: psycopg.Connection):
+    job_id = await enqueue(api)
+    worker = await register(api)
+    (job,) = await claim(api, worker)
+    blocked = "select count(*) from pg_stat_activity where cardinality(pg_blocking_pids(pid)) > 0"
+
+    report = {"fence": job["fence"], "current": 1}
+    with psycopg.connect(connection.info.dsn) as holder:
+        holder.execute("select from mainspring.jobs for update")
+        sent = asyncio.ensure_future(told(api, "POST", f"{worker}/jobs/{job_id}/progress", report))
+        await await_until(lambda: sent.done() or connection.execute(blocked).fetchone() == (1,))
+
+    assert (await sent).status_code == 204
+    seen = (await api.get(f"/jobs/{job_id}")).json()
+    assert seen["progress"]["current"] == 1
 
 
 @pytest.mark.parametrize(
@@ -114,11 +130,14 @@ async def test_a_worker_that_lost_its_lease_can_report_nothing(
 
     report = {"fence": job["fence"], "result": 1}
     late = await told(api, "POST", f"{old}/jobs/{job_id}/complete", report)
+    progress = {"fence": job["fence"], "current": 1}
+    refused = await told(api, "POST", f"{old}/jobs/{job_id}/progress", progress)
     beat = await told(api, "POST", f"{old}/heartbeat")
 
-    assert (late.status_code, late.json()["code"]) == (409, "worker_gone")
+    assert (late.status_code, late.json()["code"]) == (409, "late_report")
+    assert (refused.status_code, refused.json()["code"]) == (409, "worker_gone")
     assert (beat.status_code, beat.json()["code"]) == (409, "worker_gone")
-    assert await state_of(api, job_id) == "running"
+    assert await state_of(api, job_id) == "queued"
 
 
 async def test_an_older_fence_is_refused(api: Api, connection: psycopg.Connection):
@@ -216,36 +235,44 @@ def node() -> str:
 async def test_the_example_in_javascript_works(
     api: Api, server: str, connection: psycopg.Connection
 ):
-    connection.execute(
-        "insert into mainspring.definitions (key, kind, queue) values"
-        " ('word_count', 'python', 'node')"
-    )
-    counted = await api.post(
-        "/jobs", {"definition": "word_count", "payload": {"text": "one two  three"}}
-    )
-    failing = await api.post("/jobs", {"definition": "word_count", "max_attempts": 1})
-    token = api.tokens["default", Role.WORKER]
+    made = await api.post("/tokens", {"name": "node", "role": "worker", "tenants": ["*"]})
     process = await asyncio.create_subprocess_exec(
         node(),
         str(EXAMPLE),
-        env={**os.environ, "MAINSPRING_URL": server, "MAINSPRING_TOKEN": token},
+        env={**os.environ, "MAINSPRING_URL": server, "MAINSPRING_TOKEN": made.json()["token"]},
         stdout=asyncio.subprocess.PIPE,
     )
 
-    async def is_dead() -> bool:
-        return await state_of(api, failing.json()["id"]) == "dead_letter"
+    async def run(definition: str, payload: dict[str, str]) -> tuple[Any, Any]:
+        job = await api.post("/jobs", {"definition": definition, "payload": payload})
+        job_id = job.json()["id"]
+
+        async def has_succeeded() -> bool:
+            return await state_of(api, job_id) == "succeeded"
+
+        await await_until(has_succeeded, 30, f"{definition} succeeds")
+        attempts = (await api.get(f"/jobs/{job_id}/attempts")).json()["items"]
+        return (await api.get(f"/jobs/{job_id}")).json(), attempts[0]
+
+    async def is_registered() -> bool:
+        return (await api.get("/definitions/greet")).status_code == 200
 
     try:
-        await await_until(is_dead, 30, "the job that fails is given up")
+        await await_until(is_registered, 30, "the worker registers its definitions")
+        counted, counting = await run("word_count", {"text": "one two\nthree"})
+        _, greeting = await run("greet", {"name": "Ada"})
         process.terminate()
         output, _ = await asyncio.wait_for(process.communicate(), 30)
     finally:
         if process.returncode is None:
             process.kill()
 
-    job = (await api.get(f"/jobs/{counted.json()['id']}")).json()
-    assert (job["state"], job["result"]) == ("succeeded", {"words": 3})
+    assert (counted["result"], counted["progress"]["current"]) == ({"words": 3}, 2)
+    assert counting["stdout_tail"] == "line 1: 2 words\nline 2: 3 words\n"
+    greeted = (greeting["stdout_tail"], greeting["stderr_tail"], greeting["exit_code"])
+    assert greeted == ("Hello, Ada\n", "greeted\n", 0)
     assert b"is ready" in output
+    assert b"has left" in output
     assert process.returncode == 0
     assert connection.execute("select count(*) from mainspring.workers").fetchone() == (0,)
 

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from mainspring.domain.access.roles import Role
+from mainspring.domain.claiming.budgets import CLAIM_BYTES
 from tests.support.api import Api
 from tests.support.waiting import await_until
 from tests.support.work import claim, define_remote, enqueue, register, state_of, told
@@ -169,3 +170,65 @@ async def test_what_was_claimed_for_a_revoked_token_is_handed_back(
     assert "payload" not in answer.text
     assert await state_of(api, job_id) == "queued"
     assert (await api.get(f"/jobs/{job_id}")).json()["attempt"] == 0
+
+
+# Bytes
+
+LARGE = "x" * 800_000
+
+
+def enqueue_large(connection: psycopg.Connection, count: int) -> None:
+    connection.execute(
+        "insert into mainspring.jobs (definition, queue, payload)"
+        " select 'remote', 'far', jsonb_build_object('x', %s::text) from generate_series(1, %s)",
+        (LARGE, count),
+    )
+
+
+async def test_an_answer_has_a_bounded_size_and_no_job_is_lost(
+    api: Api, connection: psycopg.Connection
+):
+    enqueue_large(connection, 22)
+    worker = await register(api)
+    asked = {"definitions": ["remote"], "limit": 1000, "held": []}
+    seen: list[str] = []
+
+    while jobs := (answer := await told(api, "POST", f"{worker}/claim", asked)).json()["jobs"]:
+        assert len(answer.content) <= CLAIM_BYTES
+        assert {job["attempt"] for job in jobs} == {1}
+        seen += [job["job_id"] for job in jobs]
+        asked["held"] = seen
+
+    assert len(seen) == len(set(seen)) == 22
+    assert seen == sorted(seen, key=int)
+
+
+async def test_jobs_whose_answer_was_lost_come_again_within_the_budget(
+    api: Api, connection: psycopg.Connection
+):
+    enqueue_large(connection, 8)
+    worker = await register(api)
+    first = [job["job_id"] for job in await claim(api, worker, held=[])]
+    second = [job["job_id"] for job in await claim(api, worker, held=first)]
+
+    again = [job["job_id"] for job in await claim(api, worker, held=[])]
+    rest = [job["job_id"] for job in await claim(api, worker, held=again)]
+
+    assert (again, rest) == (first, second)
+    assert len(first) == 5
+
+
+async def test_a_job_that_is_larger_than_the_budget_is_claimed_alone(
+    api: Api, connection: psycopg.Connection
+):
+    connection.execute(
+        "insert into mainspring.jobs (definition, queue, payload)"
+        " select 'remote', 'far', jsonb_build_object('x', repeat('x', %s)) from (values (1), (2))"
+        " as two",
+        (CLAIM_BYTES + 1,),
+    )
+    worker = await register(api)
+
+    first, second = await claim(api, worker), await claim(api, worker)
+
+    assert (len(first), len(second)) == (1, 1)

@@ -48,6 +48,8 @@ WRONG: list[dict[str, Any]] = [
     {"arg_schema": [1]},
     {"concurrency": "2"},
     {"rate": 5},
+    {"delivery": "exactly_once"},
+    {"delivery": 1},
     {"limit": 5},
     {"approvals_needed": "1"},
     {"approvers": 5, "approvals_needed": 1},
@@ -153,3 +155,19 @@ def test_a_worker_that_cannot_be_called_is_refused(
 ):
     with pytest.raises(InvalidDefinition, match=re.escape(problem)):
         app.register_worker(key, function)
+
+
+def test_what_runs_at_most_once_has_one_attempt(app: Mainspring):
+    once = app.job(key="once", delivery="at_most_once")(work)
+
+    assert once.handler.definition.max_attempts == 1
+    with pytest.raises(InvalidDefinition, match="twice: max_attempts must be 1 with delivery at_"):
+        app.job(key="twice", delivery="at_most_once", max_attempts=2)(work)
+
+
+def test_a_registered_worker_can_run_at_most_once(app: Mainspring):
+    def ingest(job_data: dict[str, Any], job_id: str, queue: Any) -> None: ...
+
+    app.register_worker("ingest_once", ingest, delivery="at_most_once")
+
+    assert app.handlers["ingest_once"].definition.delivery == "at_most_once"

@@ -6,12 +6,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from structlog.testing import capture_logs
 
 from mainspring import Context, Launcher, Mainspring, SlotInfo
 from mainspring.db.connect import with_options
 from mainspring.domain.errors import InvalidPayload, InvalidSchedule, InvalidTemplate
 from mainspring.testing import adrain
+from tests.support.log_lines import captured_lines
 from tests.support.waiting import await_until
 
 DAY = timedelta(days=1)
@@ -39,7 +39,7 @@ def declared(url: str, timing: str = "@daily", /, **fields: Any) -> Mainspring:
 
 async def synced(app: Mainspring) -> dict[str, int]:
     """What the log says when the app starts."""
-    with capture_logs() as logs:
+    with captured_lines() as logs:
         await app.schedules.aprepare()
     await app.aclose()
     (said,) = [line for line in logs if line["event"] == "schedules_synced"]
@@ -203,7 +203,7 @@ async def test_the_code_wins_if_it_says_so(database_url, app):
 
 
 async def test_an_app_without_schedules_says_nothing_of_them(app):
-    with capture_logs() as logs:
+    with captured_lines() as logs:
         await app.schedules.aprepare()
 
     assert logs == []

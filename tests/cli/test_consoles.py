@@ -11,7 +11,7 @@ import pytest
 from mainspring import Mainspring
 from mainspring.cli import consoles
 from mainspring.cli.consoles import Console
-from mainspring.domain.access.tokens import LOCAL_LIFE
+from mainspring.domain.access.tokens import LOCAL_LIFE, digest
 from mainspring.services import tokens
 from tests.support.waiting import wait_until
 
@@ -44,6 +44,11 @@ def text(config: Path) -> str:
     return str(profile["token"])
 
 
+def is_known(connection: psycopg.Connection, token: str) -> bool:
+    found = "select from mainspring.tokens where digest = %s"
+    return connection.execute(found, (digest(token),)).fetchone() is not None
+
+
 @pytest.mark.parametrize(
     "loss", [AGE, "delete from mainspring.tokens where kind = 'console'"], ids=["aged", "pruned"]
 )
@@ -54,7 +59,9 @@ async def test_it_is_renewed_while_it_runs(app, connection, config, loss):
     connection.execute(loss)
 
     await asyncio.to_thread(
-        wait_until, lambda: seconds_left(connection) > 500, what="it is valid again"
+        wait_until,
+        lambda: seconds_left(connection) > 500 and is_known(connection, text(config)),
+        what="it is valid again",
     )
     caller = await tokens.authenticate(app.database, text(config))
     console.stop()

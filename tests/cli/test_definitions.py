@@ -60,6 +60,16 @@ def test_a_definition_is_made_shown_changed_and_put_aside(call):
     assert "civic.cleanup" in listed
 
 
+def test_a_remote_definition_is_made_with_nothing_but_its_key(call):
+    made = call("create", "word_count", "--kind", "remote", "--queue", "node")
+
+    assert (made.returncode, made.stdout) == (0, "Definition word_count is created.\n")
+    assert call("list", "--kind", "remote").stdout.splitlines()[1].split()[:2] == [
+        "word_count",
+        "remote",
+    ]
+
+
 def test_parts_of_a_definition_can_be_emptied(server_command):
     update = ["definitions", "update", "x", "--json"]
     server_command("definitions", *BARE, "--concurrency", "2", "--rate", "5/minute")
@@ -147,3 +157,18 @@ def test_only_an_operator_says_what_may_run(server_command):
         "error: the role member may not write definitions; it requires"
     )
     assert "civic.bare" in shown.stdout
+
+
+def test_a_definition_runs_at_most_once(call):
+    made = call(*BARE, "--delivery", "at_most_once")
+    shown = call("show", "x").stdout
+    facts = json.loads(call("show", "x", "--json").stdout)
+    refused = call("update", "x", "--max-attempts", "3")
+    wrong = call("update", "x", "--delivery", "twice")
+
+    assert made.returncode == 0
+    assert "delivery\tat_most_once" in shown
+    assert (facts["delivery"], facts["max_attempts"]) == ("at_most_once", 1)
+    assert "x: max_attempts must be 1 with delivery at_most_once, not 3" in sentence(refused)
+    assert wrong.returncode == 2
+    assert "at_most_once" in wrong.stderr

@@ -35,7 +35,8 @@ def test_enqueue_takes_every_option(command, connection):
     options = ["--queue", "fast", "--priority", "5", "--delay", "60.5", "--dedupe-key", "k"]
     done = command("enqueue", "hello", ADA, *options, "--idempotency-key", "i", "--json")
 
-    assert json.loads(done.stdout) == {"id": "1", "is_new": True}
+    made = json.loads(done.stdout)
+    assert (made["id"], made["is_new"], made["job"]["queue"]) == ("1", True, "fast")
     job = reading.job(connection, 1)
     assert (job["queue"], job["priority"], job["dedupe_key"]) == ("fast", 5, "k")
     assert (job["scheduled_for"] - job["created_at"]).total_seconds() == 60.5
@@ -62,12 +63,21 @@ def test_a_wait_that_ends_says_why_the_job_has_not_started(each_command):
     assert "still awaiting_approval: see `mainspring approvals show 3`" in approved.stderr
 
 
+def test_a_wait_for_a_remote_worker_says_so(each_command, connection):
+    connection.execute("insert into mainspring.definitions (key, kind) values ('far', 'remote')")
+
+    (done,) = each_command(["enqueue", "far", "--wait", "0.1"])
+
+    assert "no worker is running; start the program that runs far, which claims" in done.stderr
+
+
 def test_list_filters_and_speaks_json(each_command):
-    _, _, found, running, newest = each_command(
+    _, _, found, running, several, newest = each_command(
         ["enqueue", "hello", ADA, "--queue", "a"],
         ["enqueue", "hello", ADA, "--queue", "b"],
         ["jobs", "list", "--queue", "b", "--json"],
         ["jobs", "list", "--state", "running"],
+        ["jobs", "list", "--state", "running", "--state", "queued", "--queue", "a", "--queue", "b"],
         ["jobs", "list", "--limit", "1", "--output", "yaml"],
     )
 
@@ -75,6 +85,7 @@ def test_list_filters_and_speaks_json(each_command):
     assert (job["id"], job["queue"], job["state"]) == ("2", "b", "queued")
     assert "payload" not in job
     assert (table(running), running.stderr) == ([], "No jobs.\n")
+    assert [job["ID"] for job in table(several)] == ["2", "1"]
     assert [job["id"] for job in yaml.safe_load(newest.stdout)] == ["2"]
 
 
@@ -86,7 +97,7 @@ def test_show_tells_the_job_and_its_attempts(each_command, finished):
     assert '"Hello, Ada!"' in shown.stdout
     assert "attempt 1: succeeded" in shown.stdout
     assert (facts["id"], facts["state"], facts["result"]) == ("1", "succeeded", "Hello, Ada!")
-    assert [attempt["status"] for attempt in facts["attempts"]] == ["succeeded"]
+    assert [attempt["state"] for attempt in facts["attempts"]] == ["succeeded"]
 
 
 def test_a_job_is_canceled_retried_with_another_payload_and_deleted(command, connection):

@@ -49,7 +49,7 @@ def test_a_pipe_gets_everything_also_where_colors_are_forced(command):
 def test_an_empty_list_in_a_pipe_is_its_header(command):
     done = command("jobs", "list")
 
-    assert done.stdout == "ID\tSTATE\tTENANT\tDEFINITION\tQUEUE\tTRY\tCREATED\tTOOK\tNOTE\n"
+    assert done.stdout == "ID\tSTATE\tTENANT\tDEFINITION\tQUEUE\tTRY\tCREATED\tTOOK\tFROM\tNOTE\n"
     assert done.stderr == "No jobs.\n"
 
 

@@ -105,6 +105,7 @@ def test_an_unknown_definition_is_a_mistake(command, key: str, hint: str):
 
 def test_a_deactivated_definition_is_not_unknown(each_server_command):
     every = ["schedules", "create", "x", "--definition", "hello", "--every", "1h"]
+    every += ["--payload", '{"name": "Ada"}']
     _, _, enqueued, triggered, created = each_server_command(
         every,
         ["definitions", "deactivate", "hello"],

@@ -61,7 +61,7 @@ def test_create_takes_every_field(each_server_command):
         ["schedules", "show", "all", "--json"],
     )
 
-    wanted = {name: value for name, (_, value) in EVERYTHING.items()} | {"enabled": False}
+    wanted = {name: value for name, (_, value) in EVERYTHING.items()} | {"is_enabled": False}
     assert wanted.items() <= facts(made).items()
     assert facts(made).items() <= facts(shown).items()
 

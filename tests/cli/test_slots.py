@@ -62,8 +62,9 @@ def test_history_shows_slots_and_figures(each_server_command, database_url):
     )
 
     second, first = table(shown)
-    assert list(second.values())[1:] == ["enqueued", "", "0", "", "manual", "2", "", ""]
+    assert list(second.values())[1:] == ["enqueued", "", "0", "", "manual", "2", "", "", ""]
     assert list(first.values())[1:3] == ["enqueued", "succeeded"]
+    assert first["DETAILS"] == '"Hello, Ada!"'
     wanted = (
         "1 run: 1 successful, 0 failed, success rate 100%; 0 skipped, 0 missed, 0 failed checks"
     )
@@ -129,3 +130,21 @@ def test_a_slot_is_claimed_by_hand_once(each_server_command):
     near = "slot: 2026-01-01T11:00:00Z is no slot of 'noon'; the next one is 2026-01-01T12:00:00Z"
     assert sentence(wrong) == f"error: {near}"
     assert sentence(unread).startswith("error: --slot must be")
+
+
+def test_history_shows_what_a_run_said(each_server_command, connection):
+    each_server_command(NOON, ["schedules", "trigger", "noon"])
+    connection.execute(
+        "update mainspring.slots set run_state = 'succeeded', started_at = fired_at,"
+        " finished_at = fired_at + interval '3 s', message = '5 removed',"
+        " details = jsonb_build_object('removed', 5)"
+    )
+    history = ["schedules", "history", "noon"]
+
+    shown, as_json = each_server_command(history, [*history, "--json"])
+
+    (row,) = table(shown)
+    assert (row["TOOK"], row["MESSAGE"], row["DETAILS"]) == ("3", "5 removed", '{"removed":5}')
+    (slot,) = facts(as_json)["slots"]
+    assert (slot["message"], slot["details"]) == ("5 removed", {"removed": 5})
+    assert (slot["seconds"], slot["is_details_omitted"]) == (3, False)

@@ -32,6 +32,24 @@ def test_a_token_is_made_listed_and_revoked(each_command):
     ]
 
 
+def test_a_worker_serves_the_tenants_that_its_token_names(each_command):
+    _, _, several, everyone, wrong, listed, unknown = each_command(
+        ["tenants", "create", "acme"],
+        ["tenants", "create", "bell"],
+        ["tokens", "create", "two", "--role", "worker", "--tenants", "acme, bell"],
+        ["tokens", "create", "node", "--role", "worker", "--all-tenants"],
+        ["tokens", "create", "ci", "--role", "member", "--all-tenants"],
+        ["tokens", "list"],
+        ["tokens", "create", "x", "--role", "worker", "--tenants", "acme,cell"],
+    )
+
+    assert several.stderr.endswith("two is worker in acme, bell.\n")
+    assert everyone.stderr.endswith("node is worker in all tenants.\n")
+    assert "tenants is for the role worker; the role member has one tenant" in wrong.stderr
+    assert [row["TENANT"] for row in table(listed)] == ["*", "acme, bell"]
+    assert "no tenant 'cell'" in unknown.stderr
+
+
 def test_a_person_is_added_given_a_link_kept_out_and_removed(each_command, command):
     none, made, link, elsewhere, changed, listed = each_command(
         ["people", "list"],

@@ -6,8 +6,9 @@ import pytest
 
 from tests.support.commands import sentence, table
 
+PAYLOAD = '{"name": "{{event.folder}} of {{event.size|default(0)}}"}'
 RESYNC = ["create", "resync", "--event", "provider.*", "--definition", "hello"]
-PAYLOAD = '{"name": "{{event.folder}}", "size": "{{event.size|default(0)}}"}'
+RESYNC += ["--payload", PAYLOAD]
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def call(each_command):
 
 def test_a_trigger_is_made_shown_changed_and_removed(call):
     made, changed, off, shown, on, listed, removed, none = call(
-        [*RESYNC, "--payload", PAYLOAD, "--dedupe-window", "5m", "--queue", "slow"],
+        [*RESYNC, "--dedupe-window", "5m", "--queue", "slow"],
         ["update", "resync", "--event", "list.*", "--clear", "queue", "--unknown-paths", "null"],
         ["disable", "resync"],
         ["show", "resync"],
@@ -51,19 +52,23 @@ def test_json_and_yaml_are_for_programs(call):
 
     facts = json.loads(shown.stdout)
     assert (facts["name"], facts["event"], facts["dedupe_window"]) == ("resync", "provider.*", 300)
-    assert (facts["priority"], facts["is_enabled"], facts["payload"]) == (3, False, {})
+    assert (facts["priority"], facts["is_enabled"], facts["payload"]) == (
+        3,
+        False,
+        json.loads(PAYLOAD),
+    )
     assert json.loads(listed.stdout) == [facts]
     assert (json.loads(none.stdout), after.stdout) == ([], "[]\n")
 
 
 def test_a_trigger_is_tried_without_enqueueing(call, each_command):
-    call([*RESYNC, "--payload", PAYLOAD])
+    call(RESYNC)
     tried, wrong = call(
         ["test", "resync", "--context", '{"folder": "/a"}'], ["test", "resync", "--context", "{}"]
     )
     jobs, events = each_command(["jobs", "list"], ["events", "list"])
 
-    assert json.loads(tried.stdout) == {"name": "/a", "size": 0}
+    assert json.loads(tried.stdout) == {"name": "/a of 0"}
     assert wrong.returncode == 2
     assert "there is no 'event.folder'" in sentence(wrong)
     assert (jobs.stderr, events.stderr) == ("No jobs.\n", "No events.\n")

@@ -39,14 +39,16 @@ def test_a_list_goes_through_all_pages(client: Client):
 
     assert listed == list(reversed(ids))
     assert len(client.jobs.page(limit=10).items) == 10
-    assert [job.id for job in client.jobs.list(status=JobState.FAILED)] == []
+    assert [job.id for job in client.jobs.list(state=JobState.FAILED)] == []
+    alternatives = client.jobs.list(state=[JobState.FAILED, "queued"], limit=10)
+    assert [job.id for job in alternatives] == listed
     assert client.jobs.summary().counts[JobState.QUEUED] == 25
 
 
 def test_many_jobs_are_counted_and_moved_by_filter(client: Client):
     ids = client.jobs.enqueue_many("work", [{}, {}, {}], tags=["blue"]).ids
 
-    counted = client.jobs.bulk("cancel", dry_run=True, status=JobState.QUEUED, tag="blue")
+    counted = client.jobs.bulk("cancel", dry_run=True, state=JobState.QUEUED, tag="blue")
     started = client.jobs.bulk("cancel", all=True, reason="all of it")
 
     assert (counted.count, counted.is_exact, counted.job_id) == (3, True, None)
@@ -77,7 +79,7 @@ def test_every_noun_can_be_made_read_changed_and_removed(client: Client):
     assert schedule.jitter == timedelta(minutes=1)
     assert client.schedules.update("nightly", cron="0 3 * * *").cron == "0 3 * * *"
     assert client.schedules.disable("nightly", "why").disabled_reason == "why"
-    assert client.schedules.enable("nightly").enabled
+    assert client.schedules.enable("nightly").is_enabled
     assert len(client.schedules.preview("nightly", count=3)) == 3
     assert client.schedules.trigger("nightly").job_id is not None
     assert len(list(client.schedules.history("nightly"))) == 1
@@ -225,7 +227,7 @@ class Flaky:
             if self.status is None:
                 raise TransportError("refused")
             return Response(self.status, {"retry-after": "0"}, b"")
-        return Response(201, {}, orjson.dumps({"id": "7", "is_new": True}))
+        return Response(201, {}, orjson.dumps({"id": "7", "is_new": True, "job": None}))
 
     def stream(self, message: Message) -> Any:
         raise NotImplementedError

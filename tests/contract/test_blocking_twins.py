@@ -9,7 +9,7 @@ import pytest
 
 import mainspring
 from mainspring import Mainspring, testing
-from mainspring.app.namespaces import Namespace
+from mainspring.app.nouns import Namespaces
 
 # Each runs beside the caller's own event loop, so there is nothing to block on.
 BESIDE_AN_EVENT_LOOP = {"Mainspring.lifespan", "Schedules.running"}
@@ -19,7 +19,7 @@ ASYNC_CLASSES = {mainspring.AsyncClient}
 
 def namespaces() -> set[type]:
     app = Mainspring("postgresql://nobody@localhost/nowhere")
-    return {type(part) for part in vars(app).values() if isinstance(part, Namespace)}
+    return {type(getattr(app, noun)) for noun in Namespaces.__annotations__}
 
 
 def public_classes() -> list[type]:

@@ -56,11 +56,11 @@ STATISTICS = ["missing", "fresh"]
 READERS: dict[str, dict[str, Any]] = {
     "events.get_event": {"tenant_id": "t2", "event_id": 1},
     "events.list_events": {"tenant_id": "t2", "limit": 50}
-    | dict.fromkeys(("before", "pattern", "handled", "failed")),
+    | dict.fromkeys(("before", "patterns", "handled", "failed")),
     "events.list_events_everywhere": {"limit": 50}
-    | dict.fromkeys(("before", "pattern", "handled", "failed")),
+    | dict.fromkeys(("before", "patterns", "handled", "failed")),
     "triggers.list_triggers": {"tenant_id": "t2", "limit": 50}
-    | dict.fromkeys(("after", "after_tenant", "enabled", "event", "definition")),
+    | dict.fromkeys(("after", "after_tenant", "enabled", "events", "definitions")),
 }
 PAGES_OF_A_LOOK = 1000
 

@@ -20,7 +20,7 @@ from mainspring.db.calls import with_numbers
 from mainspring.db.statements import Statement, parse
 from tests.support.commands import clean_environment
 from tests.support.databases import empty_database, role
-from tests.support.releases import PREVIOUS, UNRELEASED, export
+from tests.support.releases import BASELINE, PREVIOUS, UNRELEASED, export
 
 # What callers from SQL are promised.
 PUBLIC = (Path(__file__).parents[2] / "docs" / "guides" / "sql.md").read_text()
@@ -199,8 +199,8 @@ VOTERS = "select name, actor from mainspring.votes order by voted_at, name"
 BEARER = "select actor, actor_id, role from mainspring.bearer(sha256(%s))"
 
 
-def test_people_tokens_and_votes_of_the_previous_release_keep_who_they_are(url, previous):
-    migrate_with(previous, url)
+def test_people_tokens_and_votes_of_the_baseline_keep_who_they_are(url, tmp_path):
+    migrate_with(export(BASELINE, tmp_path), url)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(FORMER.encode())
         asyncio.run(migrate.migrate(url))

@@ -41,6 +41,8 @@ LANES: dict[str, Any] = {
     "shares": [10] * 2,
 }
 
+ANSWERS = {"progress": [None] * 10, "results": [None] * 10}
+
 # By statement of a worker: parameters, the indexes it uses, the pages it may touch.
 HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "attempts.discover": ({"queues": ["a", "b"]}, {"jobs_ready", "tenants_pkey"}, 400),
@@ -50,12 +52,12 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
         300,
     ),
     "attempts.finish_succeeded": (
-        {**REPORTS, "count": 10, "results": ["{}"] * 10},
+        {**REPORTS, "count": 10, "results": ["{}"] * 10, "progress": None},
         {"jobs_pkey", "workers_pkey", "dependencies_open"},
         300,
     ),
     "attempts.finish_ended": (
-        {**REPORTS, **FAILURES, "states": ["failed"] * 10},
+        {**REPORTS, **FAILURES, **ANSWERS, "states": ["failed"] * 10},
         {"jobs_pkey", "workers_pkey", "dependencies_open"},
         300,
     ),
@@ -66,6 +68,7 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
     ),
     "attempts.hand_back": ({**RUNNING, "waits_for": None}, {"jobs_pkey"}, 300),
     "attempts.report_progress": ({**RUNNING, "progress": ["{}"] * 10}, {"jobs_pkey"}, 300),
+    "attempts.mark_begun": (RUNNING, {"jobs_pkey"}, 300),
     "attempts.mark_alone": ({"job_id": 1, "fence": 1}, {"jobs_pkey"}, 50),
     "attempts.lock_lease": ({"job_id": 1, "fence": 1}, {"jobs_pkey"}, 50),
     "work.held_beside": ({"worker_id": ALIVE, "job_ids": [1, 2]}, {"jobs_running"}, 50),
@@ -133,6 +136,7 @@ LISTED: dict[str, Any] = {
     "most": 20_000,
     "limit": 50,
 }
+RELATED: dict[str, Any] = {"before": None, "most": 10_000}
 # By statement on history: parameters, the rows it gives. Readers have ordinary sessions.
 ON_HISTORY: dict[str, tuple[dict[str, Any], int]] = {
     "jobs.get": ({"tenant_id": "default", "job_id": -5}, 1),
@@ -143,6 +147,12 @@ ON_HISTORY: dict[str, tuple[dict[str, Any], int]] = {
     "jobs.list_created_jobs_edge": ({**LISTED, "created_by": "ann"}, 0),
     "jobs.list_unsuccessful_jobs": ({**LISTED, "state": "failed"}, 0),
     "jobs.list_unsuccessful_jobs_edge": ({**LISTED, "state": "failed"}, 0),
+    "jobs.list_scheduled_jobs": ({**LISTED, "schedule_id": 3}, 50),
+    "jobs.list_scheduled_jobs_edge": ({**LISTED, "schedule_id": 3, "most": 50}, 1),
+    "jobs.list_chosen_jobs": ({**LISTED, "job_ids": [-5, -6]}, 2),
+    "jobs.related_jobs": ({**RELATED, "relation": "flow_id", "ids": [7]}, 10),
+    "jobs.follow_ups": ({**RELATED, "creators": ["job:1"]}, 0),
+    "jobs.load_relations": ({"job_ids": [-5, -6]}, 2),
     "jobs.list_jobs_everywhere": (LISTED, 50),
     "jobs.list_jobs_everywhere_edge": ({**LISTED, "most": 100}, 1),
     "jobs.list_unsuccessful_jobs_everywhere": ({**LISTED, "state": "failed"}, 0),
@@ -181,7 +191,7 @@ STEPS: dict[str, tuple[str, dict[str, Any], int]] = {
     "look at failed jobs": (
         "operations.seek_jobs",
         {**SOUGHT, "section": "failed", "states": ["failed"]},
-        200,
+        250,
     ),
     "look at someone's live jobs": (
         "operations.seek_jobs",

@@ -4,19 +4,13 @@ Cron expressions are compared in tests/store/test_cron_checks.py, the paths of s
 tests/store/test_redaction.py.
 """
 
-from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import psycopg
 import pytest
-from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from mainspring.db.template_databases import fresh_database
-from mainspring.domain import events, limits
+from mainspring.domain import limits
 from mainspring.domain.definitions import Definition
-from mainspring.domain.errors import MainspringError
 from mainspring.domain.flows import MOST_BYTES, MOST_DEPENDENCIES, MOST_STEPS
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.jobs.options import (
@@ -29,114 +23,26 @@ from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import ScheduleSpec, ensure_spec
 from mainspring.domain.schedules.slots import CatchUp, Overlap
 from mainspring.domain.tenants import WEIGHTS, ensure_max_running, ensure_name, ensure_weight
-from mainspring.domain.triggers import Trigger, UnknownPaths, ensure_trigger
-from mainspring.domain.types import (
-    LONGEST_DELAY,
-)
 from mainspring.services.payloads import encode_payload
-from tests.support.databases import undone
+from tests.support.agreement import (
+    TICK,
+    Row,
+    call,
+    durations,
+    either,
+    insert,
+    numbers,
+    python_accepts,
+    queues,
+    sql_accepts,
+    tags,
+    texts,
+    words,
+)
 
-TICK = timedelta(microseconds=1)
 MOST = 1_000_000_000
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
-Verdict = bool
-Row = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def module_url(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
-
-
-@pytest.fixture
-def tx(module_url: str) -> Iterator[psycopg.Connection]:
-    with undone(module_url) as connection:
-        connection.execute(
-            "insert into mainspring.definitions (key, kind, concurrency)"
-            " values ('work', 'python', null), ('limited', 'python', 1)"
-        )
-        yield connection
-
-
-def python_accepts(check: Callable[[], object]) -> Verdict:
-    try:
-        check()
-    except MainspringError:
-        return False
-    return True
-
-
-def sql_accepts(tx: psycopg.Connection, statement: sql.Composed, values: Row) -> Verdict:
-    """Whether it runs; nothing of it stays."""
-    try:
-        with tx.transaction(force_rollback=True):
-            tx.execute(statement, values)
-    except psycopg.errors.CheckViolation:
-        return False
-    except psycopg.Error as error:
-        if not (error.sqlstate or "").startswith("MS"):
-            raise
-        return False
-    return True
-
-
-def insert(table: str, columns: Iterable[str]) -> sql.Composed:
-    names = list(columns)
-    return sql.SQL("insert into mainspring.{} ({}) values ({})").format(
-        sql.Identifier(table),
-        sql.SQL(", ").join(map(sql.Identifier, names)),
-        sql.SQL(", ").join(map(sql.Placeholder, names)),
-    )
-
-
-def call(function: str, arguments: Iterable[str]) -> sql.Composed:
-    named = [
-        sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
-        for name in arguments
-    ]
-    return sql.SQL("select mainspring.{}({})").format(
-        sql.Identifier(function), sql.SQL(", ").join(named)
-    )
-
-
-def around(field: str, low: Any, high: Any, step: Any) -> list[tuple[Row, Verdict]]:
-    """The values on both sides of both bounds."""
-    accepted = [({field: low}, True), ({field: high}, True)]
-    return [*accepted, ({field: low - step}, False), ({field: high + step}, False)]
-
-
-def numbers(field: str, low: int, high: int) -> list[tuple[Row, Verdict]]:
-    return around(field, low, high, 1)
-
-
-def durations(field: str, low: timedelta, high: timedelta = LONGEST_DELAY) -> list[Any]:
-    return around(field, low, high, TICK)
-
-
-def words(field: str, known: Iterable[str]) -> list[tuple[Row, Verdict]]:
-    return [*(({field: str(word)}, True) for word in known), ({field: "other"}, False)]
-
-
-def texts(field: str, longest: int) -> list[tuple[Row, Verdict]]:
-    accepted = [({field: text}, True) for text in ("x", "ü" * longest)]
-    return [*accepted, ({field: ""}, False), ({field: "ü" * (longest + 1)}, False)]
-
-
-def queues(field: str = "queue") -> list[tuple[Row, Verdict]]:
-    wrong = [({field: text}, False) for text in (" ", "a,b", " a", "a ", "a\t", "\na")]
-    return [*texts(field, 500), ({field: "a b"}, True), *wrong]
-
-
-def tags() -> list[tuple[Row, Verdict]]:
-    right = [[], ["x"], ["ü" * 500], ["ü" * 500] * 50]
-    wrong = [["x"] * 51, [""], ["x", ""], ["ü" * 501], ["x", "ü" * 501], [None], ["x", None]]
-    return either("tags", right, wrong)
-
-
-def either(field: str, right: Iterable[Any], wrong: Iterable[Any]) -> list[tuple[Row, Verdict]]:
-    return [*(({field: each}, True) for each in right), *(({field: each}, False) for each in wrong)]
 
 
 # Schedules
@@ -347,58 +253,3 @@ def test_a_flow_may_be_as_large_in_both(tx):
 
 def test_a_call_may_enqueue_as_many_jobs_in_both(tx):
     assert tx.execute("select mainspring.most_jobs()").fetchone() == (MAX_JOBS,)
-
-
-# Events and triggers
-
-NAME_PARTS = ["a", "A9", "_", ":", "-", "", ".", "*", " ", "ü", "a\n", "x" * 199]
-EVENT_NAMES = sorted(
-    {f"{first}{dot}{second}" for first in NAME_PARTS for dot in ("", ".") for second in NAME_PARTS}
-)
-TRIGGERS = [
-    *(*durations("dedupe_window", TICK), *numbers("priority", 0, 1000)),
-    *(*texts("name", 200), *either("name", ["a b"], [" ", "\t"])),
-    *(*words("unknown_paths", UnknownPaths), *queues()),
-    *either("definition", ["work", "x" * 200], ["", " ", "x" * 201]),
-    *either("payload", [{}], [[], "x"]),
-]
-
-
-def test_an_event_has_a_name_for_both_or_for_neither(tx):
-    found = tx.execute(
-        "select name, mainspring.is_event_name(name) from unnest(%s::text[]) as name",
-        (EVENT_NAMES,),
-    ).fetchall()
-
-    assert dict(found) == {name: events.is_name(name) for name in EVENT_NAMES}
-
-
-def test_a_pattern_matches_the_same_names_for_both(tx):
-    names = ["a", "a.b", "a.b.c", "ab", "b.a"]
-    patterns = ["*", "a", "a.*", "a.b", "a.b.*", "a.b.c", "b.*", "ab.*"]
-    found = tx.execute(
-        "select pattern, name, mainspring.event_matches(pattern, name)"
-        "  from unnest(%s::text[]) as pattern, unnest(%s::text[]) as name",
-        (patterns, names),
-    ).fetchall()
-
-    assert found
-    assert {row[:2] for row in found if row[2]} == {
-        (pattern, name) for pattern in patterns for name in names if events.matches(pattern, name)
-    }
-
-
-@pytest.mark.parametrize(
-    ("row", "verdict"),
-    [
-        *TRIGGERS,
-        *either("event", ["*", "a.*", "a"], ["", ".*", "a.**", "*.a", "a*", "a.*.b", "a "]),
-    ],
-    ids=str,
-)
-def test_a_trigger_is_accepted_by_both_or_by_neither(tx, row, verdict):
-    trigger = {"name": "paid", "event": "order.paid", "definition": "work", **row}
-    columns = {**trigger, "payload": Jsonb(trigger.get("payload", {}))}
-
-    assert python_accepts(lambda: ensure_trigger(Trigger(**trigger))) is verdict
-    assert sql_accepts(tx, insert("triggers", columns), columns) is verdict

@@ -14,11 +14,16 @@ from tests.support.programs import FUNCTIONS, NEXT, VERSION, become, later_migra
 from tests.support.waiting import await_until
 
 ADDS_A_COLUMN = later_migration("alter table mainspring.jobs add column later text;")
+LOCKS_TWO_TABLES = later_migration(
+    "alter table mainspring.tenants add column later text;"
+    "alter table mainspring.jobs add column later text;"
+)
 HAS_COLUMN = """
 select exists (select from pg_attribute
  where attrelid = 'mainspring.jobs'::regclass and attname = 'later')
 """
 WAITS = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = %s"
+DEADLOCKS = "select deadlocks from pg_stat_database where datname = current_database()"
 ENQUEUE = "insert into mainspring.jobs (definition) values ('work')"
 
 
@@ -85,6 +90,35 @@ async def test_others_wait_for_a_blocked_migration_only_as_long_as_one_try(
         await upgrade
 
     assert waited < 10
+    assert has_column(database_url)
+
+
+async def test_a_migration_gives_up_its_locks_before_anyone_is_ended_for_a_deadlock(
+    database_url, monkeypatch
+):
+    become(monkeypatch, migration=LOCKS_TWO_TABLES)
+    async with (
+        await psycopg.AsyncConnection.connect(database_url) as caller,
+        await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other,
+    ):
+
+        async def waiting() -> bool:
+            row = await (await other.execute(WAITS, (other.info.dbname,))).fetchone()
+            return row is not None and row[0] > 0
+
+        said: list[str] = []
+        # So that it is the migration that would notice a deadlock.
+        await caller.execute("set deadlock_timeout = '1min'")
+        await caller.execute("select from mainspring.jobs")
+        upgrade = asyncio.create_task(migrate.upgrade(database_url, tries=3, report=said.append))
+        await await_until(waiting, what="the migration waits for its second lock")
+        await caller.execute("select from mainspring.tenants")
+        await await_until(lambda: said)
+        assert f"held by pid {caller.info.backend_pid}" in said[0]
+        await caller.rollback()
+        await upgrade
+        assert await (await other.execute(DEADLOCKS)).fetchall() == [(0,)]
+
     assert has_column(database_url)
 
 

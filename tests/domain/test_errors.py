@@ -7,7 +7,15 @@ from datetime import UTC, datetime
 import pytest
 
 from mainspring.domain import errors
-from mainspring.domain.errors import MainspringError, UnknownDefinition, access, client, secrets
+from mainspring.domain.errors import (
+    MainspringError,
+    UnknownDefinition,
+    access,
+    client,
+    definitions,
+    secrets,
+    slots,
+)
 from mainspring.domain.errors.database import all_errors
 from mainspring.domain.types import EventId, JobId, JobState
 
@@ -82,7 +90,8 @@ def test_every_code_is_one_of_a_kind():
     codes = [kind.code for kind in all_errors()]
 
     assert len(codes) == len(set(codes)) > 20
-    for known in (access.Forbidden, client.ApiError, secrets.UnreadableSecret):
+    parts = (access.Forbidden, client.ApiError, secrets.UnreadableSecret)
+    for known in (*parts, definitions.InactiveDefinition, slots.SlotClaimed):
         assert known.code in codes
     assert all(re.fullmatch(r"[a-z_]+", code) for code in codes)
 

@@ -10,13 +10,13 @@ from mainspring.domain.housekeeping import (
     DEFINITIONS,
     PRUNE_TABLE,
     QUEUE,
-    SCHEDULES,
     IndexSize,
     ServerHealth,
     TableHealth,
     problems,
     report,
 )
+from mainspring.domain.schedules.defaults import SCHEDULES
 from mainspring.domain.schedules.model import ensure_spec
 from mainspring.domain.schemas import Schema
 

@@ -142,6 +142,9 @@ def test_programs_are_rolled_one_by_one_and_nothing_is_lost_doubled_or_refused(
         assert callers.refused == []
         assert connection.execute(UNSUCCESSFUL).fetchall() == []
         assert connection.execute(REPEATED).fetchall() == []
+        people = {name for (name,) in connection.execute("select name from mainspring.people")}
+        assert people >= set(callers.names)
+        assert len(callers.names) > 20
         runs = connection.execute(RUNS).fetchall()
         slots = connection.execute(SLOTS).fetchall()
     assert [run for run in runs if run[1:] != (1, 1)] == []

@@ -4,12 +4,12 @@ from mainspring.services import claiming
 from mainspring.services.claiming import ClaimOrders
 
 
-def test_workers_of_the_same_queues_and_tenant_share_an_order():
+def test_workers_of_the_same_queues_and_tenants_share_an_order():
     orders = ClaimOrders()
 
     assert orders.of(["mail", "far"], None) is orders.of(["far", "mail"], None)
-    assert orders.of(["mail"], None) is not orders.of(["mail"], "acme")
-    assert orders.of(["mail"], "acme") is not orders.of(["far"], "acme")
+    assert orders.of(["mail"], None) is not orders.of(["mail"], ["acme"])
+    assert orders.of(["mail"], ["acme"]) is not orders.of(["far"], ["acme"])
 
 
 def test_the_order_that_was_used_least_recently_is_forgotten(monkeypatch):

@@ -91,7 +91,7 @@ def test_an_inactive_definition_takes_no_jobs(civic: Mainspring):
         ("x", "sql", {}, "x: function is missing; a sql definition needs it"),
         ("x", "sql", {"function": "civic.gone"}, "x: function civic.gone does not exist"),
         ("x", "python", {}, "x: a Python handler is declared in code, with @app.job"),
-        ("x", "lua", {}, "kind must be one of python, sql, command, not 'lua'"),
+        ("x", "lua", {}, "kind must be one of python, sql, command, remote, not 'lua'"),
         ("x", "sql", {"function": "civic.cleanup", "timout": 3}, "timout is not a field of a sql"),
         ("x", "sql", {"function": "civic.cleanup", "queue": ""}, "queue must not be empty"),
         (

@@ -156,7 +156,7 @@ def test_a_plain_enqueue_is_one_statement(app):
     assert sent.call.params == {"definition": "send", "payload": '{"n":1}'}
     with pytest.raises(StopIteration) as done:
         plan.send([(7, True)])
-    assert done.value.value == (7, True)
+    assert done.value.value == (7, True, None)
 
 
 @pytest.mark.parametrize("payload", [{"day": object()}, [], {"n": "\0"}])

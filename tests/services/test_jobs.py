@@ -11,6 +11,7 @@ from mainspring.app.jobs import Jobs
 from mainspring.domain.errors import (
     DuplicateJob,
     IllegalMove,
+    InvalidOption,
     JobNotFound,
     JobUnsuccessful,
     ResultTimeout,
@@ -269,6 +270,20 @@ def test_a_job_can_be_read_canceled_retried_and_deleted_from_blocking_code(datab
         assert app.jobs.attempts(handle.id) == []
         app.jobs.delete(handle.id)
         assert app.jobs.list() == []
+
+
+async def test_a_filter_takes_several_values(app):
+    first, second, third = [await app.aenqueue("send", {}, queue=each) for each in "xyz"]
+    await app.jobs.acancel(third.id)
+
+    async def listed(**filters):
+        return [job.id for job in await app.jobs.alist(**filters)]
+
+    assert await listed(queue=["x", "y", "none"]) == [second.id, first.id]
+    assert await listed(state=["canceled", JobState.QUEUED]) == [third.id, second.id, first.id]
+    assert await listed(state={"failed", "canceled"}, queue="z") == [third.id]
+    with pytest.raises(InvalidOption, match=r"state must be one of .* did you mean queued"):
+        await app.jobs.alist(state=["queud"])
 
 
 @pytest.mark.parametrize("action", [Jobs.cancel, Jobs.delete])

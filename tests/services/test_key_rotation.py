@@ -102,6 +102,22 @@ async def test_a_rotation_goes_on_past_what_looks_encrypted(app, connection, sto
     assert done == Rotation(jobs=2, schedules=1, unreadable=1, unreadable_rows=["job 2"])
 
 
+async def test_a_rotation_goes_on_past_a_row_that_cannot_be_written(app, connection):
+    for _ in range(5):
+        await app.aenqueue("login", SECRET)
+    connection.execute(
+        "create function refuse() returns trigger language plpgsql as"
+        " $$ begin raise 'it is poison'; end $$;"
+        " create trigger refuse before update on mainspring.jobs for each row"
+        " when (new.job_id = 3) execute function refuse()"
+    )
+    use(app, NEW, OLD)
+
+    done = await app.secrets.arotate()
+
+    assert done == Rotation(jobs=4, refused=1, refused_rows=["job 3: it is poison"])
+
+
 async def test_what_was_encrypted_without_a_nonce_gets_one(app, connection):
     """As earlier releases did it where payloads are compared."""
     handle = await app.aenqueue("login", SECRET, dedupe_by="content")

@@ -59,7 +59,6 @@ ILLEGAL_HISTORY = [
 ]
 ILLEGAL_OTHERS = [
     pytest.param("tenants", {"tenant_id": ""}, id="tenant without a name"),
-    pytest.param("definitions", {"key": "k", "kind": "shell"}, id="kind"),
     pytest.param("definitions", {"key": "k", "kind": "python", "queue": ""}, id="queue"),
     pytest.param("definitions", {"key": "k", "kind": "python", "priority": 1001}, id="priority"),
     pytest.param("definitions", {"key": "k", "kind": "python", "max_attempts": 0}, id="attempts"),

@@ -22,6 +22,7 @@ create function civic.silent(payload jsonb) returns void language sql as $$ sele
 create procedure civic.acts() language sql as $$ select 1 $$;
 """
 NOT_A_NAME = "{} is not the name of a function; write it as schema.name, without arguments"
+SPEC = "must be {} or have a number as revision: a remote worker knows what it runs"
 NO_SCHEMA = "{} needs its schema and nothing else: write it as schema.name"
 
 
@@ -136,6 +137,17 @@ def test_a_definition_keeps_its_kind(civic):
 
     with refuses(civic, "kind", "is sql and cannot be changed"):
         civic.execute("update mainspring.definitions set kind = 'python'")
+
+
+def test_a_kind_that_there_is_not_is_refused(civic):
+    with refuses(civic, "kind", "must be python, sql, command or remote, not 'remot'"):
+        add(civic, kind="remot")
+
+
+def test_a_remote_definition_has_no_spec(civic):
+    add(civic, kind="remote", spec=Jsonb({}))
+    with refuses(civic, "spec", SPEC, "x"):
+        add(civic, "x", kind="remote", spec=Jsonb({"function": "civic.bare"}))
 
 
 def test_the_role_is_that_of_the_writer_unless_named(civic, someone):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mainspring.domain.types import DEFAULT_TENANT, AttemptStatus, JobState, WorkerId
-from mainspring.store import attempts, jobs, recovery, workers
+from mainspring.store import attempts, flows, jobs, recovery, workers
 from mainspring.store.attempts import ClaimedRow, Ending, Report, Return, Successes
 from mainspring.store.recovery import LostJob
 from tests.support.queue_driver import QueueDriver
@@ -96,6 +96,140 @@ def test_a_lost_attempt_says_what_became_of_its_worker(queue, are_dead, said):
     ((error,),) = queue.execute("select error from mainspring.attempts")
     assert error.startswith(f"worker {worker_id} (pid ")
     assert error.endswith(said)
+
+
+# At most once
+
+
+@pytest.fixture
+def once(queue: QueueDriver) -> QueueDriver:
+    """Its one job runs at most once."""
+    queue.execute("update mainspring.jobs set delivery = 'at_most_once', max_attempts = 1")
+    return queue
+
+
+def begin(queue: QueueDriver, row: ClaimedRow) -> None:
+    assert queue.run(attempts.mark_begun(queue.connection, [row.report])) == 1
+
+
+def test_a_job_that_has_begun_and_runs_at_most_once_ends(once):
+    worker_id, row = claim(once)
+    begin(once, row)
+    once.run(workers.expire_workers(once.connection, [worker_id], are_dead=True))
+
+    assert recover(once) == [LostJob(row.job_id, worker_id, is_parked=False, is_ended=True)]
+
+    ((state, attempt, losses, error),) = once.execute(HISTORY)
+    assert (state, attempt, losses) == ("dead_letter", 1, 0)
+    assert error.startswith("lost, and not run again because it runs at most once: worker ")
+    assert once.execute(ATTEMPTS) == [(1, "lost", worker_id)]
+    assert once.execute("select state, count from mainspring.tally_changes") == [("dead_letter", 1)]
+
+
+def test_a_job_that_has_not_begun_is_as_if_it_had_not_been_claimed(once):
+    worker_id, row = claim(once)
+    once.run(workers.expire_workers(once.connection, [worker_id]))
+
+    assert recover(once) == [LostJob(row.job_id, worker_id, is_parked=False, is_ended=False)]
+
+    assert once.execute(JOB) == [("queued", "time", 0, 0, None, None)]
+    assert once.execute(ATTEMPTS) == []
+    assert once.execute("select suspected_at from mainspring.jobs") == [(None,)]
+
+
+def test_nobody_knows_what_a_worker_of_an_earlier_release_has_begun(once):
+    worker_id, row = claim(once)
+    once.execute("update mainspring.workers set records_starts = false")
+    once.run(workers.expire_workers(once.connection, [worker_id]))
+
+    assert recover(once) == [LostJob(row.job_id, worker_id, is_parked=False, is_ended=True)]
+
+
+def test_nobody_knows_what_a_worker_without_a_row_has_begun(once):
+    worker_id, _ = claim(once)
+    once.execute("delete from mainspring.workers")
+
+    recover(once)
+
+    assert [row[0] for row in once.execute(HISTORY)] == ["dead_letter"]
+    assert once.execute(ATTEMPTS) == [(1, "lost", worker_id)]
+
+
+def test_a_mark_of_an_earlier_lease_does_not_count(once):
+    _, row = claim(once)
+    begin(once, row)
+    snooze = Return(
+        *row.report, 0, 0, status=AttemptStatus.SNOOZED, error=None, failed=0, delay=NO_JITTER
+    )
+    assert once.run(attempts.finish_requeued(once.connection, row_worker(once), [snooze])) == (
+        [],
+        [],
+    )
+    worker_id, _ = claim(once)
+    once.run(workers.expire_workers(once.connection, [worker_id]))
+    recover(once)
+
+    assert once.execute(JOB)[0][:3] == ("queued", "time", 1)
+
+
+def row_worker(queue: QueueDriver) -> WorkerId:
+    ((worker_id,),) = queue.execute("select worker_id from mainspring.jobs")
+    return WorkerId(worker_id)
+
+
+def test_what_a_worker_leaves_behind_ends_if_it_has_begun(once):
+    worker_id, row = claim(once)
+    begin(once, row)
+
+    once.run(attempts.hand_back(once.connection, [row.report]))
+
+    ((state, _, _, error),) = once.execute(HISTORY)
+    assert state == "dead_letter"
+    assert error.endswith(f"worker {worker_id} left before the job was done")
+    assert once.execute(ATTEMPTS) == [(1, "lost", worker_id)]
+
+
+def test_no_report_puts_a_job_back_that_has_had_its_run(once):
+    worker_id, row = claim(once)
+    begin(once, row)
+    again = Return(
+        *row.report, 0, 0, status=AttemptStatus.FAILED, error="no", failed=1, delay=NO_JITTER
+    )
+
+    refused = once.run(attempts.finish_requeued(once.connection, worker_id, [again])).refused
+
+    assert refused == [row.report]
+    assert once.execute(JOB)[0][0] == "running"
+
+
+def test_a_job_whose_function_has_committed_is_put_back_to_say_so(once):
+    worker_id, row = claim(once)
+    begin(once, row)
+    once.execute(
+        "insert into mainspring.receipts (job_id, fence, result)"
+        " select job_id, fence, '1' from mainspring.jobs"
+    )
+    once.run(workers.expire_workers(once.connection, [worker_id]))
+
+    recover(once)
+
+    assert once.execute(JOB)[0][:3] == ("queued", "time", 1)
+    once.execute("delete from mainspring.receipts")
+
+
+def test_a_child_of_a_lost_job_is_not_left_waiting(once):
+    ((parent,),) = once.execute("select job_id from mainspring.jobs")
+    child = "select job_id from mainspring.enqueue_job('build', after => array[%(parent)s::bigint])"
+    once.execute(child, {"parent": parent})
+    worker_id, row = claim(once)
+    begin(once, row)
+    once.run(workers.expire_workers(once.connection, [worker_id]))
+    recover(once)
+
+    found = once.run(flows.settle(once.connection, [row.job_id]))
+
+    assert found is not None
+    assert {row[0] for row in once.execute(HISTORY)} == {"dead_letter", "canceled"}
 
 
 def test_lost_jobs_come_back_spread_over_the_jitter(queue):
@@ -227,9 +361,12 @@ def test_a_late_report_is_unsettled_until_the_job_was_taken_back(queue):
     report = Report(row.job_id, row.fence)
     late = [(report, AttemptStatus.SUCCEEDED)]
 
-    assert queue.run(attempts.record_late_reports(queue.connection, late)) == (0, {report})
+    assert queue.run(attempts.record_late_reports(queue.connection, late)) == ([], {report})
     recover(queue)
-    assert queue.run(attempts.record_late_reports(queue.connection, late)) == (1, set())
+    assert queue.run(attempts.record_late_reports(queue.connection, late)) == (
+        [report.job_id],
+        set(),
+    )
 
 
 def test_a_report_repeated_after_its_answer_was_lost_is_not_late(queue):
@@ -240,4 +377,4 @@ def test_a_report_repeated_after_its_answer_was_lost_is_not_late(queue):
 
     late = [(report, AttemptStatus.SUCCEEDED)]
 
-    assert queue.run(attempts.record_late_reports(queue.connection, late)) == (0, set())
+    assert queue.run(attempts.record_late_reports(queue.connection, late)) == ([], set())

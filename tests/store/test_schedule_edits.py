@@ -66,7 +66,6 @@ def test_another_timing_has_its_next_slot_computed_anew(planned, assignments):
 @pytest.mark.parametrize(
     "assignments",
     [
-        """payload = '{"a": 2}'""",
         "description = 'b'",
         "overlap = 'queue'",
         "max_retries = 9",
@@ -87,6 +86,7 @@ def test_anything_else_leaves_the_next_slot(planned, assignments):
     "assignments",
     [
         "condition_sql = 'select true'",
+        """payload = '{"a": 2}'""",
         """payload = '{"a": "{{slot_at}}"}'""",
         "definition = 'other'",
         "misfire_grace = '1 hour'",
@@ -342,7 +342,7 @@ def test_many_rows_of_one_statement_are_one_message(heard, connection):
 
 
 def test_schedulers_do_not_hear_of_what_does_not_concern_them(heard, connection):
-    connection.execute("""update mainspring.schedules set payload = '{"a": 2}'""")
+    connection.execute("update mainspring.schedules set description = 'b'")
 
     assert messages(heard, connection) == []
 

@@ -163,6 +163,18 @@ def kill_the_worker(runs: Runs) -> None:
     assert lost.is_parked
 
 
+def lose_its_only_run(runs: Runs) -> None:
+    runs.connection.execute("update mainspring.jobs set delivery = 'at_most_once'")
+    report = runs.begin()
+    runs.driver.run(attempts.mark_begun(runs.driver.connection, [report]))
+    runs.driver.run(workers.expire_workers(runs.driver.connection, [runs.worker_id], are_dead=True))
+    runs.connection.execute("update mainspring.workers set pid = 7, host = 'h', worker_id = 1")
+    runs.connection.execute("update mainspring.jobs set worker_id = 1 where state = 'running'")
+    terms: Row = {"max_losses": 3, "jitter": NO_JITTER}
+    (lost,) = runs.driver.run(recovery.recover(runs.driver.connection, **terms))
+    assert lost.is_ended
+
+
 def delete(runs: Runs) -> None:
     runs.driver.call(jobs.delete(DEFAULT_TENANT, runs.first_live()))
 
@@ -184,6 +196,13 @@ ENDINGS = [
         "dead_letter",
         "its worker died while it ran nothing else (death 1 of 1)",
         id="recovered",
+    ),
+    pytest.param(
+        lose_its_only_run,
+        "lost",
+        "lost, and not run again because it runs at most once: worker 1 (pid 7 on h) died: its "
+        "process was killed or crashed",
+        id="lost",
     ),
     pytest.param(delete, "canceled", "its job was deleted", id="deleted"),
 ]
@@ -312,7 +331,7 @@ def test_a_retried_run_is_counted_as_it_ends_in_the_end(runs, is_counted):
 
 def close(runs: Runs) -> int:
     terms: Row = {"limit": 10}
-    return runs.driver.run(clock_store.overdue_runs(runs.driver.connection, **terms))
+    return len(runs.driver.run(clock_store.overdue_runs(runs.driver.connection, **terms)))
 
 
 @pytest.fixture

@@ -95,7 +95,8 @@ def test_a_trigger_leaves_what_the_schedule_does_next(tx):
 
     row = schedule(tx)
     assert (row["next_run_at"], row["next_slot_at"], row["revision"]) == (NEXT, NEXT, 1)
-    assert (row["last_enqueued_at"], row["enqueued_count"]) == (now(tx), 1)
+    assert row["last_enqueued_at"] > now(tx)
+    assert row["enqueued_count"] == 1
 
 
 def test_what_the_definition_says_holds_where_the_schedule_says_nothing(tx):
@@ -137,7 +138,8 @@ def test_a_trigger_is_skipped_while_an_earlier_run_is_live(tx):
     assert (answer["success"], answer["outcome"], answer["job_id"]) == (False, "skipped", None)
     assert answer["message"] == STILL_LIVE
     assert (outcomes(tx), len(jobs(tx))) == (["enqueued", "skipped"], 1)
-    assert (schedule(tx)["skipped_count"], schedule(tx)["last_skipped_at"]) == (1, now(tx))
+    assert schedule(tx)["skipped_count"] == 1
+    assert schedule(tx)["last_skipped_at"] > now(tx)
 
 
 def test_a_trigger_waits_for_its_turn(tx):
@@ -179,7 +181,8 @@ def test_a_trigger_asks_a_running_run_to_stop_and_waits_for_it(tx):
     trigger(tx)
 
     first, second = jobs(tx)
-    assert (first["state"], first["cancel_requested_at"]) == ("running", now(tx))
+    assert first["state"] == "running"
+    assert first["cancel_requested_at"] > now(tx)
     assert (second["state"], second["waits_for"]) == ("queued", "turn")
 
 
@@ -510,7 +513,8 @@ def test_a_backfill_counts_as_a_run_and_moves_nothing(tx):
     backfill(tx, SLOT)
 
     row = schedule(tx)
-    assert (row["next_slot_at"], row["revision"], row["last_enqueued_at"]) == (NEXT, 1, now(tx))
+    assert (row["next_slot_at"], row["revision"]) == (NEXT, 1)
+    assert row["last_enqueued_at"] > now(tx)
 
 
 def test_slots_may_be_filled_with_payloads_of_their_own(tx):

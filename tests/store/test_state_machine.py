@@ -92,7 +92,7 @@ class WorkerRules(Machine):
         terms = {"max_losses": max_losses, "jitter": DAY / 2, "limit": limit}
         while taken := self.queue.run(recovery.recover(self.queue.connection, **terms)):
             assert len(taken) <= limit
-            for job_id, _, is_parked in taken:
+            for job_id, _, is_parked, _ in taken:
                 lost.remove(job_id)
                 job = self.model.jobs[job_id]
                 self.model.lose(job, max_losses)
@@ -194,7 +194,8 @@ class ReportRules(Machine):
     def report_late(self, data):
         _, leases = self.draw_leases(data)
         reports = [(report_of(lease), AttemptStatus.SUCCEEDED) for lease in leases]
-        kept, _ = self.queue.run(attempts.record_late_reports(self.queue.connection, reports))
+        late, _ = self.queue.run(attempts.record_late_reports(self.queue.connection, reports))
+        kept = len(late)
         assert kept == self.model.report_late(leases, AttemptStatus.SUCCEEDED)
 
     def draw_leases(self, data: st.DataObject) -> tuple[WorkerId, list[Lease]]:

@@ -90,6 +90,21 @@ CASES: dict[str, Case] = {
     "after a parent": Case(options={"after": PARENT}),
     "after a parent, limited": Case("limited", options={"after": PARENT}, needs=LIMIT),
     "after a parent, approval": Case("approved", options={"after": PARENT}, needs=APPROVAL),
+    "created by someone": Case(options={"created_by": "bob"}),
+    "created by someone for another": Case(options={"created_by": "bob"}, creator="ann"),
+    "from a source": Case(options={"source": "checkout"}),
+    "at most once": Case(options={"delivery": "at_most_once"}),
+    "at least once": Case(options={"delivery": "at_least_once"}),
+    "at most once by its definition": Case("once", needs=LIMIT),
+    "at least once, not as its definition": Case(
+        "once", options={"delivery": "at_least_once"}, needs=LIMIT
+    ),
+    "some other delivery": Case(options={"delivery": "now_and_then"}, needs=REFUSAL),
+    "two attempts at most once": Case(
+        options={"delivery": "at_most_once", "max_attempts": 2}, needs=REFUSAL
+    ),
+    "two attempts of what runs once": Case("once", options={"max_attempts": 2}, needs=REFUSAL),
+    "from a source of Mainspring's": Case(options={"source": "schedule"}, needs=REFUSAL),
     "inactive": Case("retired", needs=REFUSAL),
     "unknown": Case("nothing", needs=REFUSAL),
     "closed": Case("mainspring.bulk", needs=REFUSAL),
@@ -174,6 +189,7 @@ def _fill(connection: psycopg.Connection) -> None:
     insert_definition(connection, "limited", concurrency=1, limit_by=["region"], **usual)
     insert_definition(connection, "rated", rate_count=1, rate_period="1 hour", **usual)
     insert_definition(connection, "approved", approvals_needed=1, approvers=["ann"], **usual)
+    insert_definition(connection, "once", delivery="at_most_once", **usual)
     insert_definition(connection, "retired", is_active=False, **usual)
     insert_definition(connection, "mainspring.bulk")
     for tenant_id in ("acme", "capped"):
@@ -349,7 +365,15 @@ class Way:
 WAITS = frozenset({"limit", "approval"})
 COMMON = frozenset({"queue", "priority", "max_attempts", "tenant", "creator"})
 TIMES = frozenset({"delay", "scheduled_for"})
-OF_JOBS = COMMON | TIMES | {"correlation_id", "tags", "limit_key", "approvals_needed"}
+OF_JOBS = (
+    COMMON
+    | TIMES
+    | {
+        *("correlation_id", "tags", "limit_key", "approvals_needed"),
+        *("created_by", "source", "delivery"),
+    }
+)
+OF_SCHEDULES = COMMON | {"delivery"}
 EVERYTHING = OF_JOBS | WAITS | {"deadline", "dedupe_key", "after", "refusal"}
 WAYS: dict[str, Way] = {
     "enqueue_job": Way(by_function, EVERYTHING | {"dedupe_by"}),
@@ -362,9 +386,9 @@ WAYS: dict[str, Way] = {
         WAITS | {"tenant", "queue", "priority", "correlation_id"},
         frozenset({"created_by"}),
     ),
-    "trigger": Way(triggered, COMMON | WAITS, OF_A_SLOT),
-    "backfill": Way(backfilled, COMMON | WAITS, OF_A_SLOT),
-    "apply_plan": Way(planned, COMMON | WAITS, OF_A_SLOT),
+    "trigger": Way(triggered, OF_SCHEDULES | WAITS, OF_A_SLOT),
+    "backfill": Way(backfilled, OF_SCHEDULES | WAITS, OF_A_SLOT),
+    "apply_plan": Way(planned, OF_SCHEDULES | WAITS, OF_A_SLOT),
     "fire": Way(fired, COMMON, OF_A_SLOT, informs_busy=False),
     "retry": Way(
         retried,

@@ -286,3 +286,29 @@ def stop_when_asked_in_process(ctx: Context) -> None:
 @app.job(queue="elsewhere")
 async def greet(name: str) -> str:
     return f"Hello, {name}"
+
+
+PAGES = 12
+
+
+def report_pages(ctx: Context) -> None:
+    for page in range(1, PAGES + 1):
+        ctx.progress(page, PAGES)
+
+
+@app.job(mode="process")
+def read_pages_in_process(ctx: Context) -> None:
+    report_pages(ctx)
+
+
+@app.job(mode="process")
+def read_pages_in_a_transaction_of_its_process(ctx: Context) -> None:
+    with ctx.transaction() as connection:
+        connection.execute("insert into effects values (%s)", (ctx.job_id,))
+        report_pages(ctx)
+
+
+@app.job(mode="process", max_attempts=1)
+def read_pages_and_fail_in_process(ctx: Context) -> None:
+    report_pages(ctx)
+    raise ValueError("the last page is torn")

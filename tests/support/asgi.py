@@ -1,6 +1,7 @@
 """What scheduler processes run in tests: launchers of every kind, and an ASGI app for gunicorn."""
 
 import asyncio
+import logging
 import sys
 import threading
 import time
@@ -12,6 +13,9 @@ from fastapi import FastAPI
 from mainspring import Launcher, Mainspring
 
 FOR_EVER = 60.0
+
+# Gunicorn shows its own lines only.
+logging.basicConfig(level=logging.INFO)
 
 app = Mainspring()
 site = FastAPI(lifespan=app.lifespan)

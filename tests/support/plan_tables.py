@@ -28,9 +28,23 @@ SEED = [
            (8, '-infinity', 1, 1, 'dead', 'h', '', '{a}', '0')
     """,
     """
-    insert into mainspring.jobs_history (job_id, definition, state, started_at, finished_at)
-    select -n, 'work', 'succeeded', now(), now() - n * interval '1 second'
+    insert into mainspring.jobs_history
+        (job_id, definition, state, started_at, finished_at, schedule_id)
+    select -n, 'work', 'succeeded', now(), now() - n * interval '1 second',
+           case when n % 12500 = 3 then 3 end
       from generate_series(1, 1000000) as n
+    """,
+    """
+    insert into mainspring.flows (flow_id, tenant_id, name)
+    select n, 'default', 'f' from generate_series(1, 5000) as n
+    """,
+    """
+    insert into mainspring.flow_jobs (flow_id, job_id)
+    select 1 + n / 10, -n from generate_series(1, 49999) as n
+    """,
+    """
+    insert into mainspring.dependencies (job_id, parent_id, outcome)
+    select -n, -n - 1, 'succeeded' from generate_series(1, 50000) as n
     """,
     """
     insert into mainspring.attempts

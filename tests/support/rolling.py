@@ -107,7 +107,8 @@ class Release:
 
 
 class Callers:
-    """Enqueue without a pause, over REST and in SQL, and note what was refused."""
+    """Enqueue without a pause, over REST and in SQL, create people and tokens, and note what was
+    refused."""
 
     def __init__(self, url: str, token: str, address: str) -> None:
         self._url, self._address = url, address
@@ -115,11 +116,13 @@ class Callers:
         self._switching = threading.Lock()
         self._stopping = threading.Event()
         self.job_ids: list[int] = []
+        self.names: list[str] = []  # Of people and of the tokens of the same name.
         self.refused: list[str] = []
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        threads = [threading.Thread(target=each) for each in (self._call_rest, self._call_sql)]
+        callers = (self._call_rest, self._call_sql, self._create_people)
+        threads = [threading.Thread(target=each) for each in callers]
         for thread in threads:
             thread.start()
         try:
@@ -147,7 +150,23 @@ class Callers:
                 assert found.status_code == HTTPStatus.OK, found.text
                 return int(job_id)
 
-            self._call(enqueue)
+            self._call(lambda number: self.job_ids.append(enqueue(number)))
+
+    def _create_people(self) -> None:
+        with httpx.Client(headers=self._headers, timeout=30) as client:
+
+            def create(number: int) -> None:
+                body = {"name": f"p{number}", "role": "viewer"}
+                with self._switching:
+                    for noun in ("people", "tokens"):
+                        answer = client.post(f"{self._address}/api/v1/{noun}", json=body)
+                        assert answer.status_code == HTTPStatus.CREATED, answer.text
+                    shown = {"Authorization": f"Bearer {answer.json()['token']}"}
+                    found = client.get(f"{self._address}/api/v1/me", headers=shown)
+                assert found.json()["role"] == "viewer", found.text
+                self.names.append(body["name"])
+
+            self._call(create)
 
     def _call_sql(self) -> None:
         with psycopg.connect(self._url, autocommit=True) as connection:
@@ -160,13 +179,13 @@ class Callers:
                 assert row is not None
                 return int(row[0])
 
-            self._call(enqueue)
+            self._call(lambda number: self.job_ids.append(enqueue(number)))
 
-    def _call(self, enqueue: Callable[[int], int]) -> None:
+    def _call(self, do: Callable[[int], None]) -> None:
         number = 0
         while not self._stopping.wait(_PACE_SECONDS):
             number += 1
             try:
-                self.job_ids.append(enqueue(number))
+                do(number)
             except (AssertionError, httpx.HTTPError, psycopg.Error) as problem:
                 self.refused.append(f"{type(problem).__name__}: {problem}")

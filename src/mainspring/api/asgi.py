@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from mainspring.api import errors, routing
 from mainspring.api.requests import JsonRoute
 from mainspring.api.routing import Depends, Parameter, Router, Source
+from mainspring.db.outages import OUTAGES, is_outage
 from mainspring.domain.errors import MainspringError
 
 _SOURCES: dict[Source, Callable[..., Any]] = {
@@ -39,7 +40,13 @@ def make_router(router: Router) -> fastapi.APIRouter:
         options = dict(route.options)
         if options.get("response_class") is routing.Response:
             options["response_class"] = fastapi.Response
-        made.add_api_route(route.path, _endpoint(route.endpoint), methods=[route.method], **options)
+        made.add_api_route(
+            route.path,
+            _endpoint(route.endpoint),
+            methods=[route.method],
+            operation_id=route.endpoint.__name__,
+            **options,
+        )
     return made
 
 
@@ -126,8 +133,10 @@ def install_errors(app: fastapi.FastAPI) -> None:
         app.add_exception_handler(kind, _failed)
 
 
-async def _failed(_: fastapi.Request, error: Exception) -> fastapi.Response:
-    return as_starlette(errors.answer_of(error))
+async def _failed(request: fastapi.Request, error: Exception) -> fastapi.Response:
+    if is_outage(error):
+        OUTAGES.unreachable(request.app.state.server.database.url, "mainspring server", error)
+    return as_starlette(errors.answer_of(error, request))
 
 
 async def _invalid(_: fastapi.Request, error: Exception) -> fastapi.Response:

@@ -227,9 +227,9 @@ class RequestContext:
             await idempotency.lock(transaction, noun, tenant_id=tenant_id, name=name)
             yield transaction
 
-    def ensure_unchanged(self, facts: object) -> None:
-        """Refuse a change by someone who has seen another state than the present one."""
-        asked = self.request.headers.get("if-match")
+    def ensure_unchanged(self, facts: object, asked: str | None) -> None:
+        """Refuse a change by someone who has seen another state than the present one; `asked` is
+        the If-Match header."""
         if asked is None or asked.strip() == "*":
             return
         known = {each.strip().removeprefix("W/") for each in asked.split(",")}
@@ -275,6 +275,8 @@ class Requires:
 
 def _tenant(caller: Caller, asked: str | None) -> TenantId | None:
     if caller.tenant_id is None:
+        if caller.tenants is not None and asked not in (None, EVERYWHERE, *caller.tenants):
+            raise TenantNotFound(str(asked))
         if asked == EVERYWHERE:
             return None
         return TenantId(asked) if asked is not None else DEFAULT_TENANT

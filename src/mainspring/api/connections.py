@@ -119,7 +119,14 @@ def _notice_silence(connected: socket.socket | None) -> None:
 
 def _refusal(detail: str) -> bytes:
     body = orjson.dumps(
-        {"title": "Service Unavailable", "status": 503, "code": "overloaded", "detail": detail}
+        {
+            "type": "about:blank",
+            "title": "Service Unavailable",
+            "status": 503,
+            "code": "overloaded",
+            "detail": detail,
+            "errors": [],
+        }
     )
     head = (
         f"HTTP/1.1 503 Service Unavailable\r\ncontent-type: {PROBLEM}\r\nretry-after: 1\r\n"

@@ -21,8 +21,16 @@ from pydantic import Field, TypeAdapter, ValidationError
 from mainspring.api import errors, routes
 from mainspring.api.bodies import read_body
 from mainspring.api.errors import Refused
-from mainspring.api.routing import Depends, Parameter, Request, Response, Route, Source, whole_names
-from mainspring.domain.suggestions import did_you_mean
+from mainspring.api.routing import (
+    Depends,
+    Parameter,
+    Request,
+    Response,
+    Route,
+    Source,
+    takes_several,
+    whole_names,
+)
 
 PREFIX = "/api/v1"
 _PLACEHOLDER = re.compile(r"\{(\w+)(:int)?\}")
@@ -57,7 +65,11 @@ class DirectRequest:
 
     @property
     def query_params(self) -> Mapping[str, str]:
-        return dict(parse_qsl(self.url.query, keep_blank_values=True))
+        return dict(self.query)
+
+    @property
+    def query(self) -> list[tuple[str, str]]:
+        return parse_qsl(self.url.query, keep_blank_values=True)
 
     @property
     def app(self) -> Any:
@@ -80,7 +92,7 @@ async def answer(request: DirectRequest) -> Response:
     except InvalidRequest as error:
         return errors.invalid(error.faults)
     except Exception as error:  # noqa: BLE001 - as a server does, which has to answer
-        return errors.answer_of(error)
+        return errors.answer_of(error, request)
     return response
 
 
@@ -141,26 +153,16 @@ def _inputs(call: Callable[..., Any]) -> tuple[_Input, ...]:
 
 
 def _ensure_known(request: DirectRequest, route: Route) -> None:
-    ensure_known(request.query_params, sorted(_query_names(route.endpoint)))
+    errors.ensure_known([name for name, _ in request.query], dict(_query(route.endpoint)))
 
 
-def ensure_known(given: Mapping[str, str], known: list[str]) -> None:
-    """Refuse a filter that is misspelled rather than ignore it."""
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            problem = f"is not a parameter of this request{hint}"
-            raise Refused(
-                HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", f"query.{name}: {problem}"
-            )
-
-
-def _query_names(call: Callable[..., Any]) -> Iterator[str]:
+def _query(call: Callable[..., Any]) -> Iterator[tuple[str, bool]]:
+    """The parameters of the query, and whether each may be given several times."""
     for each in _inputs(call):
         if each.depends is not None:
-            yield from _query_names(each.depends)
+            yield from _query(each.depends)
         elif each.hint is not Request and each.parameter.source is Source.QUERY:
-            yield each.parameter.alias or each.name
+            yield each.parameter.alias or each.name, takes_several(each.hint)
 
 
 async def _arguments(
@@ -193,7 +195,7 @@ async def _arguments(
 def _value(each: _Input, request: DirectRequest, path: Mapping[str, str]) -> Any:
     source, name = each.parameter.source, each.parameter.alias or each.name
     place = (source.value,) if source is Source.BODY else (source.value, name)
-    given = path[name] if source is Source.PATH else _given(source, name, request)
+    given = path[name] if source is Source.PATH else _given(each, name, request)
     if given is None:
         if each.default is inspect.Parameter.empty:
             raise InvalidRequest([{"type": "missing", "loc": place, "msg": "Field required"}])
@@ -206,10 +208,11 @@ def _value(each: _Input, request: DirectRequest, path: Mapping[str, str]) -> Any
         ) from None
 
 
-def _given(source: Source, name: str, request: DirectRequest) -> Any:
-    match source:
+def _given(each: _Input, name: str, request: DirectRequest) -> Any:
+    match each.parameter.source:
         case Source.QUERY:
-            return request.query_params.get(name)
+            values = [value for key, value in request.query if key == name]
+            return (values if takes_several(each.hint) else values[-1]) if values else None
         case Source.HEADER:
             return request.headers.get(name.lower())
         case _:

@@ -3,28 +3,37 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 import psycopg
 from pydantic import Field
 from pydantic_core import PydanticSerializationError
 
-from mainspring.api.models.base import Answer
+from mainspring.api.models.base import Answer, IdOut
 from mainspring.api.routing import Response
 from mainspring.domain.errors import (
     ConflictError,
+    DuplicateJob,
+    IdempotencyConflict,
     InputError,
+    InvalidEvent,
+    InvalidOption,
     InvalidPayload,
+    InvalidSchedule,
+    InvalidTrigger,
     MainspringError,
     NotAnApprover,
     NotFoundError,
     PayloadTooLarge,
+    UnknownDefinition,
 )
 from mainspring.domain.errors.access import Forbidden, Unauthenticated
 from mainspring.domain.errors.database import DatabaseError, InsufficientRights
+from mainspring.domain.suggestions import did_you_mean
 
 PROBLEM = "application/problem+json"
+MOST_FAULTS = 20
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::int)?\}")
 
 _STATUSES: tuple[tuple[type[MainspringError], HTTPStatus], ...] = (
@@ -42,9 +51,16 @@ _STATUSES: tuple[tuple[type[MainspringError], HTTPStatus], ...] = (
 class Refused(Exception):
     """What only the API refuses, or words in another way."""
 
-    def __init__(self, status: HTTPStatus, code: str, detail: str) -> None:
+    def __init__(
+        self,
+        status: HTTPStatus,
+        code: str,
+        detail: str,
+        *,
+        errors: Sequence[Mapping[str, str]] = (),
+    ) -> None:
         super().__init__(detail)
-        self.status, self.code, self.detail = status, code, detail
+        self.status, self.code, self.detail, self.errors = status, code, detail, errors
 
 
 class Problem(Answer):
@@ -55,7 +71,12 @@ class Problem(Answer):
     status: int
     code: str
     detail: str
-    errors: list["Fault"] | None = None
+    errors: list["Fault"] = Field(
+        description="What is wrong with which part of the request; empty if none is to blame."
+    )
+    job_id: IdOut | None = Field(
+        None, description="The job that has the dedupe key or the idempotency key already."
+    )
 
 
 class Fault(Answer):
@@ -70,7 +91,8 @@ def problem(
     code: str,
     detail: str,
     *,
-    errors: list[dict[str, str]] | None = None,
+    errors: Sequence[Mapping[str, str]] = (),
+    job_id: int | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     from mainspring.domain.secrets.redaction import redact_patterns  # noqa: PLC0415 - slow to import
@@ -81,9 +103,10 @@ def problem(
         "status": status.value,
         "code": code,
         "detail": redact_patterns(detail),
+        "errors": list(errors),
     }
-    if errors is not None:
-        facts["errors"] = errors
+    if job_id is not None:
+        facts["job_id"] = str(job_id)
     return Response(orjson.dumps(facts), status.value, headers, PROBLEM)
 
 
@@ -95,18 +118,28 @@ def status_of(error: MainspringError) -> HTTPStatus:
     return next(found, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-def answer_of(error: Exception) -> Response:
+class Asked(Protocol):
+    """What a log line needs of a request."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def url(self) -> Any: ...
+
+
+def answer_of(error: Exception, request: Asked) -> Response:
     """The answer to a request that failed so."""
     match error:
         case MainspringError():
-            return _ours(error)
+            return _ours(error, request)
         case Refused():
-            return problem(error.status, error.code, error.detail)
+            return problem(error.status, error.code, error.detail, errors=error.errors)
         case psycopg.Error():
-            return _database(error)
+            return _database(error, request)
     if _is_of_depth(error):
-        return _ours(InvalidPayload(_TOO_DEEP))
-    return _unexpected(error)
+        return _ours(InvalidPayload(_TOO_DEEP), request)
+    return _unexpected(error, request)
 
 
 def _is_of_depth(error: Exception) -> bool:
@@ -117,9 +150,29 @@ def _is_of_depth(error: Exception) -> bool:
 
 def invalid(faults: Sequence[Mapping[str, Any]]) -> Response:
     """The answer to a request whose parameters are wrong, as pydantic reports them."""
-    shown = [_fault(each) for each in faults[:20]]
+    shown = [_fault(each) for each in faults[:MOST_FAULTS]]
     detail = f"{shown[0]['path']}: {shown[0]['problem']}"
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", detail, errors=shown)
+
+
+def ensure_known(given: Sequence[str], known: Mapping[str, bool]) -> None:
+    """Refuse a parameter of the query that is misspelled, or repeated though it takes one value,
+    rather than ignore it. `known` says of each whether it takes several."""
+    faults = [
+        {"path": f"query.{name}", "problem": _fault_of(name, given.count(name), known)}
+        for name in dict.fromkeys(given)
+        if name not in known or (given.count(name) > 1 and not known[name])
+    ]
+    if faults:
+        detail = f"{faults[0]['path']}: {faults[0]['problem']}"
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        raise Refused(status, "invalid_request", detail, errors=faults[:MOST_FAULTS])
+
+
+def _fault_of(name: str, count: int, known: Mapping[str, bool]) -> str:
+    if name in known:
+        return f"takes one value and is given {count} times; give it once"
+    return f"is not a parameter of this request{did_you_mean(name, sorted(known))}"
 
 
 def wrong_id(templates: Iterable[str], path: str) -> dict[str, Any] | None:
@@ -133,12 +186,37 @@ def wrong_id(templates: Iterable[str], path: str) -> dict[str, Any] | None:
     return None
 
 
-def _ours(error: MainspringError) -> Response:
+def _ours(error: MainspringError, request: Asked) -> Response:
     if isinstance(error, InsufficientRights):
-        return _refused_by_database(error.reason)
+        return _refused_by_database(error.reason, request)
     status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status is HTTPStatus.UNAUTHORIZED else None
-    return problem(status, error.code, str(error), headers=headers)
+    return problem(
+        status,
+        error.code,
+        str(error),
+        errors=_faults(error, "query" if request.method == "GET" else "body"),
+        job_id=error.job_id if isinstance(error, DuplicateJob | IdempotencyConflict) else None,
+        headers=headers,
+    )
+
+
+def _faults(error: MainspringError, source: str) -> list[dict[str, str]]:
+    """The parts of the request that are wrong, as far as they are known."""
+    parts: Sequence[tuple[str, str]] = ()
+    match error:
+        case InvalidPayload():
+            parts = error.parts
+        case InvalidOption():
+            parts = [(error.option, error.problem)]
+        case InvalidSchedule() | InvalidEvent() | InvalidTrigger():
+            parts = [(error.field, error.problem)]
+        case UnknownDefinition():
+            parts = [("definition", str(error))]
+    return [
+        {"path": f"{'query' if path == 'cursor' else source}.{path}", "problem": said}
+        for path, said in parts[:MOST_FAULTS]
+    ]
 
 
 def _fault(each: Mapping[str, Any]) -> dict[str, str]:
@@ -147,7 +225,18 @@ def _fault(each: Mapping[str, Any]) -> dict[str, str]:
         return {"path": "body", "problem": "is not valid JSON"}
     if each["type"] == "extra_forbidden":
         return {"path": path, "problem": "is not a field of this request"}
-    return {"path": path, "problem": _plain(str(each["msg"]))}
+    said = _plain(str(each["msg"]))
+    if each["type"] == "enum":
+        said += _hint(str(each.get("input")), each["loc"][1:2])
+    return {"path": path, "problem": said}
+
+
+def _hint(given: str, name: Sequence[object]) -> str:
+    """Several values are no list in one: names may contain commas."""
+    if "," not in given or not name:
+        return ""
+    repeated = "&".join(f"{name[0]}={each.strip()}" for each in given.split(",")[:3])
+    return f"; for several values repeat the parameter: {repeated}"
 
 
 # As pydantic says it, and as a person would.
@@ -175,39 +264,45 @@ def _plain(problem: str) -> str:
     return problem
 
 
-def _refused_by_database(reason: str) -> Response:
+def _refused_by_database(reason: str, request: Asked) -> Response:
     """Row-level security refused what the service let through: a hole in the checks above it."""
     from mainspring import telemetry  # noqa: PLC0415 - slow to import
 
-    telemetry.event("row_security_refused", error=reason)
+    telemetry.event("row_security_refused", **_where(request), error=reason)
     return problem(
         HTTPStatus.FORBIDDEN, Forbidden.code, "you are not allowed to read or change this"
     )
 
 
-def _database(error: psycopg.Error) -> Response:
+def _database(error: psycopg.Error, request: Asked) -> Response:
     from mainspring import telemetry  # noqa: PLC0415 - slow to import
+    from mainspring.db.outages import is_outage  # noqa: PLC0415 - slow to import
 
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return _refused_by_database(str(error).partition("\n")[0])
+        return _refused_by_database(str(error).partition("\n")[0], request)
     if isinstance(error, psycopg.OperationalError):
         detail = "the database is unavailable; try again shortly"
-        telemetry.event("database_lost", error=str(error).partition("\n")[0])
+        if not is_outage(error):  # An outage is logged once, by the connections.
+            telemetry.event("request_failed", **_where(request), error=error)
         return problem(
             HTTPStatus.SERVICE_UNAVAILABLE, "database_unreachable", detail, headers=_SOON
         )
-    return _unexpected(error)
+    return _unexpected(error, request)
 
 
 _SOON = {"Retry-After": "1"}
 
 
-def _unexpected(error: Exception) -> Response:
+def _unexpected(error: Exception, request: Asked) -> Response:
     from mainspring import telemetry  # noqa: PLC0415 - slow to import
 
-    telemetry.event("request_failed", error=repr(error))
+    telemetry.event("request_failed", **_where(request), error=error)
     return problem(
         HTTPStatus.INTERNAL_SERVER_ERROR,
         "internal_error",
         "internal error; see the server log",
     )
+
+
+def _where(request: Asked) -> dict[str, str]:
+    return {"method": request.method, "path": request.url.path}

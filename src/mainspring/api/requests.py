@@ -10,7 +10,8 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from mainspring.api.bodies import read_body
-from mainspring.api.direct import ensure_known
+from mainspring.api.errors import ensure_known
+from mainspring.api.routing import takes_several
 
 Scope: TypeAlias = MutableMapping[str, Any]
 
@@ -33,10 +34,10 @@ class JsonRoute(APIRoute):
 
     def get_route_handler(self) -> Any:
         handle = super().get_route_handler()
-        known = sorted(_query_names(self.dependant))
+        known = _query(self.dependant)
 
         async def handle_json(request: Request) -> Response:
-            ensure_known(request.query_params, known)
+            ensure_known([name for name, _ in request.query_params.multi_items()], known)
             asked = _JsonRequest(_as_json(request.scope), request.receive)
             # Whatever is wrong with reading it is told as what it is, not as bad JSON.
             if await asked.body():
@@ -47,6 +48,11 @@ class JsonRoute(APIRoute):
         return handle_json
 
 
-def _query_names(dependant: Dependant) -> set[str]:
-    names = {field.alias for field in dependant.query_params}
-    return names.union(*(_query_names(each) for each in dependant.dependencies))
+def _query(dependant: Dependant) -> dict[str, bool]:
+    """The parameters of the query, and whether each may be given several times."""
+    known = {
+        field.alias: takes_several(field.field_info.annotation) for field in dependant.query_params
+    }
+    for each in dependant.dependencies:
+        known |= _query(each)
+    return known

@@ -11,7 +11,8 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from types import UnionType
+from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin
 from urllib.parse import unquote
 
 _ESCAPED = re.compile("%2f|%25", re.IGNORECASE)
@@ -159,6 +160,13 @@ class Router:
             return endpoint
 
         return add
+
+
+def takes_several(hint: Any) -> bool:
+    """Whether a parameter of this type may be given several times."""
+    if get_origin(hint) is Annotated or get_origin(hint) in (Union, UnionType):
+        return any(takes_several(each) for each in get_args(hint))
+    return hint is list or get_origin(hint) is list
 
 
 def whole_names(raw_path: str) -> str:

@@ -89,12 +89,15 @@ class Server:
         finally:
             self._socket.close()
 
-    def stop(self, *, at_once: bool = False) -> None:
-        """After answering what was asked; `at_once` waits for nobody."""
+    def stop(self) -> None:
+        """After answering what was asked."""
         self._app.state.server.hub.close()
         self._server.should_exit = True
-        self._server.force_exit = at_once
         self._server.stopping.set()
+
+    def hurry(self) -> None:
+        """Wait for no answer when stopping."""
+        self._server.force_exit = True
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -27,6 +27,7 @@ import psycopg
 from mainspring import telemetry
 from mainspring.api.routing import Response, StreamingResponse
 from mainspring.db.database import Database
+from mainspring.db.outages import OUTAGES, is_outage
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.errors.access import Unauthenticated
 from mainspring.domain.types import JobId
@@ -92,7 +93,7 @@ class Hub:
         self._versions: dict[JobId, str | None] = {}
         self._lists: dict[tuple[object, ...], tuple[Topic, Look]] = {}
         self._task: asyncio.Task[None] | None = None
-        self._is_closed = False
+        self._is_closed = self._is_paused = False
 
     @contextmanager
     def job(self, job_id: JobId) -> Iterator[Topic]:
@@ -141,8 +142,18 @@ class Hub:
                 try:
                     await self._pass()
                 except _TROUBLE as error:
-                    telemetry.event("streams_paused", error=str(error).partition("\n")[0])
+                    self._note(error)
+                else:
+                    self._is_paused = False
                 await asyncio.sleep(_JOBS_EVERY)
+
+    def _note(self, error: Exception) -> None:
+        """Log the first of errors in a row; an outage is logged once for the process."""
+        if is_outage(error):
+            OUTAGES.unreachable(self._database.url, "mainspring streams", error)
+        elif not self._is_paused:
+            telemetry.event("streams_paused", error=error)
+        self._is_paused = True
 
     async def _pass(self) -> None:
         if self._versions:

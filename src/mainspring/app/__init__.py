@@ -12,7 +12,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from mainspring import __version__
 from mainspring import settings as settings_module
@@ -31,14 +32,22 @@ from mainspring.domain.definitions import (
 from mainspring.domain.errors import InputError, InvalidDefinition
 from mainspring.domain.handlers import ensure_plain_worker
 from mainspring.domain.jobs.backoff import Backoff
-from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, ExecutionMode
+from mainspring.domain.types import DEFAULT_PRIORITY, DEFAULT_QUEUE, Delivery, ExecutionMode
 from mainspring.runtime.worker.context import Context
 from mainspring.services.enqueueing import Enqueuer
-from mainspring.services.housekeeping import install
 from mainspring.settings import Settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+# What is used so often that it needs no namespace.
+_SHORTCUTS = {
+    "emit": ("events", "emit"),
+    "aemit": ("events", "aemit"),
+    "schedule": ("schedules", "declare"),
+    "launcher": ("schedules", "launcher"),
+    "register_launcher": ("schedules", "register_launcher"),
+}
 
 
 class Mainspring(EnqueueMethods, Namespaces):
@@ -53,13 +62,24 @@ class Mainspring(EnqueueMethods, Namespaces):
         self.handlers: dict[str, Handler] = {}
         self.functions = {}
         self._connect_to(settings or settings_module.load(database_url=database_url))
-        self._make_namespaces()
+        if TYPE_CHECKING:  # Of _SHORTCUTS, for editors and type checkers.
+            self.emit, self.aemit = self.events.emit, self.events.aemit
+            self.schedule = self.schedules.declare
+            self.launcher = self.schedules.launcher
+            self.register_launcher = self.schedules.register_launcher
 
-        # What is used so often that it needs no namespace.
-        self.emit, self.aemit = self.events.emit, self.events.aemit
-        self.schedule = self.schedules.declare
-        self.launcher = self.schedules.launcher
-        self.register_launcher = self.schedules.register_launcher
+    def __getattr__(self, name: str) -> Any:
+        """Import a namespace on first use: a worker needs none of them to start."""
+        if name in _SHORTCUTS:
+            noun, method = _SHORTCUTS[name]
+            found = getattr(getattr(self, noun), method)
+        elif name in Namespaces.__annotations__:
+            module = import_module(f"{__name__}.{name}")
+            found = getattr(module, name.title())(self)
+        else:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        # Another thread may have been first.
+        return vars(self).setdefault(name, found)
 
     def _connect_to(self, settings: Settings) -> None:
         self.settings = settings
@@ -96,6 +116,7 @@ class Mainspring(EnqueueMethods, Namespaces):
         approvals_needed: int = 0,
         approval_expiry: timedelta | None = None,
         approvers: Sequence[str] = (),
+        delivery: Delivery | Literal["at_least_once", "at_most_once"] = Delivery.AT_LEAST_ONCE,
     ) -> "JobDecorator": ...
     def job(self, function: Any = None, **options: Any) -> Any:
         """Register a function as the handler of a definition; its name is the key by default."""
@@ -170,6 +191,8 @@ class Mainspring(EnqueueMethods, Namespaces):
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
         """Run a scheduler inside an ASGI app: `FastAPI(lifespan=app.lifespan)`."""
+        from mainspring.services.housekeeping import install  # noqa: PLC0415 - slow to import
+
         try:
             async with self.schedules.running():
                 await install(self.database, with_schedules=self.settings.default_schedules)

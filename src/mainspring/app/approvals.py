@@ -5,6 +5,7 @@ await app.approvals.aapprove(job.id, by="ann")
 
 from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.approvals import Approval
+from mainspring.domain.filters import Several
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
 from mainspring.services import approvals as services
 
@@ -47,13 +48,22 @@ class Approvals(Namespace):
         return await services.get(self._app.database, TenantId(tenant_id), JobId(job_id))
 
     async def alist(
-        self, *, tenant_id: str = DEFAULT_TENANT, after: int | None = None, limit: int = 100
+        self,
+        *,
+        definition: Several[str] = None,
+        tenant_id: str = DEFAULT_TENANT,
+        after: int | None = None,
+        limit: int = 100,
     ) -> Open:
         """Open approvals, longest waiting first; pass the last job id as `after` for the next
         page."""
         start = None if after is None else JobId(after)
         return await services.list_open(
-            self._app.database, TenantId(tenant_id), after=start, limit=limit
+            self._app.database,
+            TenantId(tenant_id),
+            definition=definition,
+            after=start,
+            limit=limit,
         )
 
     approve = blocking(aapprove)

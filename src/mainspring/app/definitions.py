@@ -7,6 +7,7 @@ from typing import Any
 
 from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.definitions import DefinitionState
+from mainspring.domain.filters import Several
 from mainspring.services import definitions as services
 
 # Inside the class `list` is one of its methods.
@@ -44,7 +45,7 @@ class Definitions(Namespace):
     async def alist(
         self,
         *,
-        kind: str | None = None,
+        kind: Several[str] = None,
         active: bool | None = None,
         after: str | None = None,
         limit: int = 100,

@@ -1,9 +1,8 @@
 """The enqueue methods of `Mainspring`; each runs a plan of its enqueuer."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mainspring.app.flows import Flow
 from mainspring.app.job_functions import (
     JobFunction,
     JobHandle,
@@ -17,6 +16,9 @@ from mainspring.db.plans import Plan, arun, run
 from mainspring.domain.jobs.options import EnqueueOptions, ensure_payload
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
 from mainspring.services.enqueueing import DEFAULT_OPTIONS
+
+if TYPE_CHECKING:
+    from mainspring.app.flows import Flow
 
 
 class EnqueueMethods(App):
@@ -98,7 +100,7 @@ class EnqueueMethods(App):
     ) -> JobHandle:
         """Enqueue with options that have been checked."""
         plan = self.enqueuer.enqueue(key, payload, options, connection=connection)
-        job_id, is_new = run(plan, self.database)
+        job_id, is_new, _ = run(plan, self.database)
         return JobHandle(job_id, is_new, options.tenant_id, self)
 
     async def aenqueue_payload(
@@ -111,19 +113,30 @@ class EnqueueMethods(App):
     ) -> JobHandle:
         """Async version of `enqueue_payload`."""
         plan = self.enqueuer.enqueue(key, payload, options, connection=connection)
-        job_id, is_new = await arun(plan, self.database)
+        job_id, is_new, _ = await arun(plan, self.database)
         return JobHandle(job_id, is_new, options.tenant_id, self)
 
     def enqueue_followup(self, job: Any, payload: dict[str, Any], **options: Any) -> JobHandle:
         """Enqueue from within a handler; see `Context.enqueue`."""
-        return self.enqueue(*checked(job, payload), **{**options, **given_of(job)})
+        return self.enqueue(*checked(job, payload), **_of_followup(job, options))
 
     async def aenqueue_followup(
         self, job: Any, payload: dict[str, Any], **options: Any
     ) -> JobHandle:
         """Async version of `enqueue_followup`."""
-        return await self.aenqueue(*checked(job, payload), **{**options, **given_of(job)})
+        return await self.aenqueue(*checked(job, payload), **_of_followup(job, options))
 
-    def flow(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> Flow:
+    def flow(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> "Flow":
         """Jobs that wait for each other, to be enqueued together."""
+        from mainspring.app.flows import Flow  # noqa: PLC0415 - few apps use flows
+
         return Flow(self, name, TenantId(tenant_id))
+
+
+def _of_followup(job: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of the running job, and those that were chosen with the follow-up. Only on a
+    connection of ours can it be said to come from the job."""
+    given = given_of(job)
+    if given.get("connection") is not None:
+        options = {name: value for name, value in options.items() if name != "created_by"}
+    return {**options, **given}

@@ -11,6 +11,7 @@ from typing import Any
 from mainspring.app.namespaces import Namespace, blocking, twins
 from mainspring.db.plans import Plan
 from mainspring.domain.events import Event
+from mainspring.domain.filters import Several
 from mainspring.domain.types import DEFAULT_TENANT, EventId, TenantId
 from mainspring.services import events as event_services
 
@@ -49,14 +50,14 @@ class Events(Namespace):
     async def alist(
         self,
         *,
-        name: str | None = None,
+        name: Several[str] = None,
         handled: bool | None = None,
         failed: bool | None = None,
         before: int | None = None,
         limit: int = 50,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Found:
-        """Events, newest first; the name may be a pattern. Pass the last id as `before` for the
+        """Events, newest first; a name may be a pattern. Pass the last id as `before` for the
         next page."""
         return await event_services.list_events(
             self._app.database,

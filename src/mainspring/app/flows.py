@@ -21,6 +21,7 @@ from mainspring.app.job_functions import (
 from mainspring.app.namespaces import App, Namespace, blocking
 from mainspring.db.plans import Plan, arun, run
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.filters import Several
 from mainspring.domain.flows import FlowJob, FlowSummary, Step, ensure_step_options
 from mainspring.domain.jobs.options import ensure_payload
 from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
@@ -122,11 +123,16 @@ class Flows(Namespace):
         return await services.get(self._app.database, TenantId(tenant_id), flow_id)
 
     async def alist(
-        self, *, tenant_id: str = DEFAULT_TENANT, before: int | None = None, limit: int = 50
+        self,
+        *,
+        name: Several[str] = None,
+        tenant_id: str = DEFAULT_TENANT,
+        before: int | None = None,
+        limit: int = 50,
     ) -> Summaries:
         """Flows, newest first; pass the last id as `before` for the next page."""
         return await services.list_flows(
-            self._app.database, TenantId(tenant_id), before=before, limit=limit
+            self._app.database, TenantId(tenant_id), name=name, before=before, limit=limit
         )
 
     async def ajobs(

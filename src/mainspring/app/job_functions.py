@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, overload
 
+from mainspring.app.model_schemas import describe_model
 from mainspring.app.namespaces import App
-from mainspring.domain.definitions import Definition, Handler
+from mainspring.domain.argument_schemas import describe_arguments
+from mainspring.domain.definitions import Definition, Handler, fill_in_attempts
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.handlers import (
     HandlerSignature,
@@ -162,8 +164,12 @@ class JobDecorator:
         key = function.__name__ if key is None else key
         mode = choose_mode(key, function, options.pop("mode", None))
         signature = read_signature(key, function)
+        definition = make_definition(key, function, options)
+        if definition.arg_schema is None:
+            document = describe_arguments(signature, function, describe_model)
+            definition = replace(definition, arg_schema=document)
         handler = Handler(
-            make_definition(key, function, options),
+            definition,
             function,
             mode,
             wants_context=signature.wants_context,
@@ -202,6 +208,7 @@ def make_definition(key: str, function: Callable[..., Any], options: dict[str, A
     for name in ("tags", "approvers"):
         if isinstance(given.get(name), Iterable) and not isinstance(given[name], str):
             given[name] = tuple(given[name])
+    fill_in_attempts(given)
     given.setdefault("description", (function.__doc__ or "").strip().partition("\n")[0])
     return Definition(key=key, **given)
 

@@ -1,13 +1,15 @@
 """Enqueued jobs: read, cancel, retry and delete them.
 
-newest = await app.jobs.alist(queue="mail", limit=20)
+newest = await app.jobs.alist(queue="mail", state=["queued", "running"], limit=20)
 app.jobs.cancel(newest[0].id, "no longer needed")
 """
 
+from datetime import datetime
 from typing import Any
 
 from mainspring.app.namespaces import Namespace, blocking, twins
 from mainspring.db.plans import Plan
+from mainspring.domain.filters import Several
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.model import Attempt, Job
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
@@ -29,14 +31,47 @@ class Jobs(Namespace):
         self,
         *,
         tenant_id: str = DEFAULT_TENANT,
-        state: JobState | None = None,
-        queue: str | None = None,
-        definition: str | None = None,
+        state: Several[str] = None,
+        queue: Several[str] = None,
+        definition: Several[str] = None,
+        source: Several[str] = None,
+        tag: Several[str] = None,
+        error: Several[str] = None,
+        created_by: Several[str] = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        schedule: Several[str] = None,
+        slot_at: datetime | None = None,
+        trigger: Several[str] = None,
+        event_id: Several[int] = None,
+        flow_id: Several[int] = None,
+        parent_id: Several[int] = None,
+        worker_id: Several[int] = None,
+        definition_version: Several[int] = None,
         before: int | None = None,
         limit: int = 50,
     ) -> Found:
-        """Jobs, newest first; pass the last id as `before` for the next page."""
-        asked = JobFilter(state=state, queue=queue, definition=definition)
+        """Jobs, newest first; pass the last id as `before` for the next page. A filter takes one
+        value or a list of alternatives, e.g. `state=["queued", "running"]`."""
+        asked = JobFilter.of(
+            state=state,
+            queue=queue,
+            definition=definition,
+            source=source,
+            tag=tag,
+            error=error,
+            created_by=created_by,
+            created_after=created_after,
+            created_before=created_before,
+            schedule=schedule,
+            slot_at=slot_at,
+            trigger=trigger,
+            event_id=event_id,
+            flow_id=flow_id,
+            parent_id=parent_id,
+            worker_id=worker_id,
+            definition_version=definition_version,
+        )
         jobs: Found = []
         following = None if before is None else JobId(before)
         while len(jobs) < limit:

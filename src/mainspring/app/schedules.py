@@ -14,17 +14,16 @@ from datetime import datetime, timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
-from mainspring import telemetry
 from mainspring.app.job_functions import JobFunction
 from mainspring.app.namespaces import App, Namespace
-from mainspring.db import connect, migrate
+from mainspring.app.preparation import prepare
 from mainspring.db.blocking_sessions import BlockingSession, at_once
 from mainspring.db.caller_sessions import CallerSession
 from mainspring.db.sessions import Session
 from mainspring.domain.errors import InvalidPayload, InvalidSchedule, InvalidTemplate
+from mainspring.domain.filters import Several
 from mainspring.domain.schedules.fields import ScheduleFields
 from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
-from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.schedules.timing import Fire
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.runtime.scheduler.launchers import Launcher
@@ -257,7 +256,7 @@ class Schedules(Namespace):
         *,
         after: str | None = None,
         enabled: bool | None = None,
-        definition: str | None = None,
+        definition: Several[str] = None,
         limit: int = 50,
         tenant_id: str = DEFAULT_TENANT,
     ) -> States:
@@ -270,7 +269,7 @@ class Schedules(Namespace):
         name: str,
         *,
         before: datetime | None = None,
-        outcome: SlotOutcome | str | None = None,
+        outcome: Several[str] = None,
         limit: int = 50,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Slots:
@@ -307,16 +306,7 @@ class Schedules(Namespace):
 
     async def aprepare(self) -> None:
         """Check the database and store what the code declares."""
-        url, use_pooler = self._app.database.url, self._app.settings.use_pooler
-        async with await connect.connect(
-            url, name="mainspring check", use_pooler=use_pooler
-        ) as own:
-            await migrate.check(own)
-        await self._app.aregister_definitions()
-        if self.declared:
-            counts = await services.declare(self._app.database, self.declared.values())
-            said = {word: counts[word] for word in ("created", "changed", "kept")}
-            telemetry.event("schedules_synced", **said)
+        await prepare(self._app)
 
     @asynccontextmanager
     async def running(self) -> "AsyncIterator[Scheduler]":

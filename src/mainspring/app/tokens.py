@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from mainspring.app.namespaces import Namespace, blocking
-from mainspring.domain.access.tokens import Token
+from mainspring.domain.access.tokens import Token, TokenState
+from mainspring.domain.filters import Several
 from mainspring.services import tokens as services
 from mainspring.services.tokens import NewToken
 
@@ -26,13 +27,21 @@ class Tokens(Namespace):
         /,
         *,
         tenant_id: str | None = None,
+        tenants: Sequence[str] | None = None,
         scopes: Sequence[str] | None = None,
         expires_in: timedelta | None = None,
     ) -> NewToken:
         """Create a token; its text is returned only here. `role` is operator, admin, member,
-        viewer or worker; every role but operator needs a tenant."""
+        viewer or worker; every role but operator needs a tenant. A worker can serve several
+        `tenants` instead, or all: `["*"]`."""
         return await services.create(
-            self._app.database, name, role, tenant_id=tenant_id, scopes=scopes, life=expires_in
+            self._app.database,
+            name,
+            role,
+            tenant_id=tenant_id,
+            tenants=tenants,
+            scopes=scopes,
+            life=expires_in,
         )
 
     async def aget(self, name: str, /, *, tenant_id: str | None = None) -> Token:
@@ -40,11 +49,17 @@ class Tokens(Namespace):
         return await services.get(self._app.database, name, tenant_id)
 
     async def alist(
-        self, *, after: str | None = None, limit: int = 100, with_ended: bool = False
+        self,
+        *,
+        state: Several[str] = TokenState.ACTIVE,
+        role: Several[str] = None,
+        after: str | None = None,
+        limit: int = 100,
     ) -> Found:
-        """Tokens by name; pass the last name as `after` for the next page."""
+        """Tokens by name, the active ones unless `state` says otherwise, of which None is all;
+        pass the last name as `after` for the next page."""
         return await services.list_tokens(
-            self._app.database, after=after, limit=limit, with_ended=with_ended
+            self._app.database, after=after, limit=limit, state=state, role=role
         )
 
     async def arevoke(self, name: str, /, *, tenant_id: str | None = None) -> Token:

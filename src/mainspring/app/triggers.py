@@ -12,6 +12,7 @@ import orjson
 from mainspring.app.job_functions import JobFunction
 from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.filters import Several
 from mainspring.domain.triggers import Trigger, TriggerState
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services import definitions
@@ -82,15 +83,15 @@ class Triggers(Namespace):
     async def alist(
         self,
         *,
-        event: str | None = None,
-        definition: str | None = None,
+        event: Several[str] = None,
+        definition: Several[str] = None,
         enabled: bool | None = None,
         after: str | None = None,
         limit: int = 100,
         tenant_id: str = DEFAULT_TENANT,
     ) -> States:
-        """Triggers by name, or those that match `event`; pass the last name as `after` for the
-        next page."""
+        """Triggers by name, or those that match one of the events; pass the last name as `after`
+        for the next page."""
         return await services.list_triggers(
             self._app.database,
             TenantId(tenant_id),

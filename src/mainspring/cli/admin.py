@@ -11,7 +11,16 @@ from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
 from mainspring.cli.job_output import JOBS
 from mainspring.cli.jobs import Reason, cancel_job, delete_job, retry_job
-from mainspring.cli.options import PAGE, JobNumber, Limit, Sure, first
+from mainspring.cli.options import (
+    PAGE,
+    CreatorFilter,
+    JobNumber,
+    Limit,
+    QueueFilter,
+    StateFilter,
+    Sure,
+    first,
+)
 from mainspring.cli.output import Out, console, plain
 from mainspring.cli.secrets import secrets
 from mainspring.cli.stats import TENANTS, print_summary
@@ -19,7 +28,7 @@ from mainspring.cli.system_jobs import ensure_admin
 from mainspring.client import Client
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors.access import Forbidden
-from mainspring.domain.types import BUILT_IN, JobSource, JobState
+from mainspring.domain.types import BUILT_IN, JobSource
 
 app = typer.Typer()
 admin = typer.Typer(help="Commands for admins and operators.", no_args_is_help=True)
@@ -43,11 +52,9 @@ AllTenants = Annotated[
 def list_jobs(
     client: Client,
     out: Out,
-    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
-    queue: Annotated[str | None, typer.Option(help="Only jobs in this queue.")] = None,
-    created_by: Annotated[
-        str | None, typer.Option(help="Only jobs enqueued by this user or token.")
-    ] = None,
+    state: StateFilter = None,
+    queue: QueueFilter = None,
+    created_by: CreatorFilter = None,
     is_system: Annotated[
         bool, typer.Option("--system", help="Only jobs of schedules and of the system itself.")
     ] = False,
@@ -56,7 +63,7 @@ def list_jobs(
 ) -> None:
     """List the jobs of all users, newest first."""
     role = ensure_admin(client)
-    filters = {"status": state, "queue": queue, "created_by": created_by}
+    filters = {"state": state, "queue": queue, "created_by": created_by}
     lists = [
         client.jobs.list(limit=min(limit, PAGE), **filters, **kind, **whose)
         for whose in (_tenants(client, role) if all_tenants else [{}])

@@ -11,7 +11,7 @@ from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
 from mainspring.cli.listings import Cell, Listing, several
-from mainspring.cli.options import PAGE, JobNumber, Limit, first
+from mainspring.cli.options import PAGE, DefinitionFilter, JobNumber, Limit, first
 from mainspring.cli.output import STATE_STYLES, Out, console
 from mainspring.cli.times import ago
 from mainspring.client import Client
@@ -34,11 +34,12 @@ _DECISION_STYLES = {"approved": "green", "rejected": "red", "expired": "yellow"}
 def list_approvals(
     client: Client,
     out: Out,
+    definition: DefinitionFilter = None,
     after: Annotated[int | None, typer.Option(min=1, help="Only jobs newer than this id.")] = None,
     limit: Limit = 50,
 ) -> None:
     """List jobs that await approval, longest waiting first."""
-    found = client.approvals.list(after=after, limit=min(limit, PAGE))
+    found = client.approvals.list(definition=definition, after=after, limit=min(limit, PAGE))
     out.rows(first(found, limit), APPROVALS, nothing="No jobs await approval.")
 
 

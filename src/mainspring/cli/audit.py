@@ -32,19 +32,28 @@ def list_audit(
     client: Client,
     out: Out,
     actor: Annotated[
-        str | None,
-        typer.Option(help="Only changes made by this user or token: a name, or an id: person:7."),
+        list[str] | None,
+        typer.Option(
+            help="Only changes by this user or token, a name or an id: person:7; repeatable."
+        ),
+    ] = None,
+    action: Annotated[
+        list[str] | None, typer.Option(help="Only changes of this kind, e.g. cancel; repeatable.")
     ] = None,
     noun: Annotated[
-        str | None, typer.Option(help="Only changes to this kind of thing, e.g. schedule or token.")
+        list[str] | None,
+        typer.Option(help="Only changes to this kind of thing, e.g. schedule; repeatable."),
     ] = None,
     subject: Annotated[
-        str | None, typer.Option(help="Only changes to the thing with this name or id.")
+        list[str] | None,
+        typer.Option(help="Only changes to the thing with this name or id; repeatable."),
     ] = None,
     limit: Limit = 20,
 ) -> None:
     """List changes, newest first. An operator who names no tenant sees all tenants."""
-    found = client.audit(actor=actor, noun=noun, subject=subject, limit=min(limit, PAGE))
+    found = client.audit(
+        actor=actor, action=action, noun=noun, subject=subject, limit=min(limit, PAGE)
+    )
     out.rows(first(found, limit), AUDIT, nothing="No changes.")
 
 

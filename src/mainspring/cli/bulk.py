@@ -11,18 +11,28 @@ from mainspring.cli.options import (
     CreatorFilter,
     DefinitionFilter,
     ErrorFilter,
+    EventFilter,
+    FlowFilter,
     Instant,
+    ParentFilter,
     QueueFilter,
+    ScheduleFilter,
     SourceFilter,
     StateFilter,
     Sure,
     TagFilter,
+    TriggerFilter,
+    VersionFilter,
     Watch,
     utc,
 )
 from mainspring.cli.output import Out, confirm
 from mainspring.client import Client
 from mainspring.domain.types import BulkAction, JobId
+
+All = Annotated[bool, typer.Option("--all", help="Apply to every job.")]
+Reason = Annotated[str, typer.Option(help="Reason, kept with the jobs.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count the jobs.")]
 
 
 @connected
@@ -39,9 +49,15 @@ def bulk(
     created_after: Instant = None,
     created_before: Instant = None,
     created_by: CreatorFilter = None,
-    is_all: Annotated[bool, typer.Option("--all", help="Apply to every job.")] = False,
-    reason: Annotated[str, typer.Option(help="Reason, kept with the jobs.")] = "",
-    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the jobs.")] = False,
+    schedule: ScheduleFilter = None,
+    trigger: TriggerFilter = None,
+    event_id: EventFilter = None,
+    flow_id: FlowFilter = None,
+    parent_id: ParentFilter = None,
+    definition_version: VersionFilter = None,
+    is_all: All = False,
+    reason: Reason = "",
+    is_dry_run: DryRun = False,
     watch: Watch = False,
     is_sure: Sure = False,
 ) -> None:
@@ -50,7 +66,7 @@ def bulk(
     Shows how many match and asks for confirmation.
     """
     said: dict[str, Any] = {
-        "status": state,
+        "state": state,
         "queue": queue,
         "definition": definition,
         "source": source,
@@ -59,10 +75,15 @@ def bulk(
         "created_after": utc(created_after),
         "created_before": utc(created_before),
         "created_by": created_by,
+        "schedule": schedule,
+        "trigger": trigger,
+        "event_id": event_id,
+        "flow_id": flow_id,
+        "parent_id": parent_id,
+        "definition_version": definition_version,
     }
     asked = {name: value for name, value in said.items() if value is not None}
-    if is_all:
-        asked["all"] = True
+    asked |= {"all": True} if is_all else {}
     if is_dry_run or not is_sure:
         counted = client.jobs.bulk(action, dry_run=True, **asked)
         if is_dry_run:
@@ -72,12 +93,14 @@ def bulk(
     if reason:
         asked["reason"] = reason
     started = client.jobs.bulk(action, **asked)
-    look = f"mainspring jobs show {started.job_id} --watch"
-    out.say(
-        started, f"job {started.job_id} is processing {_jobs(started)}; follow it with `{look}`"
-    )
-    if watch and started.job_id is not None:
+    out.say(started, _started(started))
+    if watch and started.job_id:
         watch_job(client, JobId(started.job_id))
+
+
+def _started(started: BulkModel) -> str:
+    look = f"mainspring jobs show {started.job_id} --watch"
+    return f"job {started.job_id} is processing {_jobs(started)}; follow it with `{look}`"
 
 
 def _jobs(counted: BulkModel) -> str:

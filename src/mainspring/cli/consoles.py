@@ -51,6 +51,9 @@ class Console:
     def stop(self) -> None:
         self._stopped.set()
 
+    def hurry(self) -> None:
+        """It waits for nothing as it is."""
+
     async def close(self) -> None:
         """Take away what was left, also where the database cannot be reached any more."""
         forget_local()

@@ -26,6 +26,7 @@ def _facts(definition: DefinitionModel) -> Iterator[tuple[str, Text | str]]:
         *((name.replace("_", " "), _text(value)) for name, value in definition.spec.items()),
         ("queue", f"{definition.queue}, priority {definition.priority}"),
         ("attempts", str(definition.max_attempts)),
+        ("delivery", definition.delivery),
         ("timeout", span(definition.timeout)),
         ("retention", span(definition.retention) if definition.retention else ""),
         ("limit", _limits(definition)),

@@ -15,7 +15,7 @@ from mainspring.cli.output import Out, console
 from mainspring.cli.schedule_options import read_duration
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.types import Kind
+from mainspring.domain.types import Delivery, Kind
 
 app = typer.Typer()
 definitions = typer.Typer(help="Manage definitions.", no_args_is_help=True)
@@ -56,6 +56,9 @@ Description = Annotated[str | None, typer.Option(help="Description.")]
 Queue = Annotated[str | None, typer.Option(help="Queue of its jobs.")]
 Priority = Annotated[int | None, typer.Option(help="Priority, 0 (first) to 1000 (last).")]
 MaxAttempts = Annotated[int | None, typer.Option(help="Maximum number of attempts.")]
+DeliveryOption = Annotated[
+    Delivery | None, typer.Option("--delivery", help="Whether a job whose worker died runs again.")
+]
 Timeout = Annotated[str | None, typer.Option(help="Time limit of an attempt, e.g. 90s or 1h.")]
 Schema = Annotated[
     str | None, typer.Option("--schema", help="JSON Schema of the payload; @FILE reads a file.")
@@ -95,7 +98,9 @@ Approvers = Annotated[
 def list_definitions(
     client: Client,
     out: Out,
-    kind: Annotated[Kind | None, typer.Option(help="Only definitions of this kind.")] = None,
+    kind: Annotated[
+        list[Kind] | None, typer.Option(help="Only definitions of this kind; repeatable.")
+    ] = None,
     active: Annotated[
         bool | None,
         typer.Option("--active/--inactive", help="Only active or inactive definitions."),
@@ -104,7 +109,7 @@ def list_definitions(
     limit: Limit = 100,
 ) -> None:
     """List definitions by key."""
-    filters: dict[str, Any] = {"kind": kind, "active": active, "after": after}
+    filters: dict[str, Any] = {"kind": kind, "is_active": active, "after": after}
     found = client.definitions.list(limit=min(limit, 1000), **filters)
     is_filtered = any(value is not None for value in filters.values())
     nothing = "create one with `mainspring definitions create`, or declare a job in code"
@@ -127,6 +132,7 @@ def show(client: Client, out: Out, key: Key) -> None:
     epilog=example(
         "mainspring definitions create cleanup --function civic.cleanup --timeout 5m",
         """mainspring definitions create sync --kind command --argv '["sync", "--id", "{id}"]'""",
+        "mainspring definitions create word_count --kind remote --queue node --schema @schema.json",
     ),
 )
 @connected
@@ -147,6 +153,7 @@ def create(
     queue: Queue = None,
     priority: Priority = None,
     max_attempts: MaxAttempts = None,
+    delivery: DeliveryOption = None,
     timeout: Timeout = None,
     arg_schema: Schema = None,
     tags: Tags = None,
@@ -161,7 +168,7 @@ def create(
     approval_expiry: ApprovalExpiry = None,
     approvers: Approvers = None,
 ) -> None:
-    """Create a definition that needs no code; running workers pick it up."""
+    """Create a definition that is not declared in Python; running workers pick it up."""
     made = client.definitions.create(key, kind, **_read(locals()))
     out.say(made, f"Definition {key} is created.")
 
@@ -186,6 +193,7 @@ def update(
     queue: Queue = None,
     priority: Priority = None,
     max_attempts: MaxAttempts = None,
+    delivery: DeliveryOption = None,
     timeout: Timeout = None,
     arg_schema: Schema = None,
     tags: Tags = None,
@@ -235,7 +243,7 @@ _CLEARABLE = {"schema": "arg_schema"} | {
 }
 _PLAIN = (
     *("function", "role", "trusted", "working_directory"),
-    *("description", "queue", "priority", "max_attempts"),
+    *("description", "queue", "priority", "max_attempts", "delivery"),
     *("concurrency", "key_concurrency", "rate", "burst", "limit", "limit_by"),
     "approvals_needed",
 )

@@ -24,7 +24,7 @@ _NOT_DONE_STATUS = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECON
 
 def in_options(error: ApiError, parameters: Iterable[Parameter]) -> ApiError:
     """The same, about the option that the wrong part of the request came from."""
-    if not error.errors:
+    if error.said != "invalid_request" or not error.errors:
         return error
     fault: Mapping[str, Any] = error.errors[0]
     _, _, path = str(fault["path"]).partition(".")

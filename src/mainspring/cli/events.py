@@ -59,7 +59,8 @@ def list_events(
     client: Client,
     out: Out,
     name: Annotated[
-        str | None, typer.Option(help="Only events with this name or pattern, e.g. provider.*.")
+        list[str] | None,
+        typer.Option(help="Only events with this name or pattern, e.g. provider.*; repeatable."),
     ] = None,
     failed: Annotated[
         bool | None,
@@ -76,7 +77,7 @@ def list_events(
 ) -> None:
     """List events, newest first."""
     found = client.events.list(
-        name=name, failed=failed, handled=handled, before=before, limit=min(limit, PAGE)
+        name=name, has_failed=failed, is_handled=handled, before=before, limit=min(limit, PAGE)
     )
     out.rows(first(found, limit), EVENTS, nothing="No events.")
 

@@ -43,13 +43,16 @@ _STEPS = (
 def list_flows(
     client: Client,
     out: Out,
+    name: Annotated[
+        list[str] | None, typer.Option(help="Only flows with this name; repeatable.")
+    ] = None,
     before: Annotated[
         int | None, typer.Option(min=1, help="Only flows older than this id.")
     ] = None,
     limit: Limit = 20,
 ) -> None:
     """List flows, newest first."""
-    found = client.flows.list(limit=min(limit, 1000), before=before)
+    found = client.flows.list(limit=min(limit, 1000), name=name, before=before)
     nothing = "No flows; start one with `mainspring flows start`."
     out.rows(list(islice(found, limit)), FLOWS, nothing=nothing)
 

@@ -1,6 +1,6 @@
 """How jobs and their attempts look on a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import orjson
 from rich.console import Group
@@ -12,7 +12,7 @@ from mainspring.cli.columns import Columns
 from mainspring.cli.listings import Cell, Listing
 from mainspring.cli.output import STATE_STYLES, Facts
 from mainspring.cli.times import ago, instant, span, took
-from mainspring.domain.types import JobState
+from mainspring.domain.types import Delivery, JobSource, JobState
 
 _BAR_WIDTH = 20
 
@@ -64,13 +64,14 @@ def _facts(job: JobModel | WatchedJobModel) -> list[tuple[str, Text | str]]:
     facts: list[tuple[str, Text | str]] = [
         ("job", str(job.id)),
         ("state", state_text(job)),
-        ("definition", job.definition),
+        ("definition", f"{job.definition} (version {job.definition_version})"),
         ("tenant", job.tenant),
         ("queue", f"{job.queue} (priority {job.priority})"),
         ("created", instant(job.created_at) + (f" by {job.created_by}" if job.created_by else "")),
     ]
     if isinstance(job, JobModel):
         facts.insert(5, ("payload", Text(orjson.dumps(job.payload).decode())))
+    facts += _origin_facts(job)
     if job.waits_for:
         facts.append(("due", instant(job.scheduled_for)))
     if job.progress:
@@ -82,8 +83,38 @@ def _facts(job: JobModel | WatchedJobModel) -> list[tuple[str, Text | str]]:
     return facts
 
 
+def _origin_facts(job: JobFacts) -> Iterator[tuple[str, Text | str]]:
+    if came_from := _came_from(job):
+        slot = "" if job.slot_at is None else f", slot {instant(job.slot_at)}"
+        event = "" if job.event_id is None else f", event {job.event_id}"
+        yield "from", Text(f"{came_from}{slot}{event}")
+    if job.source not in (JobSource.CODE, JobSource.API) or not _came_from(job):
+        yield "source", Text(job.source)
+    if job.flow_id is not None:
+        yield "flow", str(job.flow_id)
+    if job.parent_ids:
+        yield "parents", ", ".join(map(str, job.parent_ids))
+    if job.worker_id is not None:
+        yield "worker", str(job.worker_id)
+    if job.delivery is Delivery.AT_MOST_ONCE:
+        yield "delivery", job.delivery
+
+
+def _came_from(job: JobFacts) -> str:
+    """The one thing that enqueued it, as far as that is known; else who did."""
+    if job.schedule is not None:
+        return f"schedule {job.schedule}"
+    if job.trigger is not None:
+        return f"trigger {job.trigger}"
+    if job.source == JobSource.JOB:
+        return (job.created_by or "").replace(":", " ")
+    if job.flow_id is not None:
+        return f"flow {job.flow_id}"
+    return job.created_by or ""
+
+
 def _attempt_lines(attempt: AttemptModel) -> list[Text]:
-    line = f"attempt {attempt.number}: {attempt.status}, worker {attempt.worker}, "
+    line = f"attempt {attempt.number}: {attempt.state}, worker {attempt.worker}, "
     lasted = took(attempt.started_at, attempt.finished_at)
     line += f"{ago(attempt.started_at)}, {'-' if lasted is None else span(lasted)}"
     lines = [Text(line, style="dim")]
@@ -107,14 +138,18 @@ def _cells(job: JobFacts) -> list[Cell]:
         job.attempt,
         job.created_at,
         took(job.started_at, job.finished_at),
+        _came_from(job),
         _note(job),
     ]
 
 
 JOBS = Listing(
     Columns(
-        names=("ID", "STATE", "TENANT", "DEFINITION", "QUEUE", "TRY", "CREATED", "TOOK", "NOTE"),
-        dropped=("TRY", "QUEUE", "TOOK"),
+        names=(
+            *("ID", "STATE", "TENANT", "DEFINITION", "QUEUE", "TRY", "CREATED", "TOOK"),
+            *("FROM", "NOTE"),
+        ),
+        dropped=("TRY", "QUEUE", "FROM", "TOOK"),
         dropped_last=("CREATED",),
         text=("NOTE",),
         # Only an operator sees more than one tenant's.

@@ -17,17 +17,26 @@ from mainspring.cli.job_output import JOBS, job_view
 from mainspring.cli.live import wait_for, watch_job, watch_jobs
 from mainspring.cli.options import (
     PAGE,
+    CreatorFilter,
     DefinitionFilter,
     ErrorFilter,
+    EventFilter,
+    FlowFilter,
     Instant,
     JobNumber,
     Limit,
+    ParentFilter,
     QueueFilter,
+    ScheduleFilter,
+    SlotFilter,
     SourceFilter,
     StateFilter,
     Sure,
     TagFilter,
+    TriggerFilter,
+    VersionFilter,
     Watch,
+    WorkerFilter,
     first,
     utc,
 )
@@ -36,7 +45,7 @@ from mainspring.cli.stats import stats
 from mainspring.cli.system_jobs import ensure_not_system
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidPayload
-from mainspring.domain.types import JobId, JobState
+from mainspring.domain.types import Delivery, JobId, JobState
 
 app = typer.Typer()
 jobs = typer.Typer(help="Manage jobs.", no_args_is_help=True)
@@ -50,6 +59,23 @@ jobs.command(
 )(bulk)
 jobs.command("stats", epilog=example("mainspring jobs stats"))(stats)
 
+DedupeKey = Annotated[
+    str | None, typer.Option(help="Refuse the job while a live one has this key.")
+]
+IdempotencyKey = Annotated[
+    str | None, typer.Option(help="Return the first job if the key was used before.")
+]
+LimitKey = Annotated[str | None, typer.Option(help="Key under which limits count the job.")]
+Approvals = Annotated[
+    int | None, typer.Option("--approvals", help="Number of approvals it needs before it runs.")
+]
+CreatedBy = Annotated[
+    str | None, typer.Option(help="On whose behalf it is enqueued (admins and operators).")
+]
+Source = Annotated[str | None, typer.Option(help="Where it comes from, e.g. checkout.")]
+DeliveryOption = Annotated[
+    Delivery | None, typer.Option("--delivery", help="Whether it runs again if its worker dies.")
+]
 Reason = Annotated[str, typer.Option(help="Reason, kept with the job.")]
 
 
@@ -69,18 +95,10 @@ def enqueue(
     delay: Annotated[
         str | None, typer.Option(help="Time to wait before it may start, e.g. 30, 90s or 5m.")
     ] = None,
-    dedupe_key: Annotated[
-        str | None, typer.Option(help="Refuse the job while a live one has this key.")
-    ] = None,
-    idempotency_key: Annotated[
-        str | None, typer.Option(help="Return the first job if the key was used before.")
-    ] = None,
-    limit_key: Annotated[
-        str | None, typer.Option(help="Key under which limits count the job.")
-    ] = None,
-    approvals_needed: Annotated[
-        int | None, typer.Option("--approvals", help="Number of approvals it needs before it runs.")
-    ] = None,
+    dedupe_key: DedupeKey = None,
+    idempotency_key: IdempotencyKey = None,
+    limit_key: LimitKey = None,
+    approvals_needed: Approvals = None,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")] = None,
     after: Annotated[
         list[int] | None, typer.Option(help="Id of a job to wait for; repeatable.")
@@ -88,6 +106,9 @@ def enqueue(
     on_parent_failure: Annotated[
         str, typer.Option(help="What to do when a parent fails: cancel, continue or wait.")
     ] = "cancel",
+    created_by: CreatedBy = None,
+    source: Source = None,
+    delivery: DeliveryOption = None,
     wait: Annotated[
         str | None, typer.Option(help="Time to wait for the result, e.g. 10, 90s or 5m.")
     ] = None,
@@ -107,6 +128,9 @@ def enqueue(
         tags=tags,
         after=[str(job_id) for job_id in after or ()],
         on_parent_failure=on_parent_failure,
+        created_by=created_by,
+        source=source,
+        delivery=delivery,
     )
     if patience is None:
         out.say(made, f"job {made.id}{'' if made.is_new else ' already existed'}")
@@ -128,12 +152,21 @@ def list_jobs(
     error: ErrorFilter = None,
     created_after: Instant = None,
     created_before: Instant = None,
+    created_by: CreatorFilter = None,
+    schedule: ScheduleFilter = None,
+    slot_at: SlotFilter = None,
+    trigger: TriggerFilter = None,
+    event_id: EventFilter = None,
+    flow_id: FlowFilter = None,
+    parent_id: ParentFilter = None,
+    worker_id: WorkerFilter = None,
+    definition_version: VersionFilter = None,
     limit: Limit = 20,
     watch: Watch = False,
 ) -> None:
     """List jobs, newest first."""
     filters: dict[str, Any] = {
-        "status": state,
+        "state": state,
         "queue": queue,
         "definition": definition,
         "source": source,
@@ -141,6 +174,15 @@ def list_jobs(
         "error": error,
         "created_after": utc(created_after),
         "created_before": utc(created_before),
+        "created_by": created_by,
+        "schedule": schedule,
+        "slot_at": utc(slot_at),
+        "trigger": trigger,
+        "event_id": event_id,
+        "flow_id": flow_id,
+        "parent_id": parent_id,
+        "worker_id": worker_id,
+        "definition_version": definition_version,
     }
     if watch:
         watch_jobs(client, limit=limit, **filters)

@@ -3,17 +3,14 @@
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
 from mainspring.cli.config_option import ConfigFile
 from mainspring.cli.output import AsJson, Sure
-from mainspring.domain.types import JobSource, JobState
-
-if TYPE_CHECKING:
-    from mainspring.settings import Settings
+from mainspring.cli.settings_options import DatabaseUrl, DataDir, make_settings
+from mainspring.domain.types import JobState
 
 __all__ = [
     "PAGE",
@@ -31,13 +28,6 @@ __all__ = [
 T = TypeVar("T")
 
 
-DatabaseUrl = Annotated[
-    str | None,
-    typer.Option(help="PostgreSQL URL; the embedded server by default."),
-]
-DataDir = Annotated[Path | None, typer.Option(help="Data directory of the embedded server.")]
-
-
 def _job_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise typer.BadParameter(
@@ -49,20 +39,54 @@ def _job_number(text: str) -> int:
 JobNumber = Annotated[
     int, typer.Argument(help="The job's id.", parser=_job_number, metavar="job_id")
 ]
-StateFilter = Annotated[JobState | None, typer.Option("--state", help="Only jobs in this state.")]
-QueueFilter = Annotated[str | None, typer.Option("--queue", help="Only jobs in this queue.")]
+StateFilter = Annotated[
+    list[JobState] | None, typer.Option("--state", help="Only jobs in this state; repeatable.")
+]
+QueueFilter = Annotated[
+    list[str] | None, typer.Option("--queue", help="Only jobs in this queue; repeatable.")
+]
 DefinitionFilter = Annotated[
-    str | None, typer.Option("--definition", help="Only jobs of this definition.")
+    list[str] | None, typer.Option("--definition", help="Only jobs of this definition; repeatable.")
 ]
 SourceFilter = Annotated[
-    JobSource | None, typer.Option("--source", help="Only jobs from this source.")
+    list[str] | None, typer.Option("--source", help="Only jobs from this source; repeatable.")
 ]
-TagFilter = Annotated[str | None, typer.Option("--tag", help="Only jobs with this tag.")]
+TagFilter = Annotated[
+    list[str] | None, typer.Option("--tag", help="Only jobs with this tag; repeatable.")
+]
 ErrorFilter = Annotated[
-    str | None, typer.Option("--error", help="Only jobs whose error contains this text.")
+    list[str] | None,
+    typer.Option("--error", help="Only jobs whose error contains this text; repeatable."),
 ]
 CreatorFilter = Annotated[
-    str | None, typer.Option("--created-by", help="Only jobs enqueued by this user or token.")
+    list[str] | None,
+    typer.Option("--created-by", help="Only jobs enqueued by this user or token; repeatable."),
+]
+ScheduleFilter = Annotated[
+    list[str] | None, typer.Option("--schedule", help="Only jobs of this schedule; repeatable.")
+]
+SlotFilter = Annotated[
+    datetime | None, typer.Option("--slot-at", help="Only jobs of this slot, in UTC.")
+]
+TriggerFilter = Annotated[
+    list[str] | None, typer.Option("--trigger", help="Only jobs of this trigger; repeatable.")
+]
+EventFilter = Annotated[
+    list[int] | None, typer.Option("--event-id", help="Only jobs of this event; repeatable.")
+]
+FlowFilter = Annotated[
+    list[int] | None, typer.Option("--flow-id", help="Only jobs of this flow; repeatable.")
+]
+ParentFilter = Annotated[
+    list[int] | None,
+    typer.Option("--parent-id", help="Only jobs that waited for it or that it enqueued."),
+]
+WorkerFilter = Annotated[
+    list[int] | None, typer.Option("--worker-id", help="Only jobs that this worker runs.")
+]
+VersionFilter = Annotated[
+    list[int] | None,
+    typer.Option("--definition-version", help="Only jobs of this version; repeatable."),
 ]
 Instant = Annotated[datetime | None, typer.Option(help="Time in UTC.")]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep watching for changes.")]
@@ -80,14 +104,3 @@ def first(found: Iterator[T], limit: int) -> list[T]:
 
 def utc(at: datetime | None) -> str | None:
     return None if at is None else f"{at.isoformat()}Z"
-
-
-def make_settings(
-    database_url: str | None, data_dir: Path | None, *, base: "Settings | None" = None, **flags: Any
-) -> "Settings":
-    """Flags first, then what `base` was made with, then the environment, the file, the defaults."""
-    from mainspring import settings
-
-    flags |= {"database_url": database_url, "data_dir": data_dir}
-    given = {name: value for name, value in flags.items() if value is not None}
-    return settings.load(**{**(base.model_dump(exclude_unset=True) if base else {}), **given})

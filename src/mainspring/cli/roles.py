@@ -8,8 +8,6 @@
 import asyncio
 import gc
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,16 +17,24 @@ import typer
 
 from mainspring import __version__, telemetry
 from mainspring.app import Mainspring
-from mainspring.cli import last_up, output
+from mainspring.app.preparation import prepare
 from mainspring.cli.app_loader import load_app
+from mainspring.cli.config_option import ConfigFile
 from mainspring.cli.examples import example
-from mainspring.cli.options import ConfigFile, DatabaseUrl, DataDir, make_settings
+from mainspring.cli.role_output import (
+    Announcer,
+    print_examples,
+    print_line,
+    scheduler_line,
+    where,
+    worker_line,
+)
+from mainspring.cli.settings_options import DatabaseUrl, DataDir, make_settings
 from mainspring.db import migrate
-from mainspring.db.connect import display_url
 from mainspring.domain.errors import InputError
 from mainspring.domain.housekeeping import QUEUE
 from mainspring.domain.types import DEFAULT_QUEUE
-from mainspring.runtime import roles, supervisor
+from mainspring.runtime import logs, parent_watch, roles, supervisor
 from mainspring.runtime.worker.worker import Worker
 from mainspring.services import housekeeping
 from mainspring.settings.model import NAMES
@@ -55,6 +61,7 @@ Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a fre
 Expose = Annotated[
     bool, typer.Option("--expose", help="Allow listening on an address other machines can reach.")
 ]
+Format = Annotated[LogFormat | None, typer.Option(help="Log format; text by default.")]
 Processes = Annotated[int, typer.Option(min=1, max=64, help="Number of worker processes.")]
 
 
@@ -64,27 +71,34 @@ def worker(
     queues: Queues = None,
     concurrency: Concurrency = None,
     processes: Processes = 1,
+    with_scheduler: Annotated[
+        bool, typer.Option("--with-scheduler", help="Also fire schedules, without a server.")
+    ] = False,
     reload: Annotated[bool, typer.Option(help="Restart when a Python file changes.")] = False,
     drain_seconds: Annotated[
         float | None, typer.Option(help="Seconds to wait for running jobs when stopping.")
     ] = None,
-    log_format: Annotated[LogFormat, typer.Option(help="Log format.")] = LogFormat.TEXT,
+    log_format: Format = None,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
     config_file: ConfigFile = None,
 ) -> None:
     """Run a worker until SIGTERM or Ctrl-C."""
-    gc.enable()
-    telemetry.configure(log_format)
+    _begin()
     if processes > 1 or reload:
+        settings = make_settings(database_url, data_dir, log_format=log_format)
+        logs.configure(settings, role="supervisor", version=__version__)
         command = supervisor.this_command(*_without(sys.argv[1:], "--processes", "--reload"))
         raise typer.Exit(asyncio.run(_supervise(command, processes, reload=reload)))
     app = load_app(app_reference) if app_reference else Mainspring()
-    flags = {"concurrency": concurrency, "drain_seconds": drain_seconds}
-    _configure(app, database_url, data_dir, **flags)
+    flags = {"concurrency": concurrency, "drain_seconds": drain_seconds, "log_format": log_format}
+    _configure(app, database_url, data_dir, role="worker", **flags)
+    chosen, announcer = _chosen_queues(app, queues), _announcer(app)
     try:
+        scheduled = (scheduler_line(app),) if with_scheduler else ()
+        announcer.starting(app, worker_line(app, app_reference, chosen), *scheduled)
         _say_which(app)
-        _run(app, _chosen_queues(app, queues), with_scheduler=False)
+        _run(app, chosen, with_scheduler=with_scheduler, announcer=announcer)
     finally:
         app.close()
 
@@ -95,19 +109,20 @@ def scheduler(
         str | None,
         typer.Option("--app", help="Your app as module:name, for its launchers and schedules."),
     ] = None,
-    log_format: Annotated[LogFormat, typer.Option(help="Log format.")] = LogFormat.TEXT,
+    log_format: Format = None,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
     config_file: ConfigFile = None,
 ) -> None:
     """Run a scheduler until SIGTERM or Ctrl-C; any number may run."""
-    gc.enable()
-    telemetry.configure(log_format)
+    _begin()
     app = load_app(app_reference) if app_reference else Mainspring()
-    _configure(app, database_url, data_dir)
+    _configure(app, database_url, data_dir, role="scheduler", log_format=log_format)
     try:
+        announcer = _announcer(app)
+        announcer.starting(app, scheduler_line(app))
         _say_which(app)
-        _run(app, (), with_scheduler=True)
+        _run(app, (), with_scheduler=True, announcer=announcer)
     finally:
         app.close()
 
@@ -128,24 +143,24 @@ def up(
     """Start a server, a scheduler, a worker and, if needed, the database."""
     from mainspring.cli.consoles import Console
 
-    gc.enable()
-    telemetry.configure()
+    _begin()
     app = load_app(app_reference) if app_reference else Mainspring()
     flags = {"concurrency": concurrency, "host": host, "port": port}
-    _configure(app, database_url, data_dir, **flags)
+    _configure(app, database_url, data_dir, role="up", **flags)
     try:
         server = _make_server(app, is_exposed=expose, takes_any_port=True)
-        output.console.print(f"Mainspring {__version__}", style="bold", highlight=False)
+        chosen, announcer = _chosen_queues(app, None), Announcer()
+        announcer.name_program()
+        announcer.starting(app, scheduler_line(app), worker_line(app, app_reference, chosen))
         asyncio.run(migrate.migrate(app.database.url))
-        _print_started(app, app_reference)
+        announcer.show_roles()
         asyncio.run(_print_server(app, server))
         console = Console(app, server.url)
         app.blocking(console.open())
         try:
-            _print_examples(app, _where(app) if console.where is None else console.where)
-            output.console.print("Ctrl-C stops it.")
-            others = (server, console)
-            _run(app, _chosen_queues(app, None), with_scheduler=True, others=others)
+            print_examples(app, where(app) if console.where is None else console.where)
+            interfaces = (server, console)
+            _run(app, chosen, with_scheduler=True, interfaces=interfaces, announcer=announcer)
         finally:
             app.blocking(console.close())
     finally:
@@ -158,37 +173,54 @@ def serve(
     host: Host = None,
     port: Port = None,
     expose: Expose = False,
-    log_format: Annotated[LogFormat, typer.Option(help="Log format.")] = LogFormat.TEXT,
+    log_format: Format = None,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
     config_file: ConfigFile = None,
 ) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C; any number may run."""
-    gc.enable()
-    telemetry.configure(log_format)
+    _begin()
     app = load_app(app_reference) if app_reference else Mainspring()
-    _configure(app, database_url, data_dir, host=host, port=port)
+    flags = {"host": host, "port": port, "log_format": log_format}
+    _configure(app, database_url, data_dir, role="server", **flags)
     try:
         server = _make_server(app, is_exposed=expose)
         asyncio.run(_print_server(app, server))
         _say_which(app)
-        _run(app, (), with_scheduler=False, others=(server,))
+        announcer = _announcer(app)
+        _run(app, (), with_scheduler=False, interfaces=(server,), announcer=announcer)
     finally:
         app.close()
 
 
+def _begin() -> None:
+    """Garbage is collected from here on, but not looked for in what was imported so far."""
+    telemetry.guard_streams()
+    gc.freeze()
+    gc.enable()
+
+
 def _configure(
-    app: Mainspring, database_url: str | None, data_dir: Path | None, **flags: Any
+    app: Mainspring, database_url: str | None, data_dir: Path | None, *, role: str, **flags: Any
 ) -> None:
     """Also warns of mistyped variables, which would have no effect."""
     app.use(make_settings(database_url, data_dir, base=app.settings, **flags))
+    logs.configure(app.settings, role=role, version=__version__)
     for doubt in unknown_variables(os.environ, NAMES):
         telemetry.event("setting_unknown", problem=doubt.message)
+
+
+def _announcer(app: Mainspring) -> Announcer:
+    """Of several worker processes each would say the same."""
+    is_alone = not parent_watch.has_supervisor()
+    return Announcer(is_for_people=app.settings.log_format == LogFormat.TEXT and is_alone)
 
 
 def _say_which(app: Mainspring) -> None:
     """Name an embedded database once it runs, unless it is the one of a running `up`."""
     if app.database.is_embedded and app.database.url:
+        from mainspring.cli import last_up
+
         last_up.say_which(app.database)
 
 
@@ -212,12 +244,11 @@ async def _print_server(app: Mainspring, server: "Server") -> None:
         code = await first_login(app.database)
     finally:
         await app.database.close_loop()
-    line = output.console.print
-    line(f"  server    {server.url}", highlight=False, soft_wrap=True)
+    print_line(f"  server    {server.url}")
     if code is not None:
-        line("  login     one-time link for the new operator:", highlight=False)
+        print_line("  login     one-time link for the new operator:")
         base = (app.settings.public_url or server.url).rstrip("/")
-        line(f"            {base}/login?code={code}", highlight=False, soft_wrap=True)
+        print_line(f"            {base}/login?code={code}")
 
 
 def _run(
@@ -225,11 +256,16 @@ def _run(
     queues: tuple[str, ...],
     *,
     with_scheduler: bool,
-    others: Sequence[roles.Role] = (),
+    announcer: Announcer,
+    interfaces: Sequence[roles.Role] = (),
 ) -> None:
-    """A worker for the queues, unless there are none, a scheduler if asked for, and others."""
+    """A worker for the queues, unless there are none, a scheduler if asked for, and interfaces
+    that stay open until both have stopped."""
+    serving = _serve(
+        app, queues, with_scheduler=with_scheduler, announcer=announcer, interfaces=interfaces
+    )
     with asyncio.Runner(loop_factory=_new_loop) as runner:
-        worker = runner.run(_serve(app, queues, with_scheduler=with_scheduler, others=others))
+        worker = runner.run(serving)
     if worker is not None:
         roles.leave(worker)
 
@@ -239,9 +275,10 @@ async def _serve(
     queues: tuple[str, ...],
     *,
     with_scheduler: bool,
-    others: Sequence[roles.Role],
+    announcer: Announcer,
+    interfaces: Sequence[roles.Role],
 ) -> Worker | None:
-    await app.schedules.aprepare()
+    await prepare(app)
     with_schedules = with_scheduler and app.settings.default_schedules
     await housekeeping.install(app.database, with_schedules=with_schedules)
     worker = _make_worker(app, queues) if queues else None
@@ -249,7 +286,13 @@ async def _serve(
     # its time. Not even once: that takes a tenth of a worker's start, and finds next to nothing.
     gc.freeze()
     scheduler = app.schedules.scheduler() if with_scheduler else None
-    await roles.run(worker, scheduler, *others)
+    announcer.started()
+    await roles.run(
+        [role for role in (scheduler, worker) if role is not None],
+        interfaces,
+        on_stop=lambda: announcer.stopping(worker, app.settings.drain_seconds),
+        on_hurry=announcer.hurrying,
+    )
     await app.database.close_loop()
     return worker
 
@@ -301,63 +344,3 @@ def _chosen_queues(app: Mainspring, queues: str | None) -> tuple[str, ...]:
     if not chosen:
         raise InputError("--queues names no queue; give at least one")
     return chosen
-
-
-def _print_started(app: Mainspring, app_reference: str | None) -> None:
-    line = output.console.print
-    url = display_url(app.database.url)
-    if app.database.is_embedded:
-        line(f"  database  embedded PostgreSQL in {app.database.data_dir}", highlight=False)
-        line(f"            {url}", highlight=False, soft_wrap=True)
-    else:
-        line(f"  database  {url}", highlight=False, soft_wrap=True)
-    line(f"  scheduler fires the schedules of this database{_declared(app)}", highlight=False)
-    queues = ", ".join(_chosen_queues(app, None))
-    if not app.handlers:
-        line(f"  worker    SQL functions (queue {queues}); your own jobs: --app module:name")
-    else:
-        known = ", ".join(sorted(app.handlers))
-        line(f"  worker    {app_reference}: {known} (queues {queues})")
-
-
-def _declared(app: Mainspring) -> str:
-    names = sorted(name for _, name in app.schedules.declared)
-    return f"; the app declares {', '.join(names)}" if names else ""
-
-
-def _print_examples(app: Mainspring, where: str) -> None:
-    """Commands to try, with the options by which they come here."""
-    if not app.handlers:
-        return
-    line = output.console.print
-    first = sorted(app.handlers)[0]
-    call = _program()
-    payload = app.example_payload(first)
-    every = f"--definition {first} --payload '{payload}' --cron '* * * * *'"
-    line("  try       in another terminal:", highlight=False)
-    for words in (
-        f"enqueue {first} '{payload}'",
-        "jobs list",
-        f"schedules create every-minute {every}",
-        "schedules list",
-    ):
-        line(f"            {call} {words}{where}", markup=False, soft_wrap=True)
-
-
-def _program() -> str:
-    """How to call this program from here: in a fresh clone it is not on the path."""
-    if shutil.which("mainspring"):
-        return "mainspring"
-    program = Path(sys.argv[0])
-    if program.name != "mainspring":
-        return f"{sys.executable} -m mainspring"
-    return os.path.relpath(program)
-
-
-def _where(app: Mainspring) -> str:
-    """The options by which another command finds the same database."""
-    if app.settings.database_url is not None:
-        return "" if "MAINSPRING_DATABASE_URL" in os.environ else " --database-url ..."
-    if app.settings.data_dir is None or "MAINSPRING_DATA_DIR" in os.environ:
-        return ""
-    return f" --data-dir {shlex.quote(str(app.settings.data_dir))}"

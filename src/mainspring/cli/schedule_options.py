@@ -17,6 +17,7 @@ from mainspring.domain.schedules import cron_expressions
 from mainspring.domain.schedules.conditions import GaugeBounds
 from mainspring.domain.schedules.cron import DstFold, DstGap, find_zone
 from mainspring.domain.schedules.slots import CatchUp, Overlap
+from mainspring.domain.types import Delivery
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Reader = Callable[[str, str, ZoneInfo], Any]
@@ -68,6 +69,11 @@ class Field:
     read: Reader | None = None
 
     @property
+    def key(self) -> str:
+        """What the API calls it."""
+        return f"is_{self.name}" if self.kind is bool else self.name
+
+    @property
     def option(self) -> str:
         return f"--{self.name.replace('_', '-')}"
 
@@ -101,6 +107,7 @@ FIELDS = (
     Field("queue", "Another queue than the definition's.", _WHAT),
     Field("priority", "0 (first) to 1000 (last).", _WHAT, int),
     Field("max_attempts", "Attempts of each job.", _WHAT, int),
+    Field("delivery", "Whether a job whose worker died is run again.", _WHAT, Delivery),
     Field("misfire_grace", "How late still is on time.", _LATE, read=read_duration),
     Field("catch_up", "Slots that were missed: none, the latest or all of them.", _LATE, CatchUp),
     Field("catch_up_limit", "The most missed slots that are made up for.", _LATE, int),
@@ -135,7 +142,7 @@ def read_fields(given: Mapping[str, Any], zone: str) -> dict[str, Any]:
     """The fields that were given; instants without an offset are in the given or this zone."""
     chosen = find_zone(given.get("zone") or zone)
     return {
-        field.name: field.read(field.option, value, chosen) if field.read else value
+        field.key: field.read(field.option, value, chosen) if field.read else value
         for field in FIELDS
         if (value := given.get(field.name)) is not None
     }

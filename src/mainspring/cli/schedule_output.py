@@ -137,7 +137,7 @@ def state_text(schedule: ScheduleModel) -> Text:
 
 
 def _state(schedule: ScheduleModel) -> tuple[Text, str]:
-    if not schedule.enabled:
+    if not schedule.is_enabled:
         reason = f": {schedule.disabled_reason}" if schedule.disabled_reason else ""
         return Text("disabled", style="red" if schedule.retry_count else "yellow"), reason
     if schedule.paused_until is not None and schedule.paused_until > datetime.now(UTC):
@@ -149,7 +149,7 @@ def _state(schedule: ScheduleModel) -> tuple[Text, str]:
 
 
 def next_run(schedule: ScheduleModel) -> str:
-    if not schedule.enabled:
+    if not schedule.is_enabled:
         return ""
     if schedule.next_run_at is None:
         return "never"
@@ -177,7 +177,7 @@ def _facts_of(schedule: ScheduleModel) -> Iterator[tuple[str, Text | str]]:
             yield name.replace("_", " "), Text(_said(getattr(schedule, name)))
     if schedule.gauge is not None:
         yield "gauge", _gauge(schedule.gauge)
-    if schedule.last_error and (schedule.retry_count or not schedule.enabled):
+    if schedule.last_error and (schedule.retry_count or not schedule.is_enabled):
         yield "last error", Text(schedule.last_error)
     yield "next run", next_run(schedule)
     yield "last run", _last_run(schedule.figures)
@@ -263,8 +263,15 @@ def _slot_cells(found: tuple[SlotModel, ZoneInfo]) -> list[Cell]:
         slot.trigger,
         "" if slot.job_id is None else str(slot.job_id),
         _number(slot.gauge_value),
-        slot.reason,
+        slot.message or slot.reason,
+        _details(slot),
     ]
+
+
+def _details(slot: SlotModel) -> str:
+    if slot.is_details_omitted:
+        return "omitted: over 8 KiB"
+    return "" if slot.details is None else orjson.dumps(slot.details).decode()
 
 
 SCHEDULES = Listing(
@@ -281,9 +288,20 @@ SCHEDULES = Listing(
 )
 SLOTS = Listing(
     Columns(
-        names=("SLOT", "OUTCOME", "RUN", "LATE", "TOOK", "TRIGGER", "JOB", "VALUE", "REASON"),
-        dropped=("TRIGGER", "LATE", "TOOK", "VALUE"),
-        text=("REASON",),
+        names=(
+            "SLOT",
+            "OUTCOME",
+            "RUN",
+            "LATE",
+            "TOOK",
+            "TRIGGER",
+            "JOB",
+            "VALUE",
+            "MESSAGE",
+            "DETAILS",
+        ),
+        dropped=("DETAILS", "TRIGGER", "LATE", "TOOK", "VALUE"),
+        text=("MESSAGE", "DETAILS"),
     ),
     _slot_cells,
 )

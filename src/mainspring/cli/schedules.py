@@ -45,13 +45,13 @@ def list_schedules(
         typer.Option("--enabled/--disabled", help="Only enabled or disabled schedules."),
     ] = None,
     definition: Annotated[
-        str | None, typer.Option(help="Only schedules of this definition.")
+        list[str] | None, typer.Option(help="Only schedules of this definition; repeatable.")
     ] = None,
     after: Annotated[str | None, typer.Option(help="Only names after this one.")] = None,
     limit: Limit = 50,
 ) -> None:
     """List schedules by name, with their status."""
-    filters: dict[str, Any] = {"enabled": enabled, "definition": definition, "after": after}
+    filters: dict[str, Any] = {"is_enabled": enabled, "definition": definition, "after": after}
     found = client.schedules.list(limit=min(limit, _MOST_OF_A_PAGE), **filters)
     is_filtered = any(value is not None for value in filters.values())
     nothing = "No schedules; create one with `mainspring schedules create`."
@@ -210,7 +210,7 @@ def history(
     out: Out,
     name: Name,
     outcome: Annotated[
-        SlotOutcome | None, typer.Option(help="Only slots with this outcome.")
+        list[SlotOutcome] | None, typer.Option(help="Only slots with this outcome; repeatable.")
     ] = None,
     before: Annotated[str | None, typer.Option(help="Only slots before this time.")] = None,
     limit: Limit = 20,

@@ -37,7 +37,7 @@ def rotate(
         done = app.secrets.rotate(batch=batch)
         say_which(app.database)
     Out.chosen(output_format, as_json=as_json).say(asdict(done), _sentence(done))
-    if done.left or done.unreadable:
+    if done.left or done.unreadable or done.refused:
         raise typer.Exit(1)
 
 
@@ -47,10 +47,17 @@ def _sentence(done: Rotation) -> str:
     if done.left:
         text += f"; {done.left} are locked by other transactions; run it again"
     if done.unreadable:
-        named = ", ".join(done.unreadable_rows)
-        more = ", ..." if done.unreadable > len(done.unreadable_rows) else ""
         text += (
             f"; {done.unreadable} cannot be read, because their key is not in encryption_keys or "
-            f"they were changed: {named}{more}"
+            f"they were changed: {_named(done.unreadable_rows, done.unreadable)}"
+        )
+    if done.refused:
+        text += (
+            f"; {done.refused} cannot be written: {_named(done.refused_rows, done.refused)}; "
+            "remove the cause and run it again"
         )
     return text
+
+
+def _named(rows: list[str], count: int) -> str:
+    return ", ".join(rows) + (", ..." if count > len(rows) else "")

@@ -27,7 +27,9 @@ app.add_typer(sessions, name="sessions")
 def list_sessions(
     client: Client,
     out: Out,
-    person: Annotated[str | None, typer.Option(help="Only sessions of this person.")] = None,
+    person: Annotated[
+        list[str] | None, typer.Option(help="Only sessions of this person; repeatable.")
+    ] = None,
     limit: Limit = 100,
 ) -> None:
     """List sessions, newest first: your own, or those of the people you may manage."""

@@ -21,7 +21,7 @@ from mainspring.cli.options import PAGE, Limit, Sure, first
 from mainspring.cli.output import Out, confirm, errors, say
 from mainspring.client import Client
 from mainspring.client.requests import given
-from mainspring.domain.access.roles import ensure_role
+from mainspring.domain.access.roles import EVERY_TENANT, ensure_role
 from mainspring.domain.access.tokens import LONGEST_LIFE, TokenState
 from mainspring.domain.errors import InvalidOption
 
@@ -53,7 +53,9 @@ def list_tokens(
     limit: Limit = 100,
 ) -> None:
     """List tokens by name. Token values are not stored."""
-    found = client.tokens.list(ended=ended, after=after, limit=min(limit, PAGE))
+    found = client.tokens.list(
+        state=list(TokenState) if ended else None, after=after, limit=min(limit, PAGE)
+    )
     nothing = "No tokens; create one with `mainspring tokens create`."
     out.rows(first(found, limit), TOKENS, nothing=nothing)
 
@@ -63,6 +65,7 @@ def list_tokens(
     epilog=example(
         "mainspring tokens create ci --role member --tenant acme --days 90",
         "mainspring tokens create graphs --role viewer --scope jobs:read",
+        "mainspring tokens create node --role worker --all-tenants",
     ),
 )
 @connected
@@ -77,10 +80,20 @@ def create_token(
     days: Annotated[
         float | None, typer.Option(help="Lifetime in days; unlimited by default.")
     ] = None,
+    tenants: Annotated[
+        str | None,
+        typer.Option(help="Tenants that a worker serves in place of --tenant, e.g. acme,bell."),
+    ] = None,
+    all_tenants: Annotated[
+        bool, typer.Option("--all-tenants", help="Let a worker serve all tenants.")
+    ] = False,
 ) -> None:
     """Create a token. Its value is printed once and cannot be shown again."""
     life = None if days is None else _life(days)
-    made = client.tokens.create(name, ensure_role(role), scopes=scope, expires_in=life)
+    served = _served(tenants, is_all=all_tenants)
+    made = client.tokens.create(
+        name, ensure_role(role), scopes=scope, expires_in=life, tenants=served
+    )
     out.show(made, _print_new)
 
 
@@ -129,7 +142,9 @@ def change_person(
     if role is None and disabled is None:
         raise InvalidOption("change", "needs an option that changes something; see --help")
     chosen = None if role is None else _role_of_person(role)
-    changed = client.people.change(name, **given(role=chosen, is_disabled=disabled))
+    changed = client.people.change(
+        name, **given(role=chosen, is_enabled=None if disabled is None else not disabled)
+    )
     _print_person(out, changed, "is changed")
 
 
@@ -184,7 +199,17 @@ def _life(days: float) -> timedelta:
     return timedelta(days=days)
 
 
-def _where(tenant: str | None) -> str:
+def _served(tenants: str | None, *, is_all: bool) -> list[str] | None:
+    if tenants is not None and is_all:
+        raise InvalidOption("--tenants", "and --all-tenants exclude each other; pass one of them")
+    if is_all:
+        return [EVERY_TENANT]
+    return None if tenants is None else [each.strip() for each in tenants.split(",")]
+
+
+def _where(tenant: str | None, tenants: list[str] | None = None) -> str:
+    if tenants and tenants != [EVERY_TENANT]:
+        return f" in {', '.join(tenants)}"
     return f" in {tenant}" if tenant else " in all tenants"
 
 
@@ -192,7 +217,7 @@ def _print_new(made: CreatedTokenModel) -> None:
     say(made.token)
     token = made.details
     kept = f"Store it now: it is not shown again. {token.name} is {token.role}"
-    errors.print(f"{kept}{_where(token.tenant)}.")
+    errors.print(f"{kept}{_where(token.tenant, token.tenants)}.")
 
 
 def _print_person(out: Out, person: PersonModel, what: str) -> None:
@@ -203,7 +228,7 @@ def _token_cells(token: TokenModel) -> list[Cell]:
     return [
         token.name,
         token.role,
-        token.tenant or "*",
+        token.tenant or several(token.tenants or [EVERY_TENANT]),
         Text(token.state, style=_STATE_STYLES[token.state]),
         token.prefix,
         several(token.scopes) if token.scopes else "all",
@@ -217,7 +242,7 @@ def _person_cells(person: PersonModel) -> list[Cell]:
         person.name,
         person.role,
         person.tenant or "*",
-        Text("disabled", style="red") if person.is_disabled else Text("active", style="green"),
+        Text("disabled", style="red") if not person.is_enabled else Text("active", style="green"),
         person.last_seen_at or "never",
     ]
 

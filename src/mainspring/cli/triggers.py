@@ -50,9 +50,11 @@ _CLEARABLE = ("dedupe_window", "queue", "priority")
 def list_triggers(
     client: Client,
     out: Out,
-    event: Annotated[str | None, typer.Option(help="Only triggers that match this event.")] = None,
+    event: Annotated[
+        list[str] | None, typer.Option(help="Only triggers that match this event; repeatable.")
+    ] = None,
     definition: Annotated[
-        str | None, typer.Option(help="Only triggers of this definition.")
+        list[str] | None, typer.Option(help="Only triggers of this definition; repeatable.")
     ] = None,
     enabled: Annotated[
         bool | None, typer.Option("--enabled/--disabled", help="Only enabled or disabled triggers.")
@@ -62,7 +64,11 @@ def list_triggers(
 ) -> None:
     """List triggers by name, with their last result."""
     found = client.triggers.list(
-        event=event, definition=definition, enabled=enabled, after=after, limit=min(limit, PAGE)
+        event=event,
+        definition=definition,
+        is_enabled=enabled,
+        after=after,
+        limit=min(limit, PAGE),
     )
     nothing = "No triggers; create one with `mainspring triggers create`."
     out.rows(first(found, limit), TRIGGERS, nothing=nothing)
@@ -99,7 +105,7 @@ def create(
 ) -> None:
     """Create a trigger that enqueues a definition for each matching event."""
     given = _read(locals())
-    _print_change(out, client.triggers.create(name, enabled=enabled, **given), "created")
+    _print_change(out, client.triggers.create(name, is_enabled=enabled, **given), "created")
 
 
 @triggers.command(

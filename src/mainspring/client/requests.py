@@ -77,7 +77,7 @@ def is_success(status: int) -> bool:
 def encode(request: Request, *, token: str, tenant: str | None, timeout: float) -> Message:
     """The message for a request of the holder of the token."""
     params = {**given(tenant=tenant), **given(**request.params)}
-    query = urlencode({name: _text(value) for name, value in params.items()})
+    query = urlencode({name: _text(value) for name, value in params.items()}, doseq=True)
     content = None if request.body is None else orjson.dumps(plain(request.body))
     kind = {} if content is None else {"Content-Type": "application/json"}
     return Message(
@@ -96,7 +96,7 @@ def plain(value: Any) -> Any:
             return value.total_seconds()
         case Mapping():
             return {key: plain(each) for key, each in value.items()}
-        case list() | tuple():
+        case list() | tuple() | set() | frozenset():
             return [plain(each) for each in value]
     return value
 
@@ -114,6 +114,8 @@ def _text(value: Any) -> Any:
             return value.isoformat()
         case Enum():
             return str(value.value)
+        case list() | tuple() | set() | frozenset():
+            return [_text(each) for each in value]
     return value
 
 
@@ -189,9 +191,10 @@ def ensure_ok(response: Response) -> Response:
     try:
         facts = orjson.loads(response.content)
         code, detail = str(facts["code"]), str(facts["detail"])
+        job_id = None if facts.get("job_id") is None else int(facts["job_id"])
     except (ValueError, KeyError, TypeError):
         raise _unknown_answer(response.status) from None
-    raise ApiError(response.status, code, detail, errors=facts.get("errors"))
+    raise ApiError(response.status, code, detail, errors=facts.get("errors"), job_id=job_id)
 
 
 def _unknown_answer(status: int) -> ApiError:

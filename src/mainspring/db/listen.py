@@ -7,6 +7,7 @@ import psycopg
 
 from mainspring import telemetry
 from mainspring.db import connect
+from mainspring.db.outages import OUTAGES
 from mainspring.domain.errors.database import DatabaseError
 
 CHANNEL = "mainspring"
@@ -25,6 +26,7 @@ async def listen(
     while True:
         try:
             connection = await connect.connect(url, name="mainspring listen")
+            OUTAGES.answers(url, "mainspring listen")
             async with connection:
                 await connection.execute(_LISTEN)
                 pause = 0.1

@@ -25,7 +25,7 @@ from psycopg import AsyncConnection, errors
 
 from mainspring.db import connect, installation, rights, scripts
 from mainspring.db.installation import Functions, Installed, Plan
-from mainspring.db.schema_locks import NAME, TRIES, Report, ShortLocks
+from mainspring.db.schema_locks import NAME, TRIES, Report, ShortLocks, wait_less
 from mainspring.domain.errors.database import (
     DatabaseError,
     FunctionsOutdated,
@@ -232,7 +232,11 @@ async def _prepare(connection: AsyncConnection[Any]) -> None:
 async def _migrate(connection: AsyncConnection[Any], migration: Migration) -> None:
     async with connection.transaction():
         await installation.keep_grants(connection)
-        await connection.execute(migration.sql.encode())
+        first, *others = scripts.statements(migration.sql)
+        await connection.execute(first.encode())
+        await wait_less(connection, statements=len(others))
+        for statement in others:
+            await connection.execute(statement.encode())
         await _record(connection, migration)
 
 

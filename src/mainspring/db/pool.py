@@ -20,6 +20,7 @@ from psycopg import AsyncConnection, Connection
 from psycopg.pq import TransactionStatus
 
 from mainspring.db import connect
+from mainspring.db.outages import OUTAGES
 from mainspring.domain.errors.database import PoolExhausted
 
 _RESTED_AFTER = 1.0
@@ -185,6 +186,7 @@ class AsyncPool:
 
     async def _give_back(self, connection: AsyncConnection[Any]) -> None:
         if _is_reusable(connection):
+            OUTAGES.answers(self._url, "mainspring")
             self._idle.append((connection, time.monotonic()))
         else:
             await connection.close()

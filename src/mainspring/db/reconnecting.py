@@ -13,6 +13,7 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db import connect
+from mainspring.db.outages import OUTAGES
 from mainspring.db.unprepared import is_outdated
 from mainspring.domain.errors.database import DatabaseUnreachable
 from mainspring.domain.sqlstates import is_worth_retrying
@@ -55,6 +56,7 @@ class ReconnectingConnection:
         self._waiting = 0
         self._pause = _FIRST_PAUSE
         self._was_lost = False
+        self._connected_at = 0.0
 
     @property
     def backend_pid(self) -> int | None:
@@ -98,7 +100,8 @@ class ReconnectingConnection:
         try:
             async with self._lock:
                 return await action(await self._connected())
-        except psycopg.Error as error:
+        except (psycopg.Error, DatabaseUnreachable) as error:
+            self._note(error)
             if is_outdated(error):
                 await self.close()
             raise
@@ -142,14 +145,27 @@ class ReconnectingConnection:
                 pins_plans=self._pins_plans,
                 patience_seconds=self._patience_seconds,
             )
+            self._connected_at = time.monotonic()
+            OUTAGES.answers(self._url, self.name)
             if self._was_lost and self._on_reconnect is not None:
                 await self._on_reconnect(self._connection)
             self._was_lost, self._pause = False, _FIRST_PAUSE
         return self._connection
 
+    def _note(self, error: Exception) -> bool:
+        """Whether it is of an outage, which is logged once for all connections."""
+        connection = self._connection
+        if isinstance(error, DatabaseUnreachable):
+            OUTAGES.unreachable(self._url, self.name, error)
+        elif connection is not None and connection.closed:
+            OUTAGES.broken(self._url, self.name, error, connected_at=self._connected_at)
+        else:
+            return False
+        return True
+
     async def _lose(self, error: Exception) -> None:
-        if not self._was_lost:
-            telemetry.event("database_lost", connection=self.name, error=_first_line(error))
+        if not self._note(error) and not self.failures:
+            telemetry.event("statement_retried", connection=self.name, error=error)
         self._was_lost = True
         self.failures += 1
         await self.close()
@@ -169,7 +185,3 @@ def shut_down(connection: psycopg.Connection[Any] | AsyncConnection[Any]) -> Non
             own.shutdown(socket.SHUT_RDWR)
         except OSError:
             return
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -13,6 +13,7 @@ from mainspring.domain.jobs.options import (
     ATTEMPTS,
     MAX_TEXT_LENGTH,
     ensure_approvals,
+    ensure_delivery,
     ensure_priority,
     ensure_queue,
     ensure_tags,
@@ -25,6 +26,7 @@ from mainspring.domain.types import (
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,
     LONGEST_DELAY,
+    Delivery,
     ExecutionMode,
     Kind,
 )
@@ -59,6 +61,7 @@ class Definition:
     approvals_needed: int = 0
     approval_expiry: timedelta | None = None
     approvers: tuple[str, ...] = ()
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
 
     def __post_init__(self) -> None:
         ensure_key(self.key)
@@ -75,6 +78,7 @@ class Definition:
                 f"{self.key}: description must be at most {MAX_TEXT_LENGTH:,} characters"
             )
         try:
+            ensure_delivery(self.delivery, self.max_attempts)
             ensure_tags(self.tags)
             _ensure_limits(self)
             _ensure_approval(self)
@@ -131,8 +135,19 @@ class Handler:
         object.__setattr__(self, "secret_paths", secret_paths(document))
         # Read for every job, so it is worked out once.
         is_async = self.mode is ExecutionMode.ASYNC
-        is_simple = is_async and not self.wants_context and schema is None
+        is_simple = is_async and not self.wants_context and not self.secret_paths
         object.__setattr__(self, "is_simple", is_simple)
+
+
+def schemas_of(handlers: Mapping[str, Handler]) -> dict[str, Mapping[str, Any] | None]:
+    """What each takes, by its key; None for any payload."""
+    return {key: handler.definition.arg_schema for key, handler in handlers.items()}
+
+
+def fill_in_attempts(given: dict[str, Any]) -> None:
+    """What runs at most once has one attempt unless another number is given."""
+    if given.get("delivery") == Delivery.AT_MOST_ONCE:
+        given.setdefault("max_attempts", 1)
 
 
 def _ensure_types(definition: Definition) -> None:

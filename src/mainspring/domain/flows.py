@@ -166,6 +166,9 @@ def _facts(step: Step, numbers: Mapping[Step, int], options: EnqueueOptions) -> 
         "approvals_needed": options.approvals_needed,
         "scheduled_for": options.scheduled_for and options.scheduled_for.isoformat(),
         "delay": None if options.delay is None else options.delay.total_seconds(),
+        "created_by": options.created_by,
+        "source": options.source,
+        "delivery": options.delivery,
     }
     return {name: value for name, value in facts.items() if value not in (None, [], "")}
 
@@ -173,7 +176,7 @@ def _facts(step: Step, numbers: Mapping[Step, int], options: EnqueueOptions) -> 
 _STEP_OPTIONS = frozenset(
     {
         *("queue", "priority", "max_attempts", "correlation_id", "tags", "limit_key"),
-        *("approvals_needed", "scheduled_for", "delay"),
+        *("approvals_needed", "scheduled_for", "delay", "created_by", "source", "delivery"),
     }
 )
 

@@ -1,6 +1,4 @@
-"""Housekeeping: the definitions that come with Mainspring, when they run by default, and what is
-wrong with a database.
-"""
+"""Housekeeping: the definitions that come with Mainspring, and what is wrong with a database."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +8,6 @@ from typing import Any
 from mainspring.domain.batches import Aside
 from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import InvalidOption
-from mainspring.domain.schedules.model import ScheduleSpec
 from mainspring.domain.types import BUILT_IN
 
 # Every worker serves it, besides those it is told to.
@@ -56,17 +53,6 @@ VACUUM_CHECK = _built_in(
     "vacuum_check", "Fails if dead rows pile up or a job cannot be processed", _NOTHING
 )
 DEFINITIONS = (PRUNE_HISTORY, PRUNE_KEYS, PRUNE_TABLE, VACUUM_CHECK)
-
-SCHEDULES = tuple(
-    ScheduleSpec(
-        name=definition.key, definition=definition.key, cron=cron, description="Installed once"
-    )
-    for definition, cron in (
-        (PRUNE_HISTORY, "H H * * *"),
-        (PRUNE_KEYS, "H * * * *"),
-        (VACUUM_CHECK, "H H * * *"),
-    )
-)
 
 
 def ensure_leasable(*, queues: Iterable[str] = (), definitions: Iterable[str] = ()) -> None:

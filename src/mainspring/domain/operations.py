@@ -7,7 +7,7 @@ checkpoint of its job.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,15 +15,20 @@ from typing import Any, Final
 from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.housekeeping import QUEUE
-from mainspring.domain.jobs.filters import JobFilter
+from mainspring.domain.jobs.filters import JobFilter, read_filter
 from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES, MOVES
-from mainspring.domain.types import BUILT_IN, BulkAction, JobSource, JobState, TenantId
+from mainspring.domain.jobs.outcomes import clean
+from mainspring.domain.types import BUILT_IN, BulkAction, JobState, TenantId
 
 LIVE: Final = "live"
 ENDED: Final = "ended"
 CHANGED_MEANWHILE: Final = "changed_meanwhile"
 """Why a job was skipped that passed when all were counted, and no longer when its turn came."""
+REFUSED: Final = "refused"
+"""Why a job was skipped that the database did not let change, for a reason of its own."""
 
+_MOST_REFUSED = 100
+_REASON_LENGTH = 200
 
 STATES: Final[Mapping[BulkAction, tuple[JobState, ...]]] = MappingProxyType(
     {
@@ -85,14 +90,14 @@ class Operation:
 
     @property
     def states(self) -> tuple[JobState, ...]:
-        return STATES[self.action] if self.asked.state is None else (self.asked.state,)
+        return self.asked.state or STATES[self.action]
 
     @property
     def stages(self) -> tuple[str, ...]:
         """Where jobs in these states are, in the order they are looked for."""
         live = (LIVE,) if LIVE_STATES.intersection(self.states) else ()
         ended = [state for state in self.states if state in FINAL_STATES]
-        if ended and (JobState.SUCCEEDED in ended or self.asked.created_by is not None):
+        if ended and (JobState.SUCCEEDED in ended or len(self.asked.created_by) == 1):
             return (*live, ENDED)
         return (*live, *ended)
 
@@ -110,18 +115,20 @@ def ensure_sensible(action: BulkAction, asked: JobFilter, *, is_all: bool) -> No
         )
     if asked != JobFilter() and is_all:
         raise InvalidOption("all", "and a filter cannot be used together; choose one")
-    if asked.state is not None and asked.state not in STATES[action]:
-        raise InvalidOption(
-            "status",
-            f"{asked.state} cannot be combined with {action}: such jobs cannot be {_DONE[action]}; "
-            f"choose {_listed(STATES[action])}, or omit it",
-        )
-    if asked.definition is not None and asked.definition.startswith(BUILT_IN):
-        raise InvalidOption(
-            "definition",
-            f"{asked.definition} is built in and excluded from bulk operations; "
-            f"{action} them one by one",
-        )
+    for state in asked.state:
+        if state not in STATES[action]:
+            raise InvalidOption(
+                "state",
+                f"{state} cannot be combined with {action}: such jobs cannot be {_DONE[action]}; "
+                f"choose {_listed(STATES[action])}, or omit it",
+            )
+    for definition in asked.definition:
+        if definition.startswith(BUILT_IN):
+            raise InvalidOption(
+                "definition",
+                f"{definition} is built in and excluded from bulk operations; "
+                f"{action} them one by one",
+            )
     after, before = asked.created_after, asked.created_before
     if after is not None and before is not None and after >= before:
         raise InvalidOption("created_after", "is not before created_before; no job can match")
@@ -140,18 +147,11 @@ def read_operation(
 ) -> Operation:
     """What a payload says that `start_bulk` has written."""
     facts = dict(payload["filter"])
-    if "status" in facts:
-        facts["state"] = JobState(facts.pop("status"))
-    if "source" in facts:
-        facts["source"] = JobSource(facts["source"])
-    for name in ("created_after", "created_before"):
-        if name in facts:
-            facts[name] = datetime.fromisoformat(facts[name])
     if "creator" in payload:
         facts["created_by"] = payload["creator"]
     return Operation(
         BulkAction(payload["action"]),
-        JobFilter(**facts),
+        read_filter(facts),
         tenant_id,
         reason=payload.get("reason"),
         actor=payload["actor"],
@@ -163,16 +163,24 @@ def read_operation(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What came of a batch; `busy` are jobs that someone else held."""
+    """What came of a batch; `busy` are jobs that someone else held, `refused` those that the
+    database did not let change, with the reasons."""
 
     changed: int
     skipped: Mapping[str, int]
     busy: tuple[int, ...] = ()
+    refused: tuple[tuple[int, str], ...] = ()
+
+
+def refused(job_id: int, reason: str) -> Change:
+    """What came of one job that the database does not let change."""
+    return Change(0, {REFUSED: 1}, refused=((job_id, clean(reason, limit=_REASON_LENGTH)),))
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """How far an operation is: the stage, the last id seen in it, and what came of it so far."""
+    """How far an operation is: the stage, the last id seen in it, and what came of it so far.
+    `refused` are the first of such jobs."""
 
     stage: int = 0
     after: int = 0
@@ -180,10 +188,20 @@ class Sweep:
     skipped: Mapping[str, int] = field(default_factory=dict)
     busy: tuple[int, ...] = ()
     total: int | None = None
+    refused: tuple[tuple[int, str], ...] = ()
 
     @classmethod
     def read(cls, saved: Mapping[str, Any]) -> "Sweep":
-        return cls(**{**saved, "busy": tuple(saved["busy"])})
+        """From a checkpoint; a newer release may have written more into it."""
+        known = {each.name: saved[each.name] for each in fields(cls) if each.name in saved}
+        known["busy"] = tuple(known.get("busy", ()))
+        known["refused"] = tuple((job_id, reason) for job_id, reason in known.get("refused", ()))
+        return cls(**known)
+
+    def saved(self) -> dict[str, Any]:
+        """As a checkpoint. The previous release does not know `refused`."""
+        facts = asdict(self)
+        return facts if self.refused else {k: v for k, v in facts.items() if k != "refused"}
 
     @property
     def done(self) -> int:
@@ -204,6 +222,7 @@ class Sweep:
             changed=self.changed + change.changed,
             skipped=skipped,
             busy=(*self.busy, *change.busy),
+            refused=(*self.refused, *change.refused)[:_MOST_REFUSED],
         )
 
     def without_first(self) -> "Sweep":
@@ -215,9 +234,14 @@ class Sweep:
         return self.noted(Change(0, {CHANGED_MEANWHILE: missing})) if missing > 0 else self
 
     def result(self, action: BulkAction) -> dict[str, Any]:
-        return {
+        result = {
             "action": action,
             "changed": self.changed,
             "skipped": sum(self.skipped.values()),
             "reasons": dict(self.skipped),
         }
+        if self.refused:
+            result["refused"] = [
+                {"job_id": str(job_id), "error": reason} for job_id, reason in self.refused
+            ]
+        return result

@@ -8,7 +8,7 @@ nobody else runs: that is done only for small payloads, and of others the first 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -23,11 +23,16 @@ MOST_SUBSCHEMAS = 5_000
 MOST_PATTERNS = 50
 _LARGEST_PATTERN = 5 * 1024 * 1024
 _MOST_SHOWN = 3
+_MOST_PARTS = 20
 # Of a payload with more values only the first problem is looked for.
 _FEW_VALUES = 100
+_RULES_OF_NAMES = ("required", "additionalProperties")
 _CONTAINERS = (Mapping, list, tuple)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
 _DRAFTS = ("http://json-schema.org/", "https://json-schema.org/")
+
+
+Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +46,18 @@ class Problem:
     def __str__(self) -> str:
         return f"{self.path}: {self.message} (rule {self.rule})"
 
+    @property
+    def part(self) -> tuple[str, str]:
+        """For programs, with dots between the parts of the path."""
+        return self.path.replace("/", "."), self.message
+
 
 class Schema:
     """The schema of one definition, ready to check payloads."""
 
     def __init__(self, key: str, document: Mapping[str, Any]) -> None:
         _ensure_local(key, document)
+        self._document = document
         try:
             self._validator = jsonschema_rs.validator_for(
                 dict(document),
@@ -62,16 +73,47 @@ class Schema:
                 f"{key}: arg_schema is not a valid JSON Schema: {problem}"
             ) from None
 
+        self.fits: Callable[[Any], bool] = self._validator.is_valid
+        """Whether a payload, as JSON gives it, is what the definition asks for."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._document == other._document
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def fit(self, payloads: Iterable[Any]) -> bool:
+        """Whether all of them are; false where one holds what only its JSON could be checked of."""
+        try:
+            return all(map(self.fits, payloads))
+        except ValueError:
+            return False
+
     def ensure(self, payload: object) -> None:
         """Raise InvalidPayload with what is wrong, by its place and rule."""
-        if self._validator.is_valid(payload):
+        if self.fits(payload):
             return
-        if sum(1 for _ in islice(_values(payload), _FEW_VALUES + 1)) > _FEW_VALUES:
-            raise InvalidPayload(f"{self._first_problem(payload)}; there may be more")
-        found = [_problem(error) for error in self._validator.iter_errors(payload)]
-        problems = "; ".join(map(str, found[:_MOST_SHOWN]))
-        more = len(found) - _MOST_SHOWN
-        raise InvalidPayload(f"{problems}{f'; and {more} more' if more > 0 else ''}")
+        if _has_many_values(payload):
+            first = self._first_problem(payload)
+            raise _refusal(f"{first}; there may be more", [first])
+        raise _invalid(list(self._validator.iter_errors(payload)))
+
+    def ensure_draft(self, draft: object, is_open: Callable[[Any], bool]) -> None:
+        """Raise InvalidPayload with what is wrong whatever the open values of the draft become. One
+        that is large and has some is not looked at."""
+        if self.fits(draft):
+            return
+        places = set(_open_places(draft, is_open))
+        if not places:
+            self.ensure(draft)
+        if _has_many_values(draft):
+            return
+        errors = [
+            error
+            for error in self._validator.iter_errors(draft)
+            if not _is_open(error, tuple(error.instance_path), places)
+        ]
+        if errors:
+            raise _invalid(errors)
 
     def _first_problem(self, payload: object) -> Problem:
         try:
@@ -83,8 +125,8 @@ class Schema:
 
 def ensure_affordable(key: str, document: Mapping[str, Any]) -> None:
     """Refuse a schema that takes too much to read or to check payloads against."""
-    # Each value takes two bytes at the least: what has very many is refused before it is counted.
-    if sum(1 for _ in islice(_values(document), LARGEST_SCHEMA // 2 + 1)) > LARGEST_SCHEMA // 2:
+    # What has very many values or very long ones is refused before it is written.
+    if _is_surely_larger(document, LARGEST_SCHEMA):
         raise InvalidDefinition(
             f"{key}: arg_schema has more than {LARGEST_SCHEMA:,} bytes; "
             f"at most {LARGEST_SCHEMA:,} are allowed"
@@ -106,6 +148,54 @@ def ensure_affordable(key: str, document: Mapping[str, Any]) -> None:
             raise InvalidDefinition(
                 f"{key}: arg_schema has {found:,} {what}; at most {most:,} are allowed"
             )
+
+
+def _is_surely_larger(document: object, limit: int) -> bool:
+    """Each value takes two bytes at the least, and a string as many as it has characters."""
+    size = 0
+    for each in _values(document):
+        size += 2 + (len(each) if isinstance(each, str) else 0)
+        if size > limit:
+            return True
+    return False
+
+
+def _invalid(errors: list[Any]) -> InvalidPayload:
+    found = [_problem(error) for error in errors]
+    problems = "; ".join(map(str, found[:_MOST_SHOWN]))
+    more = len(found) - _MOST_SHOWN
+    return _refusal(f"{problems}{f'; and {more} more' if more > 0 else ''}", found)
+
+
+def _has_many_values(payload: object) -> bool:
+    return sum(1 for _ in islice(_values(payload), _FEW_VALUES + 1)) > _FEW_VALUES
+
+
+def _open_places(
+    value: object, is_open: Callable[[Any], bool], place: Place = ()
+) -> Iterator[Place]:
+    if is_open(value):
+        yield place
+    elif isinstance(value, Mapping):
+        for name, member in value.items():
+            yield from _open_places(member, is_open, (*place, name))
+    elif isinstance(value, list | tuple):
+        for index, member in enumerate(value):
+            yield from _open_places(member, is_open, (*place, index))
+
+
+def _is_open(error: Any, place: Place, open_places: set[Place]) -> bool:
+    """Whether the error may be gone once the open values are known: it is about one of them, or
+    about what holds one, other than by its names."""
+    if str(error.schema_path[-1] if error.schema_path else "") in _RULES_OF_NAMES:
+        return False
+    return any(each[: len(place)] == place for each in open_places)
+
+
+def _refusal(said: str, problems: Sequence[Problem]) -> InvalidPayload:
+    error = InvalidPayload(said)
+    error.parts = [problem.part for problem in problems[:_MOST_PARTS]]
+    return error
 
 
 def _problem(error: Any) -> Problem:

@@ -45,7 +45,7 @@ def read_answer(answer: object) -> dict[str, Any]:
         shown = _show(answer["success"])
         raise AttemptFailed(f"the function returned {shown} as 'success'; {_CONTRACT}")
     if not answer["success"]:
-        raise AttemptFailed(_refusal(answer))
+        raise AttemptFailed(_refusal(answer), answer)
     return answer
 
 

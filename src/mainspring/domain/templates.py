@@ -15,7 +15,7 @@ is counted: its values and expressions, and the bytes of what it reads and makes
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -50,6 +50,7 @@ _NAME = re.compile(r"\w+")
 _SPACE = re.compile(r"\s*")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_MAY_HOLD = (str, dict, list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,19 @@ class _Expression:
 
 def has_template(value: object) -> bool:
     """Whether any string in the value would be rendered; keys are not templates."""
-    return any(_is_template(node) for node, _ in _nodes(value))
+    waiting: list[Iterable[object]] = [(value,)]
+    while waiting:
+        group = waiting.pop()
+        # Very many numbers are passed over by their types.
+        if not any(issubclass(kind, _MAY_HOLD) for kind in set(map(type, group))):
+            continue
+        for node in group:
+            if isinstance(node, str):
+                if _OPENING in node:
+                    return True
+            elif isinstance(node, dict | list):
+                waiting.append(_inside(node))
+    return False
 
 
 def check(value: object, known: Collection[str]) -> None:
@@ -115,15 +128,21 @@ def _is_template(node: object) -> bool:
 
 
 def _nodes(value: object) -> Iterator[tuple[object, int]]:
-    """Every value inside, each with the number of dicts and lists around it."""
-    waiting = [(value, 0)]
-    while waiting:
-        node, depth = waiting.pop()
-        yield node, depth
-        if isinstance(node, dict):
-            waiting.extend((each, depth + 1) for each in node.values())
-        elif isinstance(node, list):
-            waiting.extend((each, depth + 1) for each in node)
+    """Every value inside, in order, each with the number of dicts and lists around it. Nothing is
+    read that is not asked for."""
+    around: list[Iterator[object]] = [iter((value,))]
+    while around:
+        for node in around[-1]:
+            yield node, len(around) - 1
+            if isinstance(node, dict | list):
+                around.append(iter(_inside(node)))
+                break
+        else:
+            around.pop()
+
+
+def _inside(node: dict[Any, object] | list[object]) -> Iterable[object]:
+    return node.values() if isinstance(node, dict) else node
 
 
 @lru_cache(maxsize=1024)

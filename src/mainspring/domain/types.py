@@ -36,12 +36,23 @@ class JobState(StrEnum):
 
 
 class JobSource(StrEnum):
-    """Where a job came from."""
+    """Where a job came from, unless its enqueue says another word for it."""
 
     CODE = "code"
     API = "api"
     SCHEDULE = "schedule"
     TRIGGER = "trigger"
+    JOB = "job"
+    SYSTEM = "system"
+
+
+class SlotTrigger(StrEnum):
+    """What made a slot fire."""
+
+    SCHEDULER = "scheduler"
+    CATCH_UP = "catchup"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
 
 
 class WaitsFor(StrEnum):
@@ -67,12 +78,21 @@ class AttemptStatus(StrEnum):
     LOST = "lost"
 
 
+class Delivery(StrEnum):
+    """Whether a job whose worker died is run again."""
+
+    AT_LEAST_ONCE = "at_least_once"
+    AT_MOST_ONCE = "at_most_once"
+
+
 class Kind(StrEnum):
-    """What runs the jobs of a definition: a handler in code, or nothing but the definition."""
+    """What runs the jobs of a definition: a handler in code, nothing but the definition, or a
+    program that claims them over the API."""
 
     PYTHON = "python"
     SQL = "sql"
     COMMAND = "command"
+    REMOTE = "remote"
 
 
 class ExecutionMode(StrEnum):

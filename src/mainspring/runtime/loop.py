@@ -1,12 +1,14 @@
 """The one loop behind every background duty: a pass, a wait, and no end to either."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import psycopg
 
 from mainspring import telemetry
+from mainspring.db.outages import is_outage
 from mainspring.domain.errors.database import DatabaseError
 
 _LONGEST_PAUSE = 10.0
@@ -19,16 +21,23 @@ class Failures:
     def __init__(self, name: str) -> None:
         self._name = name
         self._count = 0
+        self._logged_at: float | None = None
 
     def note(self, error: Exception) -> float:
-        """Report the first; how many seconds to wait before the next try."""
+        """Report the first, unless it is of an outage, which is reported once for the process; how
+        many seconds to wait before the next try."""
         self._count += 1
-        if self._count == 1:  # An outage is one event, not one a pass.
-            telemetry.event("loop_failed", loop=self._name, error=str(error))
+        if self._logged_at is None and not is_outage(error):
+            self._logged_at = time.monotonic()
+            telemetry.event("loop_failed", loop=self._name, error=error)
         return min(0.2 * 2.0 ** min(self._count, _MOST_DOUBLINGS), _LONGEST_PAUSE)
 
     def end(self) -> None:
         self._count = 0
+        if self._logged_at is not None:
+            seconds = round(time.monotonic() - self._logged_at, 3)
+            telemetry.event("loop_back", loop=self._name, seconds=seconds)
+            self._logged_at = None
 
 
 class Loop:

@@ -32,6 +32,11 @@ class ParentWatch:
         os.close(self._own)
 
 
+def has_supervisor() -> bool:
+    """Whether this process was started with a lifeline."""
+    return _VARIABLE in os.environ
+
+
 @contextmanager
 def parent_watched(on_gone: Callable[[], None]) -> Iterator[None]:
     """The child's side: calls `on_gone` once when the parent is gone; never without a lifeline."""

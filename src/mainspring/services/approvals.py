@@ -4,6 +4,7 @@ from mainspring.db.plans import arun
 from mainspring.db.sessions import ServiceSession, Session
 from mainspring.domain.approvals import Approval
 from mainspring.domain.errors import ApprovalNotFound
+from mainspring.domain.filters import Several, texts
 from mainspring.domain.jobs.options import ensure_reason, ensure_text
 from mainspring.domain.types import JobId, JobState, TenantId
 from mainspring.services.redaction import shown_reason
@@ -37,10 +38,18 @@ async def _shown(
 
 
 async def list_open(
-    session: Session, tenant_id: TenantId | None, *, after: JobId | None, limit: int
+    session: Session,
+    tenant_id: TenantId | None,
+    *,
+    definition: Several[str] = None,
+    after: JobId | None,
+    limit: int,
 ) -> list[Approval]:
     """The longest waiting first; of all tenants if none is given."""
-    return await store.open_approvals(session, tenant_id, after=after, limit=limit)
+    definitions = texts("definition", definition)
+    return await store.open_approvals(
+        session, tenant_id, definitions=definitions, after=after, limit=limit
+    )
 
 
 async def get(session: Session, tenant_id: TenantId, job_id: JobId) -> Approval:

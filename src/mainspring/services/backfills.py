@@ -11,10 +11,11 @@ from mainspring.domain import templates
 from mainspring.domain.errors import InvalidOption, InvalidSchedule
 from mainspring.domain.schedules import timing
 from mainspring.domain.schedules.model import ScheduleSpec, template_values
-from mainspring.domain.schedules.slots import SlotTrigger
-from mainspring.domain.types import JobId
-from mainspring.services.payloads import PayloadRules, prepare
+from mainspring.domain.types import JobId, SlotTrigger
+from mainspring.services.drafts import ensure_draft
+from mainspring.services.payloads import prepare
 from mainspring.services.schedules import Scope, apart, get, timing_of
+from mainspring.services.schemas import stored_rules
 from mainspring.services.secrets import Owner
 from mainspring.store import secrets as secret_store
 from mainspring.store import slots as slot_store
@@ -71,11 +72,11 @@ async def _payloads(
 ) -> list[Mapping[str, Any]] | None:
     """The payload of each slot where it is a template."""
     payload = await secret_store.real_payload(scope.session, scope.tenant_id, spec.name)
+    rules = await stored_rules(scope.session, spec.definition)
     if not templates.has_template(payload):
         ensure_size(len(orjson.dumps(payload)) * len(slots))
+        ensure_draft(payload, rules)
         return None
-    paths = await secret_store.paths_of_definitions(scope.session, [spec.definition])
-    rules = PayloadRules(secret_paths=paths.get(spec.definition, ()))
     owner, settings = Owner(scope.tenant_id, spec.definition), scope.settings
 
     def make() -> list[Mapping[str, Any]]:
@@ -83,6 +84,7 @@ async def _payloads(
         for slot in slots:
             values = template_values(spec, slot, SlotTrigger.BACKFILL, missed=0)
             rendered = templates.render(payload, values)
+            ensure_draft(rendered, rules)
             stored = prepare(
                 rendered, rules, owner, settings=settings, is_checked=False, is_stored=True
             )

@@ -239,15 +239,13 @@ class ClaimOrder:
         queues: Sequence[str],
         *,
         limit: int,
-        tenant_id: str | None = None,
+        tenants: Collection[str] | None = None,
     ) -> list[ClaimedRow]:
-        """Look for lanes, of one tenant if given, and claim from them for who keeps no buffer."""
+        """Look for lanes, of some tenants if given, and claim from them for who keeps no buffer."""
         found = await attempts.discover(connection, queues)
-        own = [each for each in found if tenant_id in (None, each.lane.tenant_id)]
+        own = [each for each in found if tenants is None or each.lane.tenant_id in tenants]
         self.swept(own, buffered={})
-        rows = await self.claim_limited(
-            connection, worker_id, queues, limit=limit, tenant_id=tenant_id
-        )
+        rows = await self.claim_limited(connection, worker_id, queues, limit=limit, tenants=tenants)
 
         async def visit(visits: Sequence[Visit], wanted: int) -> Given:
             taken = await self.take(connection, worker_id, visits, limit=wanted)
@@ -265,14 +263,14 @@ class ClaimOrder:
         queues: Sequence[str],
         *,
         limit: int,
-        tenant_id: str | None = None,
+        tenants: Collection[str] | None = None,
     ) -> list[ClaimedRow]:
         """Jobs that wait for limits, of all keys in turn from where the last look ended."""
         rows: list[ClaimedRow] = []
         began_after, until = self._last_key, time.monotonic() + _LONGEST_LOOK
         while len(rows) < limit and time.monotonic() < until:
             page = await limits.waiting_keys(connection, after=self._last_key, limit=_PAGE)
-            if keys := _own_keys(page, queues, tenant_id):
+            if keys := _own_keys(page, queues, tenants):
                 left = limit - len(rows)
                 rows += await self._claim_keys(
                     connection, keys, worker_id=worker_id, queues=queues, limit=left
@@ -312,9 +310,10 @@ class ClaimOrder:
 
 
 def _own_keys(
-    page: Iterable[WaitingKey], queues: Collection[str], tenant_id: str | None
+    page: Iterable[WaitingKey], queues: Collection[str], tenants: Collection[str] | None
 ) -> list[LimitKey]:
-    own = (key for key in page if key.queue in queues and tenant_id in (None, key.tenant_id))
+    theirs = (key for key in page if tenants is None or key.tenant_id in tenants)
+    own = (key for key in theirs if key.queue in queues)
     return list(dict.fromkeys(key.limit_key for key in own))
 
 
@@ -326,14 +325,14 @@ def by_lane(rows: Iterable[ClaimedRow]) -> dict[Lane, list[ClaimedRow]]:
 
 
 class ClaimOrders:
-    """The orders of a server. Workers with the same queues and tenant have one in common, so that
+    """The orders of a server. Workers with the same queues and tenants have one in common, so that
     together they serve tenants by weight, however few jobs each of them claims."""
 
     def __init__(self) -> None:
-        self._orders: dict[tuple[str | None, frozenset[str]], ClaimOrder] = {}
+        self._orders: dict[tuple[frozenset[str] | None, frozenset[str]], ClaimOrder] = {}
 
-    def of(self, queues: Iterable[str], tenant_id: str | None) -> ClaimOrder:
-        key = (tenant_id, frozenset(queues))
+    def of(self, queues: Iterable[str], tenants: Iterable[str] | None) -> ClaimOrder:
+        key = (None if tenants is None else frozenset(tenants), frozenset(queues))
         order = self._orders.pop(key, None) or ClaimOrder()
         self._orders[key] = order
         if len(self._orders) > _MOST_ORDERS:
@@ -348,6 +347,12 @@ async def take_token(connection: AsyncConnection[Any], report: Report) -> bool:
     if seconds is None:
         raise LeaseLost(report.job_id)
     return seconds <= 0
+
+
+async def record_begin(connection: AsyncConnection[Any], reports: Sequence[Report]) -> None:
+    """Record that jobs which run at most once are about to begin; raises LeaseLost."""
+    if reports and await attempts.mark_begun(connection, reports) < len(reports):
+        raise LeaseLost(reports[0].job_id)
 
 
 async def record_start(connection: AsyncConnection[Any], report: Report) -> None:

@@ -16,6 +16,7 @@ from mainspring.domain.definitions import (
     DefinitionState,
     Handler,
     ensure_own_key,
+    fill_in_attempts,
 )
 from mainspring.domain.errors import (
     DuplicateDefinition,
@@ -25,6 +26,7 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.errors.database import RoleLoginFailed
 from mainspring.domain.errors.definitions import InactiveDefinition
+from mainspring.domain.filters import Several, words
 from mainspring.domain.schemas import Schema, ensure_affordable
 from mainspring.domain.sql_functions import OR_TRUSTED
 from mainspring.domain.suggestions import closest, did_you_mean
@@ -33,7 +35,7 @@ from mainspring.store import definitions as store
 from mainspring.store import sql_functions
 from mainspring.store.rows.definitions import BACKOFF_COLUMNS
 
-# What each kind has in its spec; the first is needed.
+# What each kind has in its spec.
 SPEC_FIELDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.PYTHON: (),
     Kind.SQL: ("function", "role", "trusted"),
@@ -41,7 +43,9 @@ SPEC_FIELDS: Mapping[Kind, tuple[str, ...]] = {
         *("argv", "working_directory", "environment"),
         *("success_codes", "fail_codes"),
     ),
+    Kind.REMOTE: ("revision",),
 }
+_NEEDED: Mapping[Kind, str] = {Kind.SQL: "function", Kind.COMMAND: "argv"}
 _FIELDS = frozenset(part.name for part in fields(Definition)) - {"key", "kind", "spec"}
 
 
@@ -67,11 +71,11 @@ async def update(
     known = (await get(session, key)).definition
     if known.kind is Kind.PYTHON:
         raise InvalidDefinition(f"{key}: is declared in code; change it there")
-    changed = _changed(known, changes)
+    changed = changed_by(known, changes)
     if changes.keys() & set(SPEC_FIELDS[known.kind]):
         changed = pinned(changed, directories)
         await _ensure_login(session, changed, database)
-    columns = {column for name in changes for column in _columns_of(known.kind, name)}
+    columns = {column for name in changes for column in columns_of(known.kind, name)}
     await store.update(session, key, changed, columns=columns)
     return await get(session, key)
 
@@ -93,13 +97,13 @@ async def list_definitions(
     session: Session,
     *,
     after: str | None = None,
-    kind: str | None = None,
+    kind: Several[str] = None,
     active: bool | None = None,
     limit: int = 100,
 ) -> list[DefinitionState]:
-    chosen = None if kind is None else _kind(kind)
+    kinds = words("kind", kind, Kind)
     return await store.list_definitions(
-        session, after=after, kind=chosen, active=active, limit=limit
+        session, after=after, kinds=kinds, active=active, limit=limit
     )
 
 
@@ -111,9 +115,9 @@ def make(key: str, kind: str, given: Mapping[str, Any]) -> Definition:
         raise InvalidDefinition(f"{key}: a Python handler is declared in code, with @app.job")
     asked = {name: value for name, value in given.items() if value is not None}
     bare = Definition(key=key, kind=chosen)
-    made = _changed(bare, asked)
-    needed = SPEC_FIELDS[chosen][0]
-    if not made.spec.get(needed):
+    made = changed_by(bare, asked)
+    needed = _NEEDED.get(chosen)
+    if needed is not None and not made.spec.get(needed):
         raise InvalidDefinition(f"{key}: {needed} is missing; a {chosen} definition needs it")
     return made
 
@@ -159,7 +163,7 @@ async def _ensure_login(session: Session, definition: Definition, database: Data
         raise InvalidDefinition(f"{definition.key}: {error}, {OR_TRUSTED}") from None
 
 
-def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
+def changed_by(known: Definition, changes: Mapping[str, Any]) -> Definition:
     spec_fields = SPEC_FIELDS[known.kind]
     if unknown := changes.keys() - _FIELDS - set(spec_fields):
         name = min(unknown)
@@ -173,6 +177,7 @@ def _changed(known: Definition, changes: Mapping[str, Any]) -> Definition:
     for name in ("tags", "approvers"):
         if name in own:
             own[name] = _texts(known.key, name, own[name])
+    fill_in_attempts(own)
     own["spec"] = {name: value for name, value in spec.items() if value is not None}
     changed = replace(known, **own)
     if changes.keys() & {"argv", "arg_schema"}:
@@ -206,7 +211,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _columns_of(kind: Kind, field: str) -> tuple[str, ...]:
+def columns_of(kind: Kind, field: str) -> tuple[str, ...]:
     return ("spec",) if field in SPEC_FIELDS[kind] else _COLUMNS.get(field, (field,))
 
 

@@ -11,10 +11,10 @@ Sending has two fast paths beside the SQL function `enqueue`: a plain insert for
 options, and COPY for many.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -24,10 +24,11 @@ from mainspring.db.plans import Plan, Statement, Statements, Step
 from mainspring.db.sessions import ServiceSession, run_call
 from mainspring.db.sql_errors import translated
 from mainspring.domain.definitions import Handler
-from mainspring.domain.errors import InvalidOption, UnknownDefinition
+from mainspring.domain.errors import InvalidOption, InvalidPayload, UnknownDefinition
 from mainspring.domain.errors.definitions import InactiveDefinition
 from mainspring.domain.flows import Step as FlowStep
 from mainspring.domain.flows import as_facts, ensure_size, in_order
+from mainspring.domain.jobs.model import Job
 from mainspring.domain.jobs.options import MAX_JOBS, EnqueueOptions, ensure_text
 from mainspring.domain.types import JobId, TenantId
 from mainspring.services import definitions
@@ -48,17 +49,22 @@ from mainspring.settings import Settings
 from mainspring.store import bulk_enqueue as bulk_store
 from mainspring.store import flows as flow_store
 from mainspring.store import jobs as store
+from mainspring.store.rows.jobs import read_job_text
 
 DEFAULT_OPTIONS = store.DEFAULT_OPTIONS
+T = TypeVar("T")
+
 _CHUNK = 5000
 _WORTH_A_COPY = 200
 
 
 class Enqueued(NamedTuple):
-    """A job, and whether this enqueue made it."""
+    """A job, and whether this enqueue made it. The bearer of a token gets the whole job, unless it
+    may not see it."""
 
     job_id: JobId
     is_new: bool
+    job: Job | None = None
 
 
 class EnqueuedFlow(NamedTuple):
@@ -98,10 +104,9 @@ class Enqueuer:
         encoded = encode_payload(payload, self._settings.max_payload_bytes)
         rules = self._known_rules(key) or (yield from self._find_rules(key))
         if rules.schema is not None or rules.secret_paths:
-            fit = partial(self._fitted, key, payload, encoded, rules=rules, options=options)
-            large = len(encoded) > LARGE_BYTES
-            encoded = ((yield Checking(fit, len(encoded))) if large else fit()).text
-            options = _shown(options, [payload], rules)
+            fit = partial(self._fitted, key, payload, encoded, options=options)
+            fitted, rules = yield from self._fit(key, fit, rules, size=len(encoded))
+            encoded, options = fitted.text, _shown(options, [payload], rules)
         text, rows = encoded.decode(), []
         if bearer is not None:
             rows = yield from _send(_Entering(key, text, options, bearer))
@@ -110,7 +115,8 @@ class Enqueuer:
             rows = yield from _send(Statement(store.enqueue_plainly(key, text)))
         if not rows:
             rows = yield from _send(Statement(store.enqueue(key, text, options), connection))
-        return Enqueued(rows[0][0], rows[0][1])
+        job_id, is_new, *rest = rows[0]
+        return Enqueued(job_id, is_new, read_job_text(rest[0]) if bearer and any(rest) else None)
 
     def _known_rules(self, key: str) -> PayloadRules | None:
         return self._schemas.known(key) if self.declared.are_registered else None
@@ -118,6 +124,20 @@ class Enqueuer:
     def _find_rules(self, key: str) -> Plan[PayloadRules]:
         yield from self.declared.register()
         return (yield from self._schemas.find(key))
+
+    def _fit(
+        self, key: str, fit: Callable[..., T], rules: PayloadRules, *, size: int
+    ) -> Plan[tuple[T, PayloadRules]]:
+        """What the work gives by the rules, or by the wider ones that it needs, and by which."""
+        try:
+            if size <= LARGE_BYTES:
+                return fit(rules=rules), rules
+            return (yield Checking(partial(fit, rules=rules), size)), rules
+        except InvalidPayload:
+            wider = yield from self._schemas.find_wider(key)
+            if wider == rules:
+                raise
+        return (yield Checking(partial(fit, rules=wider), size)), wider
 
     def _fitted(
         self,
@@ -130,6 +150,8 @@ class Enqueuer:
     ) -> Prepared:
         """The payload held to its rules, and encrypted."""
         rules.ensure(payload)
+        if not rules.secret_paths:
+            return Prepared(payload, encoded)
         return encrypt(
             Prepared(payload, encoded),
             rules,
@@ -147,6 +169,8 @@ class Enqueuer:
         rules: PayloadRules,
         options: EnqueueOptions,
     ) -> list[bytes]:
+        if rules.schema is not None and not rules.secret_paths and rules.schema.fit(payloads):
+            return list(texts)
         return [
             self._fitted(key, payload, text, rules=rules, options=options).text
             for payload, text in zip(payloads, texts, strict=True)
@@ -166,8 +190,8 @@ class Enqueuer:
         texts = encode_payloads(payloads, self._settings.max_payload_bytes)
         rules = yield from self._find_rules(key)
         if rules.schema is not None or rules.secret_paths:
-            fit = partial(self._fitted_all, key, payloads, texts, rules=rules, options=options)
-            texts = yield Checking(fit, sum(map(len, texts)))
+            fit = partial(self._fitted_all, key, payloads, texts, options=options)
+            texts, rules = yield from self._fit(key, fit, rules, size=sum(map(len, texts)))
             options = _shown(options, payloads, rules, dedupe_keys=dedupe_keys)
         if connection is None and dedupe_keys is None and len(texts) >= _WORTH_A_COPY:
             ids: list[JobId] = yield from _send(_Copy(key, texts, options))
@@ -193,20 +217,12 @@ class Enqueuer:
             {step.definition: None for step in ordered}, connection
         )
         options = replace(DEFAULT_OPTIONS, tenant_id=tenant_id)
-
-        def fit() -> list[Any]:
-            return [
-                self._fitted(
-                    step.definition,
-                    step.payload,
-                    text,
-                    rules=rules[step.definition],
-                    options=options,
-                ).value
-                for step, text in zip(ordered, texts, strict=True)
-            ]
-
-        payloads = yield Checking(fit, sum(map(len, texts)))
+        payloads = []
+        for step, text in zip(ordered, texts, strict=True):
+            key = step.definition
+            fit = partial(self._fitted, key, step.payload, text, options=options)
+            fitted, rules[key] = yield from self._fit(key, fit, rules[key], size=len(text))
+            payloads.append(fitted.value)
         shown = [_shown(step.options, [step.payload], rules[step.definition]) for step in ordered]
         facts = orjson.dumps(as_facts(ordered, payloads, shown)).decode()
         sent = Statement(flow_store.enqueue(tenant_id, name, facts), connection)

@@ -11,6 +11,7 @@ from mainspring.domain.errors import (
     TriggerNotFound,
 )
 from mainspring.domain.events import Event, ensure_name, ensure_pattern
+from mainspring.domain.filters import Several, texts
 from mainspring.domain.jobs.options import ensure_text
 from mainspring.domain.types import EventId, TenantId
 from mainspring.services import triggers
@@ -61,19 +62,20 @@ async def list_events(
     session: Session,
     tenant_id: TenantId | None,
     *,
-    name: str | None = None,
+    name: Several[str] = None,
     handled: bool | None = None,
     failed: bool | None = None,
     before: EventId | None = None,
     limit: int = 50,
 ) -> list[Event]:
-    """Newest first, of all tenants if none is given; the name may be a pattern."""
-    if name is not None:
-        _ensure_filter(name)
+    """Newest first, of all tenants if none is given; a name may be a pattern."""
+    patterns = texts("name", name)
+    for pattern in patterns:
+        _ensure_filter(pattern)
     return await store.list_events(
         session,
         tenant_id,
-        pattern=name,
+        patterns=patterns,
         handled=handled,
         failed=failed,
         before=before,

@@ -2,6 +2,7 @@
 
 from mainspring.db.sessions import Session
 from mainspring.domain.errors import FlowNotFound
+from mainspring.domain.filters import Several, texts
 from mainspring.domain.flows import FlowJob, FlowSummary
 from mainspring.domain.jobs.options import MAX_TEXT_LENGTH, ensure_text
 from mainspring.domain.types import JobId, TenantId
@@ -16,10 +17,16 @@ async def get(session: Session, tenant_id: TenantId, flow_id: int) -> FlowSummar
 
 
 async def list_flows(
-    session: Session, tenant_id: TenantId | None, *, before: int | None, limit: int
+    session: Session,
+    tenant_id: TenantId | None,
+    *,
+    name: Several[str] = None,
+    before: int | None,
+    limit: int,
 ) -> list[FlowSummary]:
     """Newest first; of all tenants if none is given."""
-    return await store.list_flows(session, tenant_id, before=before, limit=limit)
+    names = texts("name", name)
+    return await store.list_flows(session, tenant_id, names=names, before=before, limit=limit)
 
 
 async def jobs_of(

@@ -2,11 +2,10 @@
 
 from mainspring import telemetry
 from mainspring.db.sessions import ServiceSession, run_call
-from mainspring.domain.housekeeping import DEFINITIONS, SCHEDULES
+from mainspring.domain.housekeeping import DEFINITIONS
 from mainspring.domain.operations import BULK
 from mainspring.domain.tenants import DELETE_TENANT
 from mainspring.services.definitions import ensure_registered
-from mainspring.services.schedules import spec_facts
 from mainspring.store import definitions as definition_store
 from mainspring.store import housekeeping as store
 
@@ -16,10 +15,18 @@ async def install(session: ServiceSession, *, with_schedules: bool) -> None:
     ever. Whatever a person has made of them since stays."""
     built_in = (*DEFINITIONS, BULK, DELETE_TENANT)
     ensure_registered(await run_call(session, definition_store.sync(built_in)))
-    if not with_schedules:
-        return
+    if with_schedules:
+        await _install_schedules(session)
+
+
+async def _install_schedules(session: ServiceSession) -> None:
+    # A worker imports nothing of schedules.
+    from mainspring.domain.schedules.defaults import SCHEDULES  # noqa: PLC0415
+    from mainspring.services.schedules import spec_facts  # noqa: PLC0415
+
     limit = session.settings.max_payload_bytes
     facts = [spec_facts(spec, limit) for spec in SCHEDULES]
     names = await store.install_schedules(session, facts)
     if names:
-        telemetry.event("schedules_installed", names=", ".join(names))
+        schedules = telemetry.first(names)
+        telemetry.event("schedules_installed", count=len(names), schedules=schedules)

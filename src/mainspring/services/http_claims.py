@@ -1,8 +1,8 @@
 """A claim of a worker over HTTP, by the claim policy of `claiming.py`.
 
-claim ─▶ known to the worker? ─▶ probation ───────▶ token of its rate ─▶ begins
-   ▲            └ no: waits for     └ no: handed back    └ no: waits for
-   └─ again       a handler            at the end           its limit
+claim ─▶ known to the worker? ─▶ probation ──▶ byte budget ──▶ token of its rate ─▶ begins
+   ▲            └ no: waits for     └ no: handed back at the end  └ no: waits for
+   └─ again       a handler                                         its limit
       until there is enough or nothing is left
 
 What is handed out counts as begun: nobody says when the worker really begins. Nor can its jobs be
@@ -20,6 +20,7 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from mainspring.domain.claiming import probation
+from mainspring.domain.claiming.budgets import ClaimBudget
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import JobId, WaitsFor, WorkerId
 from mainspring.services.claiming import ClaimOrder, by_lane, record_start, take_token
@@ -45,20 +46,21 @@ class HttpClaim:
     their lane can be reached."""
     _is_full: bool = False
     """Whether nothing more may begin, however little the worker has."""
+    _budget: ClaimBudget = field(default_factory=ClaimBudget)
 
     async def rows(
-        self, queues: Sequence[str], *, limit: int, tenant_id: str | None
+        self, queues: Sequence[str], *, limit: int, tenants: Collection[str] | None
     ) -> list[ClaimedRow]:
         """Up to so many jobs that the worker is to begin."""
         until = time.monotonic() + _LONGEST_LOOK
         try:
-            while len(self._admitted) < limit and time.monotonic() < until and not self._is_full:
+            while self._wants(limit) and time.monotonic() < until:
                 claimed = await self.order.claim_unbuffered(
                     self.connection,
                     self.worker_id,
                     queues,
-                    limit=limit - len(self._admitted),
-                    tenant_id=tenant_id,
+                    limit=self._budget.step(limit - len(self._admitted)),
+                    tenants=tenants,
                 )
                 if not claimed:
                     break
@@ -68,8 +70,24 @@ class HttpClaim:
         return self._admitted
 
     async def undelivered(self, held: Sequence[int], *, limit: int) -> list[ClaimedRow]:
-        """Jobs that the worker holds and does not know of: the answer to their claim was lost."""
-        return await store.held_besides(self.connection, self.worker_id, held, limit=limit)
+        """Jobs that the worker holds and does not know of: the answer to their claim was lost. What
+        is over the byte budget comes with the next claim."""
+        rows: list[ClaimedRow] = []
+        while len(rows) < limit and not self._budget.is_used_up:
+            known = [*held, *(row.job_id for row in rows)]
+            step = self._budget.step(limit - len(rows))
+            found = await store.held_besides(self.connection, self.worker_id, known, limit=step)
+            rows += [row for row in found if self._fits(row)]
+            if len(found) < step:
+                break
+        return rows
+
+    def _wants(self, limit: int) -> bool:
+        is_enough = len(self._admitted) >= limit or self._budget.is_used_up
+        return not is_enough and not self._is_full
+
+    def _fits(self, row: ClaimedRow) -> bool:
+        return self._budget.admits(row.payload, row.extras)
 
     async def _admit(self, claimed: Sequence[ClaimedRow]) -> None:
         """Those of the claimed begin that may."""
@@ -88,9 +106,11 @@ class HttpClaim:
             self._aside += [row for row in known if row is not first]
             await self._begin_alone(first)
         else:
-            self._aside += [row for row in known if row.job_id in lonely]
-            others = [row for row in known if row.job_id not in lonely]
-            self._admitted += [row for row in others if await self._has_token(row)]
+            for row in known:
+                if row.job_id in lonely or not self._fits(row):
+                    self._aside.append(row)
+                elif await self._has_token(row):
+                    self._admitted.append(row)
 
     async def _to_run_alone(self, rows: Iterable[ClaimedRow]) -> dict[JobId, bool]:
         """Those that have to run alone, and whether they have stepped aside for long enough."""

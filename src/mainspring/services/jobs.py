@@ -28,10 +28,16 @@ def retry(
     word [redacted] stands for the secret that is stored."""
     text = None
     if payload is not None:
-        from mainspring.services.payloads import encode_payload  # noqa: PLC0415 - slow to import
+        from mainspring.services.drafts import ensure_draft  # noqa: PLC0415 - slow to import
+        from mainspring.services.payloads import encode_payload  # noqa: PLC0415
+        from mainspring.services.schemas import read_rules  # noqa: PLC0415
         from mainspring.services.secrets import encrypt_edit  # noqa: PLC0415
+        from mainspring.store import secrets as secret_store  # noqa: PLC0415
 
         encode_payload(payload, settings.max_payload_bytes)
+        rows = yield Statement(secret_store.paths_of_job(tenant_id, job_id), connection)
+        if rows:
+            ensure_draft(payload, (yield from read_rules(rows[0][0])))
         edited = yield from encrypt_edit(
             payload, job_id, tenant_id=tenant_id, settings=settings, connection=connection
         )
@@ -80,7 +86,8 @@ async def list_jobs(
 ) -> tuple[list[JobSummary], JobId | None]:
     """Newest first, and the id to go on before, if there may be more: a page may be short, or
     empty, where few of very many jobs pass. Of all tenants if none is given."""
-    return await store.list_jobs(session, tenant_id, asked, before=before, limit=limit)
+    found, following = await store.list_jobs(session, tenant_id, asked, before=before, limit=limit)
+    return await store.with_relations(session, found), following
 
 
 async def load_jobs(
@@ -101,10 +108,18 @@ async def attempts(
 
 
 async def queue_counts(
-    session: Session, tenant_id: TenantId | None = DEFAULT_TENANT
+    session: Session,
+    tenant_id: TenantId | None = DEFAULT_TENANT,
+    *,
+    after: str | None = None,
+    after_tenant: str | None = None,
+    limit: int = 1000,
 ) -> list[Mapping[str, Any]]:
-    """Ready, waiting, running and held jobs by queue, of all tenants if none is given."""
-    return await store.queue_counts(session, tenant_id)
+    """Ready, waiting, running and held jobs by queue, of all tenants if none is given; page on with
+    the last queue and its tenant."""
+    return await store.queue_counts(
+        session, tenant_id, after=after, after_tenant=after_tenant, limit=limit
+    )
 
 
 async def wait_for_result(

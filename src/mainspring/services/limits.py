@@ -26,8 +26,11 @@ async def get(session: Session, name: str) -> LimitState:
     return state
 
 
-async def list_limits(session: Session, *, limit: int = _ALL) -> list[LimitState]:
-    return await store.list_limits(session, limit)
+async def list_limits(
+    session: Session, *, after: str | None = None, limit: int = _ALL
+) -> list[LimitState]:
+    """By name; page on with the last name as `after`."""
+    return await store.list_limits(session, after=after, limit=limit)
 
 
 async def _unknown(session: Session, name: str) -> LimitNotFound:

@@ -32,13 +32,26 @@ class PayloadRules(NamedTuple):
 
     schema: Schema | None = None
     secret_paths: tuple[Path, ...] = ()
+    others: tuple[Schema, ...] = ()
+    """Schemas that a payload may fit instead."""
 
     def ensure(self, payload: object) -> None:
         """Raise InvalidPayload for one that does not fit, or was copied from where it is shown."""
         if self.schema is not None:
-            self.schema.ensure(payload)
+            _ensure_fits(payload, self.schema, self.others)
         if self.secret_paths:
             ensure_real(payload, self.secret_paths)
+
+
+def _ensure_fits(payload: object, schema: Schema, others: tuple[Schema, ...]) -> None:
+    try:
+        if schema.fits(payload):
+            return
+    except ValueError:
+        # A UUID or another value that only its JSON can be checked of.
+        payload = orjson.loads(orjson.dumps(payload, option=_STRICT))
+    if not any(other.fits(payload) for other in others):
+        schema.ensure(payload)
 
 
 class Checking(Generic[T]):

@@ -17,13 +17,12 @@ from psycopg.pq import TransactionStatus
 from mainspring import telemetry
 from mainspring.domain.batches import PAUSES, halves
 from mainspring.domain.claiming.lanes import Lane, Span
-from mainspring.domain.sqlstates import is_worth_retrying
+from mainspring.domain.sqlstates import is_locked, is_of_a_row
 from mainspring.domain.types import WorkerId
+from mainspring.services.job_names import log_about
 from mainspring.store import attempts, set_aside
 
 _DUTY = "claim"
-# Syntax or access.
-_OF_THE_STATEMENT = "42"
 
 LaneSpan = tuple[Lane, Span]
 Rows = list[tuple[Any, ...]]
@@ -31,8 +30,7 @@ Rows = list[tuple[Any, ...]]
 
 def is_of_a_job(error: psycopg.Error) -> bool:
     """Whether a claim may pass without one of its jobs."""
-    code = error.sqlstate
-    return not is_worth_retrying(code) and not (code or "").startswith(_OF_THE_STATEMENT)
+    return is_of_a_row(error.sqlstate) and not is_locked(error.sqlstate)
 
 
 class Claim(NamedTuple):
@@ -82,11 +80,10 @@ async def _put_off(connection: AsyncConnection[Any], job_id: int, cause: psycopg
     reason = str(cause).strip().partition("\n")[0]
     tries = await set_aside.put(connection, _DUTY, job_id, reason=reason, pauses=PAUSES)
     seconds = PAUSES[min(tries, len(PAUSES)) - 1].total_seconds()
-    telemetry.event(
-        "row_set_aside", duty=_DUTY, job_id=job_id, tries=tries, seconds=seconds, error=reason
-    )
+    facts = {"duty": _DUTY, "tries": tries, "seconds": seconds, "error": reason}
+    await log_about(connection, "row_set_aside", job_id, **facts)
     try:
         await set_aside.put_off(connection, _DUTY, job_id)
     except psycopg.Error as error:
         # Then it stays ready, and each claim passes over it in this way until it is tried again.
-        telemetry.event("loop_failed", loop=_DUTY, error=str(error))
+        telemetry.event("loop_failed", loop=_DUTY, error=error)

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,10 +15,12 @@ from mainspring.db.sessions import ServiceSession, Session
 from mainspring.domain.errors import (
     InputError,
     InvalidOption,
+    InvalidPayload,
     InvalidSchedule,
     ScheduleNotFound,
 )
 from mainspring.domain.errors.database import RoleLoginFailed
+from mainspring.domain.filters import Several, words
 from mainspring.domain.jobs.options import ensure_reason
 from mainspring.domain.schedules import timing
 from mainspring.domain.schedules.fields import ensure_kinds
@@ -32,7 +34,9 @@ from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.schedules.timing import Fire, Timing
 from mainspring.domain.suggestions import closest
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
+from mainspring.services.drafts import ensure_draft
 from mainspring.services.payloads import encode_payload
+from mainspring.services.schemas import stored_rules
 from mainspring.services.secrets import Owner, encrypt_changes, encrypt_schedules
 from mainspring.settings import Settings
 from mainspring.store import schedules as store
@@ -47,6 +51,7 @@ _MOST_FIRES = 1000
 _TIMINGS = ("cron", "every", "at")
 _CONDITIONS = ("launcher", "condition_sql", "gauge_sql")
 _GAUGE = ("gauge_lower", "gauge_upper", "gauge_bounds")
+_PAYLOAD = frozenset(("payload", "definition", "launcher"))
 _RUN_AS_ROLE = frozenset(("condition_role", "condition_sql", "gauge_sql"))
 # The roles of schedules that tenants made; a condition that is added runs as whoever adds it.
 _API_ROLES = frozenset(("mainspring_app", "pg_database_owner"))
@@ -144,6 +149,7 @@ async def create(scope: Scope, spec: ScheduleSpec, *, has_zone: bool = True) -> 
             "timing", "leaves no slot in the future; check ends_at and the calendar"
         )
     await _ensure_login(scope, spec)
+    await _ensure_payload(scope, spec)
     facts = spec_facts(spec, scope.settings.max_payload_bytes)
     (encrypted,) = await encrypt_schedules(scope.committed, [facts], settings=scope.settings)
     await store.create(scope.session, scope.tenant_id, encrypted)
@@ -156,6 +162,8 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
     merged = merge(state.spec, changes)
     if merged.keys() & _RUN_AS_ROLE:
         await _ensure_login(scope, replace(state.spec, **merged))
+    if merged.keys() & _PAYLOAD:
+        await _ensure_payload(scope, replace(state.spec, **merged))
     _facts(merged, scope.settings.max_payload_bytes)
     known = Owner(scope.tenant_id, state.spec.definition)
     encrypted = await encrypt_changes(
@@ -183,6 +191,22 @@ async def _ensure_login(scope: Scope, spec: ScheduleSpec) -> None:
         raise InvalidSchedule("condition_role", str(error)) from None
 
 
+async def _ensure_payload(scope: Scope, spec: ScheduleSpec) -> None:
+    """Refuse what the definition would not take; a launcher makes the payload of each job."""
+    if spec.launcher is None:
+        ensure_draft(spec.payload, await stored_rules(scope.session, spec.definition))
+
+
+async def _ensure_payloads(session: Session, specs: Sequence[ScheduleSpec]) -> None:
+    """The same for many; the error names the schedule."""
+    rules = {key: await stored_rules(session, key) for key in {each.definition for each in specs}}
+    for spec in specs:
+        try:
+            ensure_draft(spec.payload, rules[spec.definition])
+        except InvalidPayload as error:
+            raise InvalidPayload(f"schedule {spec.name!r}: {error}") from None
+
+
 async def steer(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:
     """Change some fields unchecked, so that a schedule gone wrong can be stopped."""
     ensure_reason(changes.get("disabled_reason") or "")
@@ -208,15 +232,21 @@ async def delete(scope: Scope, name: str) -> None:
 
 async def declare(
     session: ServiceSession, declared: Iterable[tuple[ScheduleSpec, bool]]
-) -> Counter[str]:
-    """Store what code declares, each with whether it overwrites; counts what came of them."""
+) -> Mapping[str, list[str]]:
+    """Store what code declares, each with whether it overwrites; their names by what came of
+    them."""
     limit = session.settings.max_payload_bytes
+    declared = list(declared)
+    await _ensure_payloads(session, [spec for spec, _ in declared if spec.launcher is None])
     specs = [
         {**spec_facts(spec, limit), "overwrite": is_overwriting}
         for spec, is_overwriting in declared
     ]
     facts = await encrypt_schedules(session, specs, settings=session.settings)
-    return Counter(await store.declare(session, facts))
+    names = defaultdict[str, list[str]](list)
+    for name, outcome in await store.declare(session, facts):
+        names[outcome].append(name)
+    return names
 
 
 async def trigger(
@@ -302,15 +332,12 @@ async def list_everywhere(session: Session, **filters: Any) -> list[ScheduleStat
 
 
 async def history(
-    scope: Scope, name: str, *, before: datetime | None, outcome: str | None, limit: int
+    scope: Scope, name: str, *, before: datetime | None, outcome: Several[str], limit: int
 ) -> list[Slot]:
     """Newest first; raises ScheduleNotFound rather than answer with nothing."""
-    if outcome is not None and outcome not in tuple(SlotOutcome):
-        known = ", ".join(SlotOutcome)
-        raise InvalidOption("outcome", f"must be one of {known}, not {outcome!r}")
-    chosen = None if outcome is None else SlotOutcome(outcome)
+    chosen = words("outcome", outcome, SlotOutcome)
     found = await slot_store.list_slots(
-        scope.committed, scope.tenant_id, name, before=before, outcome=chosen, limit=limit
+        scope.committed, scope.tenant_id, name, before=before, outcomes=chosen, limit=limit
     )
     if not found:
         await get(scope, name)

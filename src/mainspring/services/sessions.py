@@ -7,6 +7,7 @@ from mainspring.db.sessions import Session
 from mainspring.domain.access.roles import READ, WRITE, Caller, allows, may
 from mainspring.domain.access.tokens import LoginSession
 from mainspring.domain.errors.access import SessionNotFound
+from mainspring.domain.filters import Several, texts
 from mainspring.services import people
 from mainspring.store import sessions as store
 
@@ -16,21 +17,22 @@ async def list_sessions(
     caller: Caller,
     tenant_id: str | None,
     *,
-    person: str | None = None,
+    person: Several[str] = None,
     before: int | None = None,
     limit: int = 100,
 ) -> list[LoginSession]:
-    """The newest first: of all people whom the caller may see, or of one of them; else its own."""
+    """The newest first: of all people whom the caller may see, or of some of them; else its own."""
+    names = texts("person", person)
     if not _manages(caller, READ):
         own = caller.person_id if caller.is_session else None
-        if own is None or person not in (None, caller.person):
+        if own is None or (names and caller.person not in names):
             return []
         return await store.list_sessions(
-            session, tenant_id, person_id=own, before=before, limit=limit
+            session, tenant_id, person_ids=[own], before=before, limit=limit
         )
-    chosen = None if person is None else (await people.get(session, person, tenant_id)).person_id
+    chosen = [(await people.get(session, name, tenant_id)).person_id for name in names]
     return await store.list_sessions(
-        session, tenant_id, person_id=chosen, before=before, limit=limit
+        session, tenant_id, person_ids=chosen, before=before, limit=limit
     )
 
 

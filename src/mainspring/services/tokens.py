@@ -10,18 +10,31 @@ from mainspring.db.database import Database
 from mainspring.db.sessions import Session
 from mainspring.db.sql_errors import translated
 from mainspring.domain.access import tokens as rules
-from mainspring.domain.access.grants import ensure_may_create_token, ensure_may_log_in_as
+from mainspring.domain.access.grants import (
+    ensure_may_create_token,
+    ensure_may_log_in_as,
+    ensure_may_serve,
+)
 from mainspring.domain.access.names import the_one
-from mainspring.domain.access.roles import Caller, ensure_role, ensure_scopes, ensure_tenant_of
-from mainspring.domain.access.tokens import Person, Token
+from mainspring.domain.access.roles import (
+    Caller,
+    Role,
+    ensure_role,
+    ensure_scopes,
+    ensure_tenant_of,
+    ensure_tenants_of,
+)
+from mainspring.domain.access.tokens import Person, Token, TokenState
 from mainspring.domain.errors.access import (
     DuplicateToken,
     PersonNotFound,
     TokenNotFound,
     Unauthenticated,
 )
+from mainspring.domain.filters import Several, words
 from mainspring.domain.suggestions import closest
 from mainspring.services import people
+from mainspring.services import tenants as tenant_services
 from mainspring.store import tokens as store
 from mainspring.store.tokens import Maker
 
@@ -46,16 +59,23 @@ async def create(
     role: str,
     *,
     tenant_id: str | None = None,
+    tenants: Sequence[str] | None = None,
     scopes: Sequence[str] | None = None,
     life: timedelta | None = None,
     person: str | None = None,
     by: Caller | None = None,
 ) -> NewToken:
     """`by` is who asks, if anyone but the owner of the database does; then it may no more than that
-    caller, and is that caller's. `person` is whose it is otherwise, if anyone's."""
+    caller, and is that caller's. `person` is whose it is otherwise, if anyone's. With `tenants`, or
+    with `*` in it, the token is a worker's that serves these in place of one tenant."""
     rules.ensure_name(name)
     known, chosen = ensure_role(role), ensure_scopes(scopes)
-    ensure_tenant_of(known, tenant_id)
+    served = None
+    if tenants is None:
+        ensure_tenant_of(known, tenant_id)
+    else:
+        served = await _served(session, known, tenants, by=by)
+        tenant_id = None
     rules.ensure_life(life)
     if by is not None:
         ensure_may_create_token(by, known, scopes=chosen, life=life)
@@ -67,6 +87,7 @@ async def create(
         digest=rules.digest(text),
         role=known,
         tenant_id=tenant_id,
+        tenants=served,
         scopes=chosen,
         life=life,
         maker=_maker(by) if person is None else await _owner(session, person, tenant_id),
@@ -74,6 +95,17 @@ async def create(
     if token_id is None:
         raise DuplicateToken(name)
     return NewToken(text, await _get(session, token_id, name))
+
+
+async def _served(
+    session: Session, role: Role, tenants: Sequence[str], *, by: Caller | None
+) -> tuple[str, ...] | None:
+    served = ensure_tenants_of(role, tenants)
+    if by is not None:
+        ensure_may_serve(by)
+    for tenant_id in served or ():
+        await tenant_services.ensure_known(session, tenant_id)
+    return served
 
 
 def _maker(by: Caller | None) -> Maker:
@@ -112,11 +144,18 @@ async def list_tokens(
     after: str | None = None,
     after_id: int | None = None,
     limit: int = 100,
-    with_ended: bool = False,
+    state: Several[str] = TokenState.ACTIVE,
+    role: Several[str] = None,
 ) -> list[Token]:
-    """By name, after a name, or after one token of a name."""
+    """By name, after a name, or after one token of a name; in any state if none is given."""
     return await store.list_tokens(
-        session, tenant_id, after=after, after_id=after_id, limit=limit, with_ended=with_ended
+        session,
+        tenant_id,
+        after=after,
+        after_id=after_id,
+        limit=limit,
+        states=words("state", state, TokenState),
+        roles=words("role", role, Role),
     )
 
 

@@ -16,12 +16,14 @@ from mainspring.domain.errors import (
     TriggerNotFound,
 )
 from mainspring.domain.events import ensure_name, example_name, matches
+from mainspring.domain.filters import Several, texts
 from mainspring.domain.suggestions import closest, did_you_mean
 from mainspring.domain.triggers import Occurrence, Trigger, TriggerState, ensure_trigger
 from mainspring.domain.types import TenantId
 from mainspring.services import definitions
+from mainspring.services.drafts import ensure_draft
 from mainspring.services.payloads import PayloadRules, encode_payload
-from mainspring.services.schemas import read_rules
+from mainspring.services.schemas import read_rules, stored_rules
 from mainspring.store import triggers as store
 
 FIELDS = tuple(part.name for part in fields(Trigger) if part.name != "name")
@@ -53,6 +55,7 @@ def _ensure_fields(given: Iterable[str]) -> None:
 async def create(
     session: ServiceSession, tenant_id: TenantId, trigger: Trigger, *, is_enabled: bool = True
 ) -> TriggerState:
+    await _ensure_payload(session, trigger)
     facts = _facts(trigger, FIELDS, session.settings.max_payload_bytes)
     facts |= {"name": trigger.name, "is_enabled": is_enabled}
     if not await store.create(session, tenant_id, facts):
@@ -73,8 +76,16 @@ async def changed(
 async def update(
     session: ServiceSession, tenant_id: TenantId, trigger: Trigger, *, columns: Iterable[str]
 ) -> TriggerState:
+    columns = set(columns)
+    if columns & {"payload", "definition"}:
+        await _ensure_payload(session, trigger)
     facts = _facts(trigger, columns, session.settings.max_payload_bytes)
     return await _write(session, tenant_id, trigger.name, facts=facts)
+
+
+async def _ensure_payload(session: ServiceSession, trigger: Trigger) -> None:
+    """Refuse what the definition would not take, whatever the event holds."""
+    ensure_draft(trigger.payload, await stored_rules(session, trigger.definition))
 
 
 async def set_enabled(
@@ -125,19 +136,19 @@ async def list_triggers(
     after: str | None = None,
     after_tenant: str | None = None,
     enabled: bool | None = None,
-    event: str | None = None,
-    definition: str | None = None,
+    event: Several[str] = None,
+    definition: Several[str] = None,
     limit: int = 100,
 ) -> list[TriggerState]:
-    """By name, of all tenants if none is given; with an event, only those that match it."""
+    """By name, of all tenants if none is given; with events, only those that match one."""
     return await store.list_triggers(
         session,
         tenant_id,
         after=after,
         after_tenant=after_tenant,
         enabled=enabled,
-        event=event,
-        definition=definition,
+        events=texts("event", event),
+        definitions=texts("definition", definition),
         limit=limit,
     )
 

@@ -7,6 +7,8 @@ from mainspring.db.sessions import Session
 from mainspring.store import workers as store
 
 
-async def list_workers(session: Session) -> list[Mapping[str, Any]]:
+async def list_workers(
+    session: Session, *, before: int | None = None, limit: int = 1000
+) -> list[Mapping[str, Any]]:
     """The workers that the caller may see, the newest first."""
-    return await store.list_workers(session)
+    return await store.list_workers(session, before=before, limit=limit)

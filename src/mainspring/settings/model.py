@@ -196,6 +196,22 @@ class Settings(BaseModel):
     use_pooler: bool = Field(
         default=False, description="the database URL points to a pooler in transaction mode"
     )
+    log_jobs: str = Field(
+        default="failures",
+        pattern="^(none|failures|all)$",
+        description="which jobs a worker logs: none, attempts that fail, or every start and end",
+    )
+    log_level: str = Field(
+        default="info",
+        pattern="^(debug|info|warning|error)$",
+        description="the least severe log lines that are written",
+    )
+    log_format: str = Field(
+        default="text",
+        pattern="^(text|json)$",
+        description="how log lines are written; if unset and the app sets up logging itself, they "
+        "go to its handlers",
+    )
 
     @field_validator("*", mode="before")
     @classmethod

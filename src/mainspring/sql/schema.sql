@@ -80,6 +80,8 @@ CREATE TABLE mainspring.definitions (
     approvers text[],
     is_plain boolean DEFAULT true NOT NULL,
     secret_paths jsonb,
+    schema_key uuid DEFAULT 'd41d8cd9-8f00-b204-e980-0998ecf8427e'::uuid NOT NULL,
+    delivery text DEFAULT 'at_least_once'::text NOT NULL,
     CONSTRAINT definitions_approval_expiry_check CHECK ((approval_expiry > '00:00:00'::interval)),
     CONSTRAINT definitions_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 100))),
     CONSTRAINT definitions_approvers_check CHECK ((cardinality(approvers) > 0)),
@@ -88,8 +90,9 @@ CREATE TABLE mainspring.definitions (
     CONSTRAINT definitions_burst_check CHECK ((burst >= 1)),
     CONSTRAINT definitions_check CHECK (((rate_count IS NULL) = (rate_period IS NULL))),
     CONSTRAINT definitions_concurrency_check CHECK ((concurrency >= 0)),
+    CONSTRAINT definitions_delivery CHECK ((delivery = ANY (ARRAY['at_least_once'::text, 'at_most_once'::text]))),
     CONSTRAINT definitions_key_concurrency_check CHECK ((key_concurrency >= 0)),
-    CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text]))),
+    CONSTRAINT definitions_kind_check CHECK ((kind = ANY (ARRAY['python'::text, 'sql'::text, 'command'::text, 'remote'::text]))),
     CONSTRAINT definitions_limit_by_check CHECK ((cardinality(limit_by) > 0)),
     CONSTRAINT definitions_limit_name_check CHECK ((limit_name <> ''::text)),
     CONSTRAINT definitions_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
@@ -138,9 +141,11 @@ declare
         coalesce(mainspring.given_instant(new), 'epoch') end;
 begin
     insert into mainspring.clocks
-        (schedule_id, next_run_at, next_slot_at, plan_key, is_plain, definition)
+        (schedule_id, next_run_at, next_slot_at, plan_key, is_plain, definition, schema_key,
+         changed_at)
     values (new.schedule_id, due_at, nullif(due_at, 'epoch'), mainspring.plan_key(new),
-            mainspring.is_plain(new), new.definition);
+            mainspring.is_plain(new), new.definition, mainspring.fitting_schema(new),
+            clock_timestamp());
     if new.run_at is not null then
         update mainspring.schedules as schedule set run_at = null
          where schedule.schedule_id = new.schedule_id;
@@ -169,8 +174,8 @@ CREATE TABLE mainspring.jobs (
     job_id bigint DEFAULT nextval('mainspring.job_ids'::regclass) NOT NULL,
     fence bigint,
     worker_id bigint,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_for timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    scheduled_for timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
     started_at timestamp with time zone,
     finished_at timestamp with time zone,
     deadline_at timestamp with time zone,
@@ -203,6 +208,9 @@ CREATE TABLE mainspring.jobs (
     created_by text DEFAULT mainspring.creator() COLLATE pg_catalog."C",
     suspected_at timestamp with time zone,
     alone_fence bigint,
+    delivery text,
+    source text,
+    begun_fence bigint,
     CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
     CONSTRAINT jobs_limit_has_key CHECK (((limit_name IS NULL) = (limit_key IS NULL))),
     CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
@@ -259,21 +267,23 @@ begin
     with added as (
         insert into mainspring.jobs as job (
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-            scheduled_for, state, waits_for, deadline_at, dedupe_key, correlation_id, tags,
-            limit_name, limit_key)
+            created_at, scheduled_for, state, waits_for, deadline_at, dedupe_key, correlation_id,
+            tags, created_by, source, delivery, limit_name, limit_key)
         select model.tenant_id, model.queue, model.definition, model.definition_version,
-               model.priority, item.payload, model.max_attempts, model.scheduled_for, model.state,
-               model.waits_for, model.deadline_at, item.dedupe_key, model.correlation_id,
-               model.tags, model.limit_name,
+               model.priority, item.payload, model.max_attempts, model.created_at,
+               model.scheduled_for, model.state, model.waits_for, model.deadline_at,
+               item.dedupe_key, model.correlation_id, model.tags, model.created_by, model.source,
+               model.delivery, model.limit_name,
                case when model.limit_name is not null then mainspring.limit_key_of(
                    item.payload, defined.limit_by, add_jobs.limit_key) end
           from unnest(add_jobs.payloads, add_jobs.dedupe_keys) as item (payload, dedupe_key)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
         returning job.job_id
     ), asked as (
-        insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+        insert into mainspring.approvals
+            (job_id, tenant_id, needed, approvers, requested_at, expires_at)
         select added.job_id, model.tenant_id, defined.approvals_needed, defined.approvers,
-               now() + defined.approval_expiry
+               model.created_at, model.created_at + defined.approval_expiry
           from added where defined.approvals_needed > 0
     )
     select added.job_id from added;
@@ -328,16 +338,19 @@ begin
            lateral mainspring.asked_job(
                step.definition, step.payload, add_steps.tenant, step.queue, step.priority,
                step.max_attempts,
-               coalesce(step.scheduled_for, now() + make_interval(secs => step.delay)), null, null,
+               coalesce(step.scheduled_for,
+                        clock_timestamp() + make_interval(secs => step.delay)), null, null,
                coalesce(step.correlation_id, 'flow:' || add_steps.flow_id), step.tags,
-               step.limit_key, add_steps.job_ids[step.number]) as asked,
+               step.limit_key, add_steps.job_ids[step.number], step.created_by, step.source,
+               step.delivery) as asked,
            lateral mainspring.new_job(
                asked, mainspring.with_approvals(d, step.approvals_needed),
                coalesce(jsonb_array_length(step.after), 0)
                    + coalesce(jsonb_array_length(step.after_jobs), 0) > 0) as added;
-    insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+    insert into mainspring.approvals
+        (job_id, tenant_id, needed, approvers, requested_at, expires_at)
     select add_steps.job_ids[step.number], add_steps.tenant, defined.approvals_needed,
-           defined.approvers, now() + defined.approval_expiry
+           defined.approvers, clock_timestamp(), clock_timestamp() + defined.approval_expiry
       from mainspring.read_steps(add_steps.steps) as step
       join mainspring.definitions as d on d.key = step.definition,
            lateral mainspring.with_approvals(d, step.approvals_needed) as defined
@@ -411,6 +424,7 @@ begin
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null, retry_count = 0,
            next_slot_at = next_slot,
+           schema_key = coalesce((plan ->> 'schema_key')::uuid, c.schema_key),
            next_run_at = mainspring.run_instant(c.schedule_id, next_slot, schedule.jitter),
            last_slot_at = coalesce(fired.newest_at, c.last_slot_at),
            last_enqueued_at = case when fired.enqueued > 0 then now() else c.last_enqueued_at end,
@@ -495,14 +509,15 @@ begin
     perform mainspring.check_reason(approve.reason);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
     -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
-    insert into mainspring.votes (job_id, actor, name, is_approval, reason)
-    select asked.job_id, voter.id, voter.name, true, coalesce(approve.reason, '')
+    insert into mainspring.votes (job_id, actor, name, is_approval, reason, voted_at)
+    select asked.job_id, voter.id, voter.name, true, coalesce(approve.reason, ''),
+           clock_timestamp()
       from mainspring.voter(tenant) as voter
     on conflict do nothing;
     is_new := found;
     if (select count(*) from mainspring.votes as vote
          where vote.job_id = asked.job_id and vote.is_approval) >= asked.needed then
-        update mainspring.approvals as a set decision = 'approved', decided_at = now()
+        update mainspring.approvals as a set decision = 'approved', decided_at = clock_timestamp()
          where a.job_id = asked.job_id;
         became := mainspring.move_on(asked.job_id);
     end if;
@@ -546,9 +561,10 @@ CREATE FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defined main
 #variable_conflict use_column
 begin
     delete from mainspring.votes as vote where vote.job_id = ask_approval.job_id;
-    insert into mainspring.approvals as asked (job_id, tenant_id, needed, approvers, expires_at)
+    insert into mainspring.approvals as asked
+        (job_id, tenant_id, needed, approvers, requested_at, expires_at)
     values (ask_approval.job_id, tenant, defined.approvals_needed, defined.approvers,
-            now() + defined.approval_expiry)
+            clock_timestamp(), clock_timestamp() + defined.approval_expiry)
     on conflict (job_id) do update
        set needed = excluded.needed, approvers = excluded.approvers,
            requested_at = excluded.requested_at, expires_at = excluded.expires_at,
@@ -584,7 +600,7 @@ begin
 end
 $_$;
 
-CREATE FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, job_id bigint DEFAULT NULL::bigint) RETURNS mainspring.jobs
+CREATE FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, job_id bigint DEFAULT NULL::bigint, created_by text DEFAULT NULL::text, source text DEFAULT NULL::text, delivery text DEFAULT NULL::text) RETURNS mainspring.jobs
     LANGUAGE plpgsql
     AS $$
 declare
@@ -607,6 +623,20 @@ begin
     asked.correlation_id := correlation_id;
     asked.tags := tags;
     asked.limit_key := limit_key;
+    asked.created_by := created_by;
+    asked.source := mainspring.given_source(source, created_by);
+    asked.delivery := delivery;
+    return asked;
+end
+$$;
+
+CREATE FUNCTION mainspring.asked_now(asked mainspring.jobs, delay interval) RETURNS mainspring.jobs
+    LANGUAGE plpgsql
+    AS $$
+begin
+    asked.created_at := clock_timestamp();
+    asked.created_by := coalesce(asked.created_by, mainspring.creator());
+    asked.scheduled_for := coalesce(asked.scheduled_for, asked.created_at + delay);
     return asked;
 end
 $$;
@@ -627,9 +657,10 @@ begin
         return null;
     end if;
     insert into mainspring.audit (
-        tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
+        at, tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
     values (
-        coalesce(stored ->> 'tenant_id', ''), mainspring.actor(), (mainspring.identity())[2],
+        clock_timestamp(), coalesce(stored ->> 'tenant_id', ''), mainspring.actor(),
+        (mainspring.identity())[2],
         case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete'
                    else mainspring.audited_action(was, is_now, options -> 'switch') end,
         options ->> 'noun', stored ->> (options ->> 'subject'),
@@ -692,18 +723,19 @@ begin
                                       mainspring.unknown_facts(schedule.definition));
         end if;
         insert into mainspring.slots as s
-            (schedule_id, scheduled_for, outcome, trigger, job_id, reason)
+            (schedule_id, scheduled_for, outcome, trigger, job_id, reason, fired_at)
         values (backfill.schedule_id, slot_at, started.outcome, 'backfill', started.job_id,
-                started.reason)
+                started.reason, clock_timestamp())
         on conflict (schedule_id, scheduled_for) do update
            set outcome = excluded.outcome, trigger = 'backfill', job_id = excluded.job_id,
-               reason = excluded.reason, fired_at = now();
+               reason = excluded.reason, fired_at = excluded.fired_at;
         job_id := started.job_id;
         return next;
     end loop;
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null,
-           last_enqueued_at = case when job_id is null then c.last_enqueued_at else now() end
+           last_enqueued_at = case when job_id is null then c.last_enqueued_at
+                                   else clock_timestamp() end
      where c.schedule_id = backfill.schedule_id;
 end
 $$;
@@ -730,6 +762,15 @@ CREATE FUNCTION mainspring.backoff_of(version mainspring.definition_versions) RE
 CREATE FUNCTION mainspring.bearer(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone) RETURNS SETOF record
     LANGUAGE sql STABLE
     AS $$
+select token_id, kind, role, tenant_id, scopes, actor, approver, actor_id, voter, person_id, person,
+       ends_by
+  from mainspring.bearer_of(digest)
+ where tenants is null
+$$;
+
+CREATE FUNCTION mainspring.bearer_of(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone, OUT tenants text[]) RETURNS SETOF record
+    LANGUAGE sql STABLE
+    AS $$
 select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, held.actor,
        case when held.role in ('operator', 'admin', 'member') then
            array['role:' || held.role]
@@ -748,14 +789,14 @@ select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, hel
             when token.kind = 'console' then 'sql:' || token.created_by
             else coalesce(token.voter, 'token:' || token.token_id) end,
        person.person_id, person.name,
-       case token.kind when 'token' then token.expires_at else token.ends_by end
+       case token.kind when 'token' then token.expires_at else token.ends_by end, token.tenants
   from mainspring.tokens as token
   left join mainspring.people as person on person.person_id = token.person_id
  cross join lateral (
     select case token.kind when 'session' then person.role else token.role end as role,
            case token.kind when 'session' then person.name when 'console' then token.created_by
                            else token.name end as actor) as held
- where token.digest = bearer.digest and token.kind <> 'login' and held.role is not null
+ where token.digest = bearer_of.digest and token.kind <> 'login' and held.role is not null
    and token.revoked_at is null and person.disabled_at is null
    and not exists (select from mainspring.tenants as owner
                     where owner.tenant_id = token.tenant_id and owner.disabled_at is not null)
@@ -1006,6 +1047,9 @@ begin
         perform mainspring.refuse_definition(definition.key, 'kind', 'is missing; to run a SQL '
             || 'function, call mainspring.schedule_function, or give kind ''sql'' and spec '
             || '{"function": "..."}; definitions of Python jobs are stored by the program');
+    elsif definition.kind not in ('python', 'sql', 'command', 'remote') then
+        perform mainspring.refuse_definition(definition.key, 'kind', format(
+            'must be python, sql, command or remote, not %L', definition.kind));
     end if;
     if definition.key like 'mainspring.%' and definition.kind <> 'python' then
         perform mainspring.refuse_definition(definition.key, 'key',
@@ -1069,6 +1113,25 @@ begin
           and jsonb_typeof(definition.spec -> 'argv') is distinct from 'array' then
         perform mainspring.refuse_definition(
             definition.key, 'argv', 'must be an array of arguments');
+    elsif definition.kind = 'remote' and (definition.spec - 'revision' <> '{}'
+          or jsonb_typeof(definition.spec -> 'revision') <> 'number') then
+        perform mainspring.refuse_definition(definition.key, 'spec',
+            'must be {} or have a number as revision: a remote worker knows what it runs');
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_delivery(delivery text, max_attempts integer, defined mainspring.definitions) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    if delivery not in ('at_least_once', 'at_most_once') then
+        perform mainspring.refuse_option('delivery', 'delivery must be at_least_once or '
+            || 'at_most_once, not ' || quote_literal(delivery));
+    end if;
+    if coalesce(delivery, defined.delivery) = 'at_most_once' and max_attempts > 1 then
+        perform mainspring.refuse_option('max_attempts', 'max_attempts must be 1 with delivery '
+            || 'at_most_once, not ' || max_attempts);
     end if;
 end
 $$;
@@ -1114,6 +1177,24 @@ begin
     if max_attempts not between 1 and 1000 then
         perform mainspring.refuse('MS003', 'max_attempts must be from 1 to 1000, not '
             || max_attempts, '{"option": "max_attempts"}');
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.check_origin(created_by text, source text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    perform mainspring.check_text('created_by', created_by);
+    if not mainspring.may_create_as(created_by) then
+        perform mainspring.refuse_option('created_by', case when not mainspring.is_own(created_by)
+            then 'created_by: members enqueue in their own name only; leave it out'
+            else 'created_by must not start with system:, trigger: or job:, which Mainspring uses'
+            end);
+    end if;
+    if not mainspring.is_source(source) then
+        perform mainspring.refuse_option('source', 'source must be 1 to 50 lower-case letters, '
+            || 'digits and _ . -, and not schedule, trigger, job or system, which Mainspring uses');
     end if;
 end
 $$;
@@ -1165,6 +1246,26 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.check_saved_payload(definition text, payload jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    defined mainspring.definitions;
+    problem text;
+begin
+    select * into defined from mainspring.definitions as d
+     where d.key = check_saved_payload.definition
+       and mainspring.is_quickly_checked(d.arg_schema, payload);
+    problem := mainspring.wrong_value(defined.arg_schema, payload, 'payload');
+    if problem is not null and not exists (
+        select from jsonb_array_elements(mainspring.other_schemas(defined)) as other
+         where mainspring.wrong_value(other, payload, 'payload') is null) then
+        perform mainspring.refuse('MS001', format('%s; it must fit the JSON Schema of the '
+            'definition %s', problem, to_json(defined.key)), '{}');
+    end if;
+end
+$$;
+
 CREATE TABLE mainspring.schedules (
     schedule_id bigint NOT NULL,
     paused_until timestamp with time zone,
@@ -1211,6 +1312,8 @@ CREATE TABLE mainspring.schedules (
     run_at timestamp with time zone,
     origin jsonb DEFAULT '{}'::jsonb NOT NULL,
     gauge_bounds text,
+    delivery text,
+    CONSTRAINT schedules_delivery CHECK ((delivery = ANY (ARRAY['at_least_once'::text, 'at_most_once'::text]))),
     CONSTRAINT schedules_gauge_bounds CHECK ((gauge_bounds = ANY (ARRAY['inclusive'::text, 'exclusive'::text]))),
     CONSTRAINT schedules_have_one_timing CHECK ((num_nonnulls(cron, every, at) = 1)),
     CONSTRAINT schedules_numbers CHECK (((every >= '00:00:01'::interval) AND (jitter >= '00:00:00'::interval) AND (misfire_grace >= '00:00:00'::interval) AND (catch_up_max_age > '00:00:00'::interval) AND (run_timeout > '00:00:00'::interval) AND (condition_timeout > '00:00:00'::interval) AND ((max_retries >= 1) AND (max_retries <= 1000)) AND ((max_running >= 1) AND (max_running <= 1000)) AND ((catch_up_limit >= 1) AND (catch_up_limit <= 10000)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND ((priority >= 0) AND (priority <= 1000)))),
@@ -1260,6 +1363,9 @@ begin
         step ->> 'queue', step ->> 'correlation_id', mainspring.texts_of(step -> 'tags'));
     perform mainspring.check_text('limit_key', step ->> 'limit_key');
     perform mainspring.check_text('step', nullif(step ->> 'step', ''));
+    perform mainspring.check_origin(step ->> 'created_by', step ->> 'source');
+    perform mainspring.check_delivery(
+        step ->> 'delivery', (step ->> 'max_attempts')::integer, defined);
     problem := case
         when needed not between 0 and 100 then 'approvals_needed must be from 0 to 100'
         when step ->> 'on_parent_failure' not in ('cancel', 'continue', 'wait')
@@ -1352,7 +1458,8 @@ begin
          or given.approvals_needed not between 0 and 100
          or given.on_parent_failure not in ('cancel', 'continue', 'wait')
          or pg_column_size(given.payload) > 65536 or mainspring.has_mark(given.payload)
-         or (given.limit_key is not null and d.limit_name is null);
+         or (given.limit_key is not null and d.limit_name is null)
+         or num_nonnulls(given.created_by, given.source, given.delivery, given.max_attempts) > 0;
     perform mainspring.check_step_jobs(steps, tenant);
 end
 $$;
@@ -1386,9 +1493,9 @@ begin
     elsif delay is not null and scheduled_for is not null then
         perform mainspring.refuse_option('delay',
             'delay and scheduled_for cannot be used together; choose one');
-    elsif deadline <= now() then
+    elsif deadline <= clock_timestamp() then
         perform mainspring.refuse_option('deadline', 'deadline ' || deadline || ' has passed');
-    elsif coalesce(scheduled_for, now() + delay) >= deadline then
+    elsif coalesce(scheduled_for, clock_timestamp() + delay) >= deadline then
         perform mainspring.refuse_option('scheduled_for',
             'scheduled_for is not before the deadline; the job could never run');
     end if;
@@ -1497,8 +1604,8 @@ begin
     select 'it ran longer than the ' || s.run_timeout || ' its schedule allows' into limit_text
       from mainspring.schedules as s where s.schedule_id = overdue.schedule_id;
     update mainspring.slots as slot
-       set run_state = 'timed_out', started_at = overdue.started_at, finished_at = now(),
-           reason = limit_text
+       set run_state = 'timed_out', started_at = overdue.started_at,
+           finished_at = clock_timestamp(), reason = limit_text
      where slot.schedule_id = overdue.schedule_id and slot.scheduled_for = overdue.slot_at;
     update mainspring.jobs as job set slot_at = null
      where job.job_id = close_overdue_run.job_id;
@@ -1606,6 +1713,8 @@ CREATE TABLE mainspring.jobs_history (
     origin jsonb,
     definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
     created_by text COLLATE pg_catalog."C",
+    delivery text,
+    source text,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 )
 PARTITION BY RANGE (finished_at);
@@ -1643,13 +1752,20 @@ CREATE TABLE mainspring.tokens (
     created_by_id text,
     voter text,
     ends_by timestamp with time zone,
+    tenants text[] COLLATE pg_catalog."C",
     CONSTRAINT tokens_digest_check CHECK ((octet_length(digest) = 32)),
     CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'session'::text, 'login'::text, 'console'::text]))),
     CONSTRAINT tokens_name_check CHECK ((name <> ''::text)),
     CONSTRAINT tokens_of_people CHECK (((kind = ANY (ARRAY['token'::text, 'console'::text])) OR (person IS NOT NULL))),
-    CONSTRAINT tokens_operators_have_no_tenant CHECK (((role = 'operator'::text) = (tenant_id IS NULL))),
     CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'admin'::text, 'member'::text, 'viewer'::text, 'worker'::text]))),
-    CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0))
+    CONSTRAINT tokens_scopes_check CHECK ((cardinality(scopes) > 0)),
+    CONSTRAINT tokens_tenant_of_role CHECK (
+CASE role
+    WHEN 'operator'::text THEN (tenant_id IS NULL)
+    WHEN 'worker'::text THEN true
+    ELSE (tenant_id IS NOT NULL)
+END),
+    CONSTRAINT tokens_tenants_of_workers CHECK (((tenants IS NULL) OR ((role = 'worker'::text) AND (tenant_id IS NULL) AND ((cardinality(tenants) >= 1) AND (cardinality(tenants) <= 100)))))
 );
 
 CREATE TABLE mainspring.triggers (
@@ -1695,6 +1811,10 @@ begin
     return stored.schedule_id;
 end
 $$;
+
+CREATE FUNCTION mainspring.creator_of(created_by text, schedule_id bigint, origin jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN ((created_by IS NULL) AND (schedule_id IS NOT NULL)) THEN ('system:scheduler:'::text || COALESCE((origin ->> 'launcher'::text), (origin ->> 'schedule'::text))) ELSE created_by END;
 
 CREATE FUNCTION mainspring.cron_check_count(words text[]) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
@@ -2157,7 +2277,9 @@ begin
     delete from mainspring.enqueue_keys where tenant_id = tenant;
     delete from mainspring.replies where tenant_id = tenant;
     delete from mainspring.retention where tenant_id = tenant;
-    delete from mainspring.tokens where tenant_id = tenant;
+    delete from mainspring.tokens where tenant_id = tenant or tenants = array[tenant];
+    update mainspring.tokens set tenants = array_remove(tenants, tenant)
+     where tenants @> array[tenant];
     delete from mainspring.people where tenant_id = tenant;
     delete from mainspring.tallies where tenant_id = tenant;
     delete from mainspring.tally_changes where tenant_id = tenant;
@@ -2221,7 +2343,7 @@ begin
                                where known.event_id = plan.event_id
                                  and known.trigger_id = plan.trigger_id
                                  and known.replay = plan.replay);
-        select plan.event_id, plan.trigger_id, null, now(), plan.replay, 'failed',
+        select plan.event_id, plan.trigger_id, null, clock_timestamp(), plan.replay, 'failed',
                plan.trigger_name, plan.error
           into result;
         if plan.error is null then
@@ -2237,8 +2359,9 @@ begin
                 result.job_id := made.job_id;
                 result.outcome := case when made.is_new then 'enqueued' else 'duplicate' end;
             exception when others then
-                -- What another try may mend is no fault of the event.
-                if sqlstate ~ '^(40|53|57|58)' or sqlstate = '55P03' then
+                -- What another try or an operator may mend is no fault of the event. Python has
+                -- the same rule (domain/sqlstates.py).
+                if sqlstate ~ '^(08|40|53|57|58|0A|25|26|28|3D|3F|42)' or sqlstate = '55P03' then
                     raise;
                 end if;
                 result.error := left(sqlerrm, 2000);
@@ -2247,7 +2370,7 @@ begin
         insert into mainspring.dispatches values (result.*);
         return next result;
     end loop;
-    update mainspring.events as event set handled_at = now(), replay_trigger = null
+    update mainspring.events as event set handled_at = clock_timestamp(), replay_trigger = null
      where event.event_id = any (event_ids);
 end
 $$;
@@ -2317,8 +2440,8 @@ begin
     perform mainspring.check_event(emit.name, emit.context);
     perform mainspring.check_text('correlation_id', emit.correlation_id);
     perform mainspring.ensure_tenant(emit.tenant);
-    insert into mainspring.events (tenant_id, name, context, correlation_id)
-    values (emit.tenant, emit.name, emit.context, emit.correlation_id)
+    insert into mainspring.events (tenant_id, name, context, correlation_id, emitted_at)
+    values (emit.tenant, emit.name, emit.context, emit.correlation_id, clock_timestamp())
     returning event_id into emitted;
     perform mainspring.notify_event();
     return emitted;
@@ -2352,17 +2475,56 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.enqueue(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, after bigint[] DEFAULT NULL::bigint[], on_parent_failure text DEFAULT 'cancel'::text) RETURNS bigint
+CREATE FUNCTION mainspring.end_spent_jobs(job_ids bigint[], is_worker_dead boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    ended mainspring.jobs;
+    reason text;
+begin
+    for ended in
+        delete from mainspring.jobs as job
+         where job.job_id = any (end_spent_jobs.job_ids) and job.delivery is not null
+           and mainspring.is_spent(job, is_worker_dead)
+        returning job.*
+    loop
+        reason := case when is_worker_dead then mainspring.why_lost(ended.worker_id)
+                       else 'worker ' || ended.worker_id || ' left before the job was done' end;
+        insert into mainspring.jobs_history
+        select past.* from mainspring.history_of(
+            ended, 'dead_letter', started_at => ended.started_at,
+            error => 'lost, and not run again because it runs at most once: ' || reason) as past;
+        insert into mainspring.tally_changes (tenant_id, state, count)
+        values (ended.tenant_id, 'dead_letter', 1);
+        if not is_worker_dead then
+            insert into mainspring.attempts
+                (job_id, fence, worker_id, started_at, finished_at, number, status, error)
+            values (ended.job_id, ended.fence, ended.worker_id, ended.started_at, now(),
+                    ended.attempt, 'lost', reason);
+        end if;
+        if ended.limit_name is not null then
+            perform mainspring.notify_limit(ended.limit_name, ended.limit_key, ended.tenant_id);
+        end if;
+        if exists (select from mainspring.dependencies as d
+                    where d.parent_id = ended.job_id and d.outcome is null) then
+            perform mainspring.notify_parents();
+        end if;
+    end loop;
+end
+$$;
+
+CREATE FUNCTION mainspring.enqueue(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, after bigint[] DEFAULT NULL::bigint[], on_parent_failure text DEFAULT 'cancel'::text, created_by text DEFAULT NULL::text, source text DEFAULT NULL::text, delivery text DEFAULT NULL::text) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     select job_id from mainspring.enqueue_job(
         definition, payload, tenant, queue, priority, max_attempts, scheduled_for, delay, deadline,
         dedupe_key, dedupe_by, dedupe_window, idempotency_key, on_duplicate, correlation_id, tags,
-        limit_key, approvals_needed, after, on_parent_failure)
+        limit_key, approvals_needed, after, on_parent_failure, created_by, source, delivery)
 $$;
 
-COMMENT ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text) IS 'Enqueues one job in the caller''s transaction and returns its id.';
+COMMENT ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, created_by text, source text, delivery text) IS 'Enqueues one job in the caller''s transaction and returns its id.';
 
 CREATE FUNCTION mainspring.enqueue_asked(asked mainspring.jobs, delay interval, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) RETURNS record
     LANGUAGE plpgsql
@@ -2378,7 +2540,6 @@ begin
     perform mainspring.check_payload(asked.payload);
     if num_nonnulls(delay, asked.scheduled_for, asked.deadline_at) > 0 then
         perform mainspring.check_times(delay, asked.scheduled_for, asked.deadline_at);
-        asked.scheduled_for := coalesce(asked.scheduled_for, now() + delay);
     end if;
     if num_nonnulls(asked.queue, asked.correlation_id, asked.tags, idempotency_key,
                     asked.limit_key) > 0 then
@@ -2386,6 +2547,9 @@ begin
         perform mainspring.check_text('idempotency_key', idempotency_key);
         perform mainspring.check_text('limit_key', asked.limit_key);
     end if;
+    perform mainspring.check_origin(asked.created_by, asked.source);
+    asked := mainspring.asked_now(asked, delay);
+    perform mainspring.check_delivery(asked.delivery, asked.max_attempts, defined);
     asked.dedupe_key := mainspring.dedupe_key_of(asked, dedupe_by, dedupe_window, on_duplicate);
     if approvals_needed is not null then
         defined := mainspring.with_approvals(defined, approvals_needed);
@@ -2442,8 +2606,8 @@ begin
     end if;
     perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
-    insert into mainspring.flows as flow (tenant_id, name)
-    values (tenant, enqueue_flow.name) returning flow.flow_id into flow_id;
+    insert into mainspring.flows as flow (tenant_id, name, created_at)
+    values (tenant, enqueue_flow.name, clock_timestamp()) returning flow.flow_id into flow_id;
     select array_agg(nextval('mainspring.job_ids')) into job_ids
       from generate_series(1, jsonb_array_length(steps));
     perform mainspring.add_steps(flow_id, job_ids, steps, tenant);
@@ -2468,26 +2632,29 @@ $$;
 
 COMMENT ON FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant text, OUT flow_id bigint, OUT job_ids bigint[]) IS 'Enqueues jobs that wait for each other, in the caller''s transaction.';
 
-CREATE FUNCTION mainspring.enqueue_job(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, after bigint[] DEFAULT NULL::bigint[], on_parent_failure text DEFAULT 'cancel'::text, OUT job_id bigint, OUT is_new boolean) RETURNS record
+CREATE FUNCTION mainspring.enqueue_job(definition text, payload jsonb DEFAULT '{}'::jsonb, tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_key text DEFAULT NULL::text, dedupe_by text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, idempotency_key text DEFAULT NULL::text, on_duplicate text DEFAULT 'raise'::text, correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, after bigint[] DEFAULT NULL::bigint[], on_parent_failure text DEFAULT 'cancel'::text, created_by text DEFAULT NULL::text, source text DEFAULT NULL::text, delivery text DEFAULT NULL::text, OUT job_id bigint, OUT is_new boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 #variable_conflict use_column
 declare
     notified text;
+    asked_at timestamptz := clock_timestamp();
 begin
     if num_nonnulls(enqueue_job.dedupe_key, dedupe_by, dedupe_window, idempotency_key, deadline,
-                    enqueue_job.limit_key, approvals_needed, after) = 0 then
+                    enqueue_job.limit_key, approvals_needed, after, enqueue_job.delivery) = 0 then
         insert into mainspring.jobs as job (
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-            scheduled_for, waits_for, correlation_id, tags)
+            created_at, scheduled_for, waits_for, correlation_id, tags, created_by, source)
         select enqueue_job.tenant, coalesce(enqueue_job.queue, d.queue), d.key, d.version,
                coalesce(enqueue_job.priority % 1001, d.priority), enqueue_job.payload,
-               coalesce(enqueue_job.max_attempts, d.max_attempts),
-               coalesce(enqueue_job.scheduled_for, now() + delay, now()),
-               case when coalesce(enqueue_job.scheduled_for, now() + delay) > now()
+               coalesce(enqueue_job.max_attempts, d.max_attempts), asked_at,
+               coalesce(enqueue_job.scheduled_for, asked_at + delay, asked_at),
+               case when enqueue_job.scheduled_for > asked_at or delay > '0'
                     then 'time'::mainspring.waits_for end,
-               enqueue_job.correlation_id, enqueue_job.tags
+               enqueue_job.correlation_id, enqueue_job.tags,
+               coalesce(enqueue_job.created_by, mainspring.creator()),
+               mainspring.given_source(enqueue_job.source, enqueue_job.created_by)
           from mainspring.definitions as d
          where d.key = enqueue_job.definition and d.is_active and d.is_plain
            and (enqueue_job.tenant = 'default' or exists (
@@ -2497,6 +2664,7 @@ begin
                enqueue_job.payload, enqueue_job.queue, enqueue_job.priority,
                enqueue_job.max_attempts, delay, enqueue_job.scheduled_for, on_duplicate)
            and mainspring.are_plain_words(enqueue_job.queue, correlation_id, enqueue_job.tags)
+           and mainspring.is_plain_origin(enqueue_job.created_by, enqueue_job.source)
         returning job.job_id, true, case
             when exists (select from mainspring.workers as worker
                           where worker.wants_wake and job.queue = any (worker.queues))
@@ -2506,22 +2674,20 @@ begin
                 select from mainspring.workers as worker where job.queue = any (worker.queues))
             then mainspring.notify_lane(job.queue, job.priority, job.tenant_id, job.job_id) end
           into job_id, is_new, notified;
-        if found then
-            return;
-        end if;
     end if;
-    select * into job_id, is_new from mainspring.enqueue_asked(
-        mainspring.asked_job(
-            definition, payload, tenant, queue, priority, max_attempts, scheduled_for, deadline,
-            dedupe_key, correlation_id, tags, limit_key),
-        delay, dedupe_by, dedupe_window, idempotency_key, on_duplicate, approvals_needed, after,
-        on_parent_failure);
+    if is_new is null then
+        select * into job_id, is_new from mainspring.enqueue_asked(
+            mainspring.asked_job(definition, payload, tenant, queue, priority, max_attempts,
+                scheduled_for, deadline, dedupe_key, correlation_id, tags, limit_key, null,
+                created_by, source, delivery), delay, dedupe_by, dedupe_window, idempotency_key,
+            on_duplicate, approvals_needed, after, on_parent_failure);
+    end if;
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) IS 'Enqueues one job in the caller''s transaction; returns whether it is new or already existed.';
+COMMENT ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, created_by text, source text, delivery text, OUT job_id bigint, OUT is_new boolean) IS 'Enqueues one job in the caller''s transaction; returns whether it is new or already existed.';
 
-CREATE FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_keys text[] DEFAULT NULL::text[], correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer) RETURNS SETOF bigint
+CREATE FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text DEFAULT 'default'::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer, scheduled_for timestamp with time zone DEFAULT NULL::timestamp with time zone, delay interval DEFAULT NULL::interval, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, dedupe_keys text[] DEFAULT NULL::text[], correlation_id text DEFAULT NULL::text, tags text[] DEFAULT NULL::text[], limit_key text DEFAULT NULL::text, approvals_needed integer DEFAULT NULL::integer, created_by text DEFAULT NULL::text, source text DEFAULT NULL::text, delivery text DEFAULT NULL::text) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -2535,20 +2701,31 @@ begin
     perform mainspring.ensure_tenant(tenant);
     asked := mainspring.asked_job(
         definition, null, tenant, queue, priority, max_attempts, scheduled_for, deadline,
-        null, correlation_id, tags, limit_key);
+        null, correlation_id, tags, limit_key, null, created_by, source, delivery);
+    perform mainspring.check_origin(created_by, source);
+    perform mainspring.check_delivery(delivery, max_attempts, defined);
     perform mainspring.check_times(delay, scheduled_for, deadline);
     perform mainspring.check_words(queue, correlation_id, tags);
     perform mainspring.check_bulk(payloads, dedupe_keys);
     defined := mainspring.with_approvals(defined, approvals_needed);
     perform mainspring.check_text('limit_key', limit_key);
     asked.job_id := 0;  -- Each job takes an id of its own.
-    asked.scheduled_for := coalesce(scheduled_for, now() + delay);
+    asked := mainspring.asked_now(asked, delay);
     return query select * from mainspring.add_jobs(
         mainspring.new_job(asked, defined), defined, payloads, dedupe_keys, limit_key);
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer) IS 'Enqueues one job per payload; skips payloads whose dedupe key is taken.';
+COMMENT ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer, created_by text, source text, delivery text) IS 'Enqueues one job per payload; skips payloads whose dedupe key is taken.';
+
+CREATE FUNCTION mainspring.enqueued_text(job_id bigint) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+begin
+    return (select to_jsonb(job)::text from mainspring.job_status as job
+             where job.job_id = enqueued_text.job_id);
+end
+$$;
 
 CREATE FUNCTION mainspring.ensure_app_role() RETURNS void
     LANGUAGE plpgsql
@@ -2716,7 +2893,7 @@ CREATE FUNCTION mainspring.enter(digest bytea) RETURNS boolean
 declare
     shown record;
 begin
-    select * into shown from mainspring.bearer(enter.digest);
+    select * into shown from mainspring.bearer_of(enter.digest);
     if shown.token_id is null then
         perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
     end if;
@@ -2726,7 +2903,8 @@ begin
                        array[shown.actor, shown.actor_id, shown.voter]::text, true),
             set_config('mainspring.approver', coalesce(shown.approver::text, ''), true);
     if shown.role is distinct from 'operator' then
-        perform set_config('mainspring.tenant', shown.tenant_id, true),
+        -- A worker of several tenants sees no tenant's data but the jobs that it claims.
+        perform set_config('mainspring.tenant', coalesce(shown.tenant_id, ''), true),
                 set_config('mainspring.member',
                            case when shown.role = 'member' then shown.actor else '' end, true),
                 set_config('role', mainspring.app_role(), true);
@@ -2776,7 +2954,7 @@ $$;
 
 CREATE FUNCTION mainspring.extras_of(job mainspring.jobs, rated text[]) RETURNS text
     LANGUAGE sql STABLE
-    RETURN (CASE WHEN ((num_nonnulls((job).checkpoint, (job).correlation_id, (job).tags, (job).origin, (job).cancel_requested_at, (job).suspected_at) > 0) OR ((job).losses > 0) OR ((job).limit_name = ANY (rated))) THEN jsonb_build_object('checkpoint', (job).checkpoint, 'correlation_id', (job).correlation_id, 'tags', (job).tags, 'origin', (job).origin, 'slot_at', (job).slot_at, 'is_suspect', (((job).suspected_at IS NOT NULL) OR ((job).losses > 0)), 'is_rated', ((job).limit_name = ANY (rated))) ELSE NULL::jsonb END)::text;
+    RETURN (CASE WHEN ((num_nonnulls((job).checkpoint, (job).correlation_id, (job).tags, (job).origin, (job).cancel_requested_at, (job).suspected_at, (job).delivery) > 0) OR ((job).losses > 0) OR ((job).limit_name = ANY (rated))) THEN jsonb_build_object('checkpoint', (job).checkpoint, 'correlation_id', (job).correlation_id, 'tags', (job).tags, 'origin', (job).origin, 'slot_at', (job).slot_at, 'is_suspect', (((job).suspected_at IS NOT NULL) OR ((job).losses > 0)), 'runs_once', ((job).delivery IS NOT NULL), 'is_rated', ((job).limit_name = ANY (rated))) ELSE NULL::jsonb END)::text;
 
 CREATE FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT argument text, OUT guardian text) RETURNS record
     LANGUAGE plpgsql STABLE
@@ -2841,8 +3019,29 @@ end
 $$;
 
 CREATE FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, is_behind_others boolean, due_at timestamp with time zone, limit_name text) RETURNS mainspring.waits_for
-    LANGUAGE sql STABLE
-    RETURN CASE WHEN needs_approval THEN 'approval'::mainspring.waits_for WHEN has_parents THEN 'parents'::mainspring.waits_for WHEN is_behind_others THEN 'turn'::mainspring.waits_for WHEN (due_at > now()) THEN 'time'::mainspring.waits_for WHEN (limit_name IS NOT NULL) THEN 'limit'::mainspring.waits_for ELSE NULL::mainspring.waits_for END;
+    LANGUAGE sql
+    RETURN CASE WHEN needs_approval THEN 'approval'::mainspring.waits_for WHEN has_parents THEN 'parents'::mainspring.waits_for WHEN is_behind_others THEN 'turn'::mainspring.waits_for WHEN (due_at > clock_timestamp()) THEN 'time'::mainspring.waits_for WHEN (limit_name IS NOT NULL) THEN 'limit'::mainspring.waits_for ELSE NULL::mainspring.waits_for END;
+
+CREATE FUNCTION mainspring.fitting_schema(schedule mainspring.schedules) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    AS $_$
+declare
+    defined mainspring.definitions;
+begin
+    select * into defined from mainspring.definitions as d where d.key = schedule.definition;
+    if defined.arg_schema is null then
+        return mainspring.schema_key_of(null);
+    elsif schedule.is_templated
+          or position('"$mainspring"' in schedule.payload::text) > 0
+          or not mainspring.is_quickly_checked(defined.arg_schema, schedule.payload) then
+        return '00000000-0000-0000-0000-000000000000';
+    elsif mainspring.is_known_schema(defined.arg_schema)
+          and mainspring.wrong_value(defined.arg_schema, schedule.payload, '') is null then
+        return defined.schema_key;
+    end if;
+    return '00000000-0000-0000-0000-000000000000';
+end
+$_$;
 
 CREATE FUNCTION mainspring.forget_schedule() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2986,6 +3185,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.given_source(source text, created_by text) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN ((source IS NULL) AND (created_by IS NOT NULL) AND (mainspring.creator() IS NULL) AND (created_by !~ '^(system|trigger|job):'::text)) THEN 'code'::text ELSE source END;
+
 CREATE FUNCTION mainspring.grant_of(role name, member name) RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
@@ -3040,6 +3243,10 @@ CREATE FUNCTION mainspring.has_foreign_mark(value jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN (mainspring.has_mark(value) AND (strpos(regexp_replace((value)::text, ('\{"key": "[0-9a-f]{8}", ("nonce": "[A-Za-z0-9+/=]+", )?"value": "[A-Za-z0-9+/=]+", '::text || '"\$mainspring": "encrypted"(, "fingerprint": "[0-9a-f]{64}")?\}'::text), ''::text, 'g'::text), '"$mainspring": '::text) > 0));
 
+CREATE FUNCTION mainspring.has_json_type(value jsonb, types jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN ((types ? jsonb_typeof(value)) OR ((jsonb_typeof(value) = 'number'::text) AND (types ? 'integer'::text) AND (((value #>> '{}'::text[]))::numeric = trunc(((value #>> '{}'::text[]))::numeric))));
+
 CREATE FUNCTION mainspring.has_rights_of(member name, role name) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -3059,17 +3266,18 @@ CREATE FUNCTION mainspring.history_begins_at() RETURNS timestamp with time zone
         (select min(past.finished_at) from mainspring.jobs_history_default as past))
 $_$;
 
-CREATE FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb DEFAULT NULL::jsonb, failed integer DEFAULT 0, losses integer DEFAULT NULL::integer, error text DEFAULT NULL::text) RETURNS SETOF mainspring.jobs_history
+CREATE FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb DEFAULT NULL::jsonb, failed integer DEFAULT 0, losses integer DEFAULT NULL::integer, error text DEFAULT NULL::text, finished_at timestamp with time zone DEFAULT NULL::timestamp with time zone, progress jsonb DEFAULT NULL::jsonb) RETURNS SETOF mainspring.jobs_history
     LANGUAGE sql STABLE
     AS $$
     select job.job_id, null::bigint, null::bigint, job.created_at, job.scheduled_for,
-           history_of.started_at, now(), job.deadline_at, job.cancel_requested_at,
-           null::timestamptz, job.attempt, job.failures + failed,
-           coalesce(history_of.losses, job.losses), job.max_attempts, history_of.state,
-           null::mainspring.waits_for, job.priority, job.tenant_id, job.queue, job.definition,
-           job.payload, job.dedupe_key, job.correlation_id, job.tags, job.progress,
-           job.checkpoint, history_of.result, coalesce(error, job.last_error), job.schedule_id,
-           job.slot_at, job.origin, job.definition_version, job.created_by
+           history_of.started_at, coalesce(history_of.finished_at, statement_timestamp()),
+           job.deadline_at, job.cancel_requested_at, null::timestamptz, job.attempt,
+           job.failures + failed, coalesce(history_of.losses, job.losses), job.max_attempts,
+           history_of.state, null::mainspring.waits_for, job.priority, job.tenant_id, job.queue,
+           job.definition, job.payload, job.dedupe_key, job.correlation_id, job.tags,
+           coalesce(history_of.progress, job.progress), job.checkpoint, history_of.result,
+           coalesce(error, job.last_error), job.schedule_id, job.slot_at,
+           job.origin, job.definition_version, job.created_by, job.delivery, job.source
 $$;
 
 CREATE FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainspring.job_state[], tenant text, is_patient boolean) RETURNS record
@@ -3176,9 +3384,40 @@ CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN ((length(name) <= 200) AND (name ~ '^[A-Za-z0-9_:-]+(\.[A-Za-z0-9_:-]+)*$'::text));
 
+CREATE FUNCTION mainspring.is_known_schema(arg_schema jsonb) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return jsonb_typeof(arg_schema) = 'boolean' and arg_schema = 'true'
+        or jsonb_typeof(arg_schema) = 'object'
+           and arg_schema - array['type', 'enum', 'const', 'anyOf', 'required', 'properties',
+                                  'items', 'additionalProperties', 'default', 'title',
+                                  'description', 'writeOnly'] = '{}'
+           and not exists (
+               select from (select value from jsonb_each(
+                                case jsonb_typeof(arg_schema -> 'properties') when 'object'
+                                     then arg_schema -> 'properties' end)
+                            union all
+                            select value from jsonb_array_elements(
+                                case jsonb_typeof(arg_schema -> 'anyOf') when 'array'
+                                     then arg_schema -> 'anyOf' end) as value
+                            union all
+                            select arg_schema -> 'items' where arg_schema ? 'items'
+                            union all
+                            select arg_schema -> 'additionalProperties'
+                             where jsonb_typeof(arg_schema -> 'additionalProperties') = 'object'
+                           ) as part
+                where mainspring.is_known_schema(part.value) is not true);
+end
+$$;
+
 CREATE FUNCTION mainspring.is_marked(schema jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN COALESCE((((schema -> 'writeOnly'::text) = 'true'::jsonb) OR ((schema ->> 'format'::text) = 'password'::text)), false);
+
+CREATE FUNCTION mainspring.is_open_value(value jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE jsonb_typeof(value) WHEN 'string'::text THEN ((value #>> '{}'::text[]) ~~ '%{{%'::text) WHEN 'object'::text THEN (value ? '$mainspring'::text) ELSE false END;
 
 CREATE FUNCTION mainspring.is_own(creator text) RETURNS boolean
     LANGUAGE sql STABLE
@@ -3202,15 +3441,89 @@ CREATE TABLE mainspring.tenants (
 
 CREATE FUNCTION mainspring.is_plain(schedule mainspring.schedules) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN ((num_nonnulls((schedule).launcher, (schedule).condition_sql, (schedule).gauge_sql) = 0) AND (NOT (schedule).is_templated) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = (is_plain.schedule).tenant_id) AND (t.max_running IS NOT NULL))))));
+    RETURN ((num_nonnulls((schedule).launcher, (schedule).condition_sql, (schedule).gauge_sql, (schedule).delivery) = 0) AND (NOT (schedule).is_templated) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = (is_plain.schedule).tenant_id) AND (t.max_running IS NOT NULL))))));
 
 CREATE FUNCTION mainspring.is_plain_definition(definition mainspring.definitions) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN (((definition).limit_name IS NULL) AND ((definition).approvals_needed = 0) AND ((definition).key !~~ 'mainspring.%'::text) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = 'default'::text) AND (t.max_running IS NOT NULL))))));
+    RETURN (((definition).limit_name IS NULL) AND ((definition).approvals_needed = 0) AND ((definition).delivery = 'at_least_once'::text) AND ((definition).key !~~ 'mainspring.%'::text) AND (NOT (EXISTS (SELECT FROM mainspring.tenants t WHERE ((t.tenant_id = 'default'::text) AND (t.max_running IS NOT NULL))))));
+
+CREATE FUNCTION mainspring.is_source(source text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN ((source IS NULL) OR ((source ~ '^[a-z][a-z0-9_.-]{0,49}$'::text) AND (source <> ALL (ARRAY['schedule'::text, 'trigger'::text, 'job'::text, 'system'::text]))));
+
+CREATE FUNCTION mainspring.may_create_as(created_by text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((created_by IS NULL) OR (((length(created_by) >= 1) AND (length(created_by) <= 500)) AND mainspring.is_own(created_by) AND ((created_by !~ '^(system|trigger|job):'::text) OR (mainspring.is_program() AND (NOT mainspring.is_isolated())))));
+
+CREATE FUNCTION mainspring.is_plain_origin(created_by text, source text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (mainspring.may_create_as(created_by) AND mainspring.is_source(source));
 
 CREATE FUNCTION mainspring.is_plain_request(payload jsonb, queue text, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, on_duplicate text) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN ((jsonb_typeof(payload) = 'object'::text) AND (pg_column_size(payload) <= 65536) AND (pg_column_compression(payload) IS NULL) AND (strpos((payload)::text, '"$mainspring": '::text) = 0) AND (on_duplicate = ANY (ARRAY['raise'::text, 'existing'::text])) AND ((COALESCE(length(queue), 1) >= 1) AND (COALESCE(length(queue), 1) <= 500)) AND ((COALESCE(priority, 0) >= 0) AND (COALESCE(priority, 0) <= 1000)) AND ((COALESCE(max_attempts, 1) >= 1) AND (COALESCE(max_attempts, 1) <= 1000)) AND ((delay IS NULL) OR (((delay >= '00:00:00'::interval) AND (delay <= '36500 days'::interval)) AND (scheduled_for IS NULL))) AND ((COALESCE(scheduled_for, now()) >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (COALESCE(scheduled_for, now()) <= '9999-12-30 00:00:00+00'::timestamp with time zone)));
+
+CREATE FUNCTION mainspring.is_quickly_checked(arg_schema jsonb, payload jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN (((octet_length((arg_schema)::text))::bigint * octet_length((payload)::text)) <= 2097152);
+
+CREATE FUNCTION mainspring.is_related(filter jsonb, job_id bigint, creator text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return (filter -> 'flow_id' is null or exists (
+            select from mainspring.flow_jobs as member
+             where member.job_id = is_related.job_id
+               and filter -> 'flow_id' ? member.flow_id::text))
+       and (filter -> 'event_id' is null or exists (
+            select from mainspring.dispatches as dispatch
+             where dispatch.job_id = is_related.job_id and dispatch.outcome = 'enqueued'
+               and filter -> 'event_id' ? dispatch.event_id::text))
+       and (filter -> 'parent_id' is null
+            or (creator like 'job:%' and filter -> 'parent_id' ? substr(creator, 5))
+            or exists (select from mainspring.dependencies as dependency
+                        where dependency.job_id = is_related.job_id
+                          and filter -> 'parent_id' ? dependency.parent_id::text));
+end
+$$;
+
+CREATE TABLE mainspring.receipts (
+    job_id bigint NOT NULL,
+    fence bigint NOT NULL,
+    result jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE SEQUENCE mainspring.worker_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE mainspring.workers (
+    worker_id bigint DEFAULT nextval('mainspring.worker_ids'::regclass) NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    renewed_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    recovered_at timestamp with time zone,
+    pid integer NOT NULL,
+    concurrency integer NOT NULL,
+    wants_wake boolean DEFAULT true NOT NULL,
+    is_stopping boolean DEFAULT false NOT NULL,
+    name text NOT NULL,
+    host text NOT NULL,
+    process_identity text NOT NULL,
+    queues text[] NOT NULL,
+    version text NOT NULL,
+    died_at timestamp with time zone,
+    records_starts boolean DEFAULT false NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+CREATE FUNCTION mainspring.is_spent(job mainspring.jobs, is_worker_dead boolean) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (((job).delivery = 'at_most_once'::text) AND ((NOT ((job).begun_fence IS DISTINCT FROM (job).fence)) OR (is_worker_dead AND (NOT (EXISTS (SELECT FROM mainspring.workers worker WHERE ((worker.worker_id = (is_spent.job).worker_id) AND worker.records_starts)))))) AND (NOT (EXISTS (SELECT FROM mainspring.receipts receipt WHERE (receipt.job_id = (is_spent.job).job_id)))));
 
 CREATE FUNCTION mainspring.is_visible(tenant text) RETURNS boolean
     LANGUAGE sql STABLE
@@ -3231,9 +3544,19 @@ exception when invalid_parameter_value then
 end
 $$;
 
+CREATE FUNCTION mainspring.parts_sought(asked jsonb) RETURNS text[]
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    select array_agg('%' || replace(replace(replace(
+               lower(part), '\', '\\'), '%', '\%'), '_', '\_') || '%')
+      from jsonb_array_elements_text(
+               case jsonb_typeof(asked) when 'array' then asked
+                                        else jsonb_build_array(asked) end) as part
+$$;
+
 CREATE FUNCTION mainspring.job_matches(filter jsonb, state mainspring.job_state, queue text, definition text, source text, tags text[], created_at timestamp with time zone, last_error text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN ((((filter ->> 'status'::text) IS NULL) OR (state = ((filter ->> 'status'::text))::mainspring.job_state)) AND (((filter ->> 'queue'::text) IS NULL) OR (queue = (filter ->> 'queue'::text))) AND (((filter ->> 'definition'::text) IS NULL) OR (definition = (filter ->> 'definition'::text))) AND (((filter ->> 'source'::text) IS NULL) OR (source = (filter ->> 'source'::text))) AND (((filter ->> 'tag'::text) IS NULL) OR ((filter ->> 'tag'::text) = ANY (tags))) AND (((filter ->> 'created_after'::text) IS NULL) OR (created_at >= ((filter ->> 'created_after'::text))::timestamp with time zone)) AND (((filter ->> 'created_before'::text) IS NULL) OR (created_at < ((filter ->> 'created_before'::text))::timestamp with time zone)) AND (((filter ->> 'error'::text) IS NULL) OR (strpos(lower(last_error), lower((filter ->> 'error'::text))) > 0)));
+    RETURN (((COALESCE((filter -> 'state'::text), (filter -> 'status'::text)) IS NULL) OR (COALESCE((filter -> 'state'::text), (filter -> 'status'::text)) ? (state)::text)) AND (((filter -> 'queue'::text) IS NULL) OR ((filter -> 'queue'::text) ? queue)) AND (((filter -> 'definition'::text) IS NULL) OR ((filter -> 'definition'::text) ? definition)) AND (((filter -> 'source'::text) IS NULL) OR ((filter -> 'source'::text) ? source)) AND (((filter -> 'tag'::text) IS NULL) OR ((filter -> 'tag'::text) ?| tags)) AND (((filter ->> 'created_after'::text) IS NULL) OR (created_at >= ((filter ->> 'created_after'::text))::timestamp with time zone)) AND (((filter ->> 'created_before'::text) IS NULL) OR (created_at < ((filter ->> 'created_before'::text))::timestamp with time zone)) AND (((filter -> 'error'::text) IS NULL) OR (lower(last_error) ~~ ANY (mainspring.parts_sought((filter -> 'error'::text))))));
 
 CREATE FUNCTION mainspring.keep_limit() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3363,13 +3686,15 @@ CREATE FUNCTION mainspring.live_again(ended mainspring.jobs_history, payload jso
 declare
     job mainspring.jobs := mainspring.asked_job(
         ended.definition, coalesce(payload, ended.payload), ended.tenant_id, ended.queue,
-        ended.priority, ended.max_attempts, now(), null, ended.dedupe_key, ended.correlation_id,
-        ended.tags);
+        ended.priority, ended.max_attempts, clock_timestamp(), null, ended.dedupe_key,
+        ended.correlation_id, ended.tags,
+        delivery => coalesce(ended.delivery, 'at_least_once'));
 begin
     job.job_id := ended.job_id;
     job.definition_version := ended.definition_version;
     job.created_at := ended.created_at;
     job.created_by := ended.created_by;
+    job.source := ended.source;
     job.attempt := ended.attempt;
     job.checkpoint := ended.checkpoint;
     job.last_error := ended.last_error;
@@ -3422,7 +3747,7 @@ begin
         perform mainspring.refuse_job(lock_approval.job_id);
     end if;
     if asked.job_id is null or found_job.state <> 'awaiting_approval'
-       or asked.decided_at is not null or asked.expires_at <= now() then
+       or asked.decided_at is not null or asked.expires_at <= clock_timestamp() then
         perform mainspring.refuse_move(lock_approval.job_id, found_job.state, target);
     end if;
     if not may_decide then
@@ -3556,7 +3881,7 @@ select format('grant execute on function %s to %I', called.oid::regprocedure, ap
   from pg_catalog.pg_proc as called
  where called.pronamespace = 'mainspring'::regnamespace
    and not called.proname = any (array[
-       'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs',
+       'app_role', 'ask_as_reader', 'bearer', 'bearer_of', 'call_function', 'change_jobs',
        'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter',
        'log_out', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
        'set_limit', 'start_tenant_deletion', 'use_login'])
@@ -3673,6 +3998,40 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.clocks (
+    schedule_id bigint NOT NULL,
+    revision bigint DEFAULT 0 NOT NULL,
+    next_run_at timestamp with time zone,
+    next_slot_at timestamp with time zone,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    checking_until timestamp with time zone,
+    last_slot_at timestamp with time zone,
+    last_enqueued_at timestamp with time zone,
+    last_skipped_at timestamp with time zone,
+    last_failed_at timestamp with time zone,
+    enqueued_count bigint DEFAULT 0 NOT NULL,
+    skipped_count bigint DEFAULT 0 NOT NULL,
+    failed_count bigint DEFAULT 0 NOT NULL,
+    missed_count bigint DEFAULT 0 NOT NULL,
+    lateness_total interval DEFAULT '00:00:00'::interval NOT NULL,
+    lateness_worst interval DEFAULT '00:00:00'::interval NOT NULL,
+    plan_key uuid NOT NULL,
+    retry_count integer DEFAULT 0 NOT NULL,
+    is_plain boolean NOT NULL,
+    gauge_is_high boolean DEFAULT false NOT NULL,
+    definition text NOT NULL COLLATE pg_catalog."C",
+    checking_by text,
+    last_error text,
+    gauge_value double precision,
+    gauge_read_at timestamp with time zone,
+    schema_key uuid DEFAULT 'd41d8cd9-8f00-b204-e980-0998ecf8427e'::uuid NOT NULL
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
+
+CREATE FUNCTION mainspring.needs_look(schedule mainspring.schedules, force boolean) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (((schedule).launcher IS NOT NULL) OR (schedule).is_templated OR ((num_nonnulls((schedule).condition_sql, (schedule).gauge_sql) > 0) AND (NOT force)) OR (EXISTS (SELECT FROM (mainspring.definitions d JOIN mainspring.clocks c ON ((c.schedule_id = (needs_look.schedule).schedule_id))) WHERE ((d.key = (needs_look.schedule).definition) AND (d.schema_key <> c.schema_key)))));
+
 CREATE FUNCTION mainspring.new_job(asked mainspring.jobs, defined mainspring.definitions, has_parents boolean DEFAULT false, is_behind_others boolean DEFAULT false) RETURNS mainspring.jobs
     LANGUAGE plpgsql
     AS $$
@@ -3681,16 +4040,17 @@ declare
         defined, asked.tenant_id, coalesce(asked.payload, '{}'), asked.limit_key);
 begin
     if asked.created_at is null then
-        asked.created_at := now();
-        asked.created_by := mainspring.creator();
+        asked := mainspring.asked_now(asked, null);
     end if;
     asked.job_id := coalesce(asked.job_id, nextval('mainspring.job_ids'));
     asked.definition_version := coalesce(asked.definition_version, defined.version);
     asked.queue := coalesce(asked.queue, defined.queue);
     asked.priority := coalesce(asked.priority, defined.priority);
-    asked.max_attempts := coalesce(asked.max_attempts, defined.max_attempts);
+    asked.delivery := nullif(coalesce(asked.delivery, defined.delivery), 'at_least_once');
+    asked.max_attempts := case when asked.delivery is null
+                               then coalesce(asked.max_attempts, defined.max_attempts) else 1 end;
     asked.payload := coalesce(asked.payload, '{}');
-    asked.scheduled_for := coalesce(asked.scheduled_for, now());
+    asked.scheduled_for := coalesce(asked.scheduled_for, asked.created_at);
     asked.attempt := coalesce(asked.attempt, 0);
     asked.failures := 0;
     asked.losses := 0;
@@ -3709,10 +4069,10 @@ CREATE FUNCTION mainspring.note_action(tenant text, action text, noun text, subj
     AS $$
 begin
     insert into mainspring.audit (
-        tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
-    values (note_action.tenant, mainspring.actor(), (mainspring.identity())[2], note_action.action,
-            note_action.noun, note_action.subject, note_action.reason, note_action.before,
-            note_action.after);
+        at, tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
+    values (clock_timestamp(), note_action.tenant, mainspring.actor(), (mainspring.identity())[2],
+            note_action.action, note_action.noun, note_action.subject, note_action.reason,
+            note_action.before, note_action.after);
 end
 $$;
 
@@ -3784,7 +4144,7 @@ begin
     if exists (select from mainspring.workers as worker
                 where worker.wants_wake and notify_enqueued.queue = any (worker.queues)) then
         perform mainspring.notify_job_ready(notify_enqueued.queue, notify_enqueued.due_at);
-    elsif notify_enqueued.due_at <= now() and exists (
+    elsif notify_enqueued.due_at <= clock_timestamp() and exists (
         select from mainspring.workers as worker
          where notify_enqueued.queue = any (worker.queues)) then
         perform mainspring.notify_lane(
@@ -3798,7 +4158,7 @@ CREATE FUNCTION mainspring.notify_event() RETURNS void
     LANGUAGE sql
     AS $$ select mainspring.send_message('event:') $$;
 
-CREATE FUNCTION mainspring.notify_job_ready(queue text, due_at timestamp with time zone DEFAULT now()) RETURNS void
+CREATE FUNCTION mainspring.notify_job_ready(queue text, due_at timestamp with time zone DEFAULT clock_timestamp()) RETURNS void
     LANGUAGE plpgsql
     AS $$
 begin
@@ -3935,6 +4295,20 @@ begin
         execute missing;
     end loop;
 end
+$$;
+
+CREATE FUNCTION mainspring.origin_matches(filter jsonb, created_by text, schedule text, slot_at timestamp with time zone, trigger text, worker_id bigint, definition_version integer) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((((filter -> 'created_by'::text) IS NULL) OR ((filter -> 'created_by'::text) ? created_by)) AND (((filter -> 'schedule'::text) IS NULL) OR ((filter -> 'schedule'::text) ? schedule)) AND (((filter ->> 'slot_at'::text) IS NULL) OR (slot_at = ((filter ->> 'slot_at'::text))::timestamp with time zone)) AND (((filter -> 'trigger'::text) IS NULL) OR ((filter -> 'trigger'::text) ? trigger)) AND (((filter -> 'worker_id'::text) IS NULL) OR ((filter -> 'worker_id'::text) ? (worker_id)::text)) AND (((filter -> 'definition_version'::text) IS NULL) OR ((filter -> 'definition_version'::text) ? (definition_version)::text)));
+
+CREATE FUNCTION mainspring.other_schemas(definition mainspring.definitions) RETURNS jsonb
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+select jsonb_agg(distinct coalesce(known.arg_schema, '{}'))
+  from mainspring.worker_schemas as known join mainspring.workers as worker using (worker_id)
+ where known.key = definition.key and known.arg_schema is distinct from definition.arg_schema
+   and worker.expires_at > now() and not worker.is_stopping
 $$;
 
 CREATE FUNCTION mainspring.own_name(name text, tenant text) RETURNS text[]
@@ -4079,7 +4453,8 @@ begin
     job_queue := coalesce(prepare_bulk.queue, defined.queue);
     job_priority := coalesce(prepare_bulk.priority, defined.priority);
     job_max_attempts := coalesce(prepare_bulk.max_attempts, defined.max_attempts);
-    due_at := coalesce(prepare_bulk.scheduled_for, now() + prepare_bulk.delay, now());
+    due_at := coalesce(prepare_bulk.scheduled_for, clock_timestamp() + prepare_bulk.delay,
+                       clock_timestamp());
     is_plain := defined.is_plain and not exists (
         select from mainspring.tenants as t
          where t.tenant_id = prepare_bulk.tenant and t.max_running is not null);
@@ -4109,6 +4484,7 @@ begin
             new.key, 'kind', format('is %s and cannot be changed', old.kind));
     end if;
     new.limit_name := mainspring.limit_name_of(new, tg_op = 'INSERT');
+    new.max_attempts := case when new.delivery = 'at_most_once' then 1 else new.max_attempts end;
     new.is_plain := mainspring.is_plain_definition(new);
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
@@ -4132,6 +4508,7 @@ begin
     end if;
     new.updated_at := now();
     new.secret_paths := mainspring.secret_paths(new.arg_schema);
+    new.schema_key := mainspring.schema_key_of(new.arg_schema);
     if tg_op = 'INSERT' then
         -- Of one that was deleted there may still be jobs.
         new.version := 1 + coalesce((select max(kept.version)
@@ -4159,9 +4536,16 @@ begin
     if tg_op = 'INSERT' or new.enabled or not old.enabled then
         perform mainspring.check_schedule(new);
     end if;
+    -- A launcher makes the payload of each job.
+    if new.launcher is null and (
+        tg_op = 'INSERT' or (new.definition, new.payload, new.launcher)
+                            is distinct from (old.definition, old.payload, old.launcher)) then
+        perform mainspring.check_saved_payload(new.definition, new.payload);
+    end if;
     new.updated_at := now();
     new.is_templated := new.payload::text like '%{{%';
-    new.origin := jsonb_build_object('schedule', new.name);
+    new.origin := jsonb_strip_nulls(
+        jsonb_build_object('schedule', new.name, 'launcher', new.launcher));
     if tg_op = 'UPDATE' and new.enabled and not old.enabled then
         new.disabled_reason := null;
     end if;
@@ -4185,6 +4569,10 @@ begin
         perform mainspring.refuse_trigger('payload', format(
             'is %s bytes, the limit is 65536; put large values into the event',
             octet_length(new.payload::text)));
+    end if;
+    if tg_op = 'INSERT'
+       or (new.definition, new.payload) is distinct from (old.definition, old.payload) then
+        perform mainspring.check_saved_payload(new.definition, new.payload);
     end if;
     if tg_op = 'UPDATE' and new is distinct from old then
         new.updated_at := now();
@@ -4349,7 +4737,9 @@ begin
            and (asked.decision is distinct from 'approved' or again.payload <> ended.payload)), 0);
     again := mainspring.new_job(
         again, defined, has_parents, is_behind_others => ended.slot_at is not null);
-    update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
+    update mainspring.slots as slot
+       set run_state = null, started_at = null, finished_at = null, message = null,
+           details = null, is_details_omitted = false
      where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
        and slot.job_id = ended.job_id;
     holder := mainspring.add_job(again, defined);
@@ -4366,19 +4756,20 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.read_steps(steps jsonb) RETURNS TABLE(step text, definition text, payload jsonb, queue text, priority integer, max_attempts integer, correlation_id text, tags text[], limit_key text, approvals_needed integer, on_parent_failure text, scheduled_for timestamp with time zone, delay double precision, after jsonb, after_jobs jsonb, number bigint)
+CREATE FUNCTION mainspring.read_steps(steps jsonb) RETURNS TABLE(step text, definition text, payload jsonb, queue text, priority integer, max_attempts integer, correlation_id text, tags text[], limit_key text, approvals_needed integer, on_parent_failure text, scheduled_for timestamp with time zone, delay double precision, after jsonb, after_jobs jsonb, created_by text, source text, delivery text, number bigint)
     LANGUAGE sql STABLE
     AS $$
     select given.* from rows from (jsonb_to_recordset(steps) as (
         step text, definition text, payload jsonb, queue text, priority integer,
         max_attempts integer, correlation_id text, tags text[], limit_key text,
         approvals_needed integer, on_parent_failure text, scheduled_for timestamptz,
-        delay double precision, after jsonb, after_jobs jsonb)) with ordinality as given
+        delay double precision, after jsonb, after_jobs jsonb, created_by text, source text,
+        delivery text)) with ordinality as given
 $$;
 
 CREATE FUNCTION mainspring.ready_message(queue text, due_at timestamp with time zone) RETURNS text
-    LANGUAGE sql STABLE
-    RETURN CASE WHEN (due_at <= now()) THEN ('ready:'::text || queue) WHEN (due_at < (now() + '00:00:15'::interval)) THEN 'due:'::text ELSE NULL::text END;
+    LANGUAGE sql
+    RETURN CASE WHEN (due_at <= clock_timestamp()) THEN ('ready:'::text || queue) WHEN (due_at < (clock_timestamp() + '00:00:15'::interval)) THEN 'due:'::text ELSE NULL::text END;
 
 CREATE TABLE mainspring.installation_keys (
     name text NOT NULL,
@@ -4516,12 +4907,12 @@ begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('reason', coalesce(reject.reason, ''));
     asked := mainspring.lock_approval(reject.job_id, tenant, 'rejected');
-    insert into mainspring.votes as vote (job_id, actor, name, is_approval, reason)
-    select asked.job_id, voter.id, voter.name, false, reject.reason
+    insert into mainspring.votes as vote (job_id, actor, name, is_approval, reason, voted_at)
+    select asked.job_id, voter.id, voter.name, false, reject.reason, clock_timestamp()
       from mainspring.voter(tenant) as voter
     on conflict (job_id, actor) do update
-       set is_approval = false, reason = excluded.reason, voted_at = now();
-    update mainspring.approvals as a set decision = 'rejected', decided_at = now()
+       set is_approval = false, reason = excluded.reason, voted_at = excluded.voted_at;
+    update mainspring.approvals as a set decision = 'rejected', decided_at = clock_timestamp()
      where a.job_id = asked.job_id;
     became := mainspring.stop_job(
         asked.job_id, 'rejected by ' || mainspring.actor() || ': ' || reject.reason, tenant);
@@ -4548,7 +4939,7 @@ begin
     if free > 0 then
         for released in
             update mainspring.jobs as job
-               set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = now()
+               set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = clock_timestamp()
              where job.job_id = any (array(
                 select waiting.job_id from mainspring.jobs as waiting
                  where waiting.schedule_id = release_turn.schedule_id
@@ -4584,7 +4975,8 @@ begin
         returning job.job_id, job.state, job.schedule_id, job.slot_at
     ), closed as (
         update mainspring.slots as slot
-           set run_state = 'canceled', finished_at = now(), reason = 'its job was deleted'
+           set run_state = 'canceled', finished_at = clock_timestamp(),
+               reason = 'its job was deleted'
           from gone
          where slot.schedule_id = gone.schedule_id and slot.scheduled_for = gone.slot_at
     ), past as (
@@ -4719,6 +5111,7 @@ CREATE FUNCTION mainspring.requeue_jobs(job_ids bigint[], waits mainspring.waits
 declare
     freed record;
 begin
+    perform mainspring.end_spent_jobs(job_ids, have_begun);
     with requeued as (
         update mainspring.jobs as job
            set state = 'queued', fence = null, worker_id = null, started_at = null,
@@ -4776,17 +5169,17 @@ begin
     loop
         insert into mainspring.enqueue_keys (tenant_id, kind, key, job_id, expires_at, fingerprint)
         values (reserve_key.tenant, reserve_key.kind, reserve_key.key, reserve_key.job_id,
-                now() + reserve_key.lifetime, reserve_key.fingerprint)
+                clock_timestamp() + reserve_key.lifetime, reserve_key.fingerprint)
         on conflict do nothing
         returning * into holder;
         exit when found;
         select * into holder from mainspring.enqueue_keys as held
          where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
-           and held.key = reserve_key.key and held.expires_at > now();
+           and held.key = reserve_key.key and held.expires_at > clock_timestamp();
         exit when found;
         delete from mainspring.enqueue_keys as held
          where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
-           and held.key = reserve_key.key and held.expires_at <= now();
+           and held.key = reserve_key.key and held.expires_at <= clock_timestamp();
     end loop;
     return holder;
 end
@@ -4878,6 +5271,24 @@ $$;
 
 COMMENT ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) IS 'Puts the failed and canceled jobs of a flow back to queued; returns how many there were.';
 
+CREATE FUNCTION mainspring.run_answer(result jsonb, OUT message text, OUT details jsonb, OUT is_details_omitted boolean) RETURNS record
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    if jsonb_typeof(result -> 'message') = 'string' then
+        message := left(result ->> 'message', 2000);
+    end if;
+    details := nullif(case when message is not null or (result ? 'details')
+                                and jsonb_typeof(result) = 'object'
+                           then result -> 'details' else result end, 'null');
+    is_details_omitted := coalesce(
+        pg_column_size(details) > 65536 or octet_length(details::text) > 8192, false);
+    if is_details_omitted then
+        details := null;
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     RETURN CASE WHEN (jitter = '00:00:00'::interval) THEN slot ELSE (slot + (jitter * ((((hashint8extended(schedule_id, (EXTRACT(epoch FROM slot))::bigint) & (65535)::bigint))::numeric / 65536.0))::double precision)) END;
@@ -4942,9 +5353,23 @@ $$;
 
 COMMENT ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) IS 'Runs a SQL function by cron: stores its definition and the schedule, and returns its id.';
 
+CREATE FUNCTION mainspring.schedule_of(schedule_id bigint, origin jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return case when schedule_id is not null then coalesce(
+        (select schedule.name from mainspring.schedules as schedule
+          where schedule.schedule_id = schedule_of.schedule_id), origin ->> 'schedule') end;
+end
+$$;
+
 CREATE FUNCTION mainspring.schema_at(document jsonb, pointer text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN ((pointer ~~ '#/%'::text) AND (pointer !~~ '%\%%'::text)) THEN (document #> (SELECT array_agg(replace(replace(step.part, '~1'::text, '/'::text), '~0'::text, '~'::text) ORDER BY step."position") AS array_agg FROM unnest(string_to_array(substr(schema_at.pointer, 3), '/'::text)) WITH ORDINALITY step(part, "position"))) ELSE NULL::jsonb END;
+
+CREATE FUNCTION mainspring.schema_key_of(arg_schema jsonb) RETURNS uuid
+    LANGUAGE sql IMMUTABLE
+    RETURN (md5(COALESCE((arg_schema)::text, ''::text)))::uuid;
 
 CREATE FUNCTION mainspring.schemas_in(document jsonb, schema jsonb, path text[], refs text[]) RETURNS TABLE(part jsonb, part_path text[], part_refs text[], circle text, is_lost boolean)
     LANGUAGE sql IMMUTABLE
@@ -5041,19 +5466,24 @@ CREATE FUNCTION mainspring.seek_jobs(section text, states mainspring.job_state[]
     AS $$
 #variable_conflict use_column
 declare
-    creator text := asked ->> 'created_by';
+    -- One creator has an index; those of several are found among all.
+    creators jsonb := asked -> 'created_by';
+    creator text := case when jsonb_typeof(creators) = 'string'
+                              and creators #>> '{}' not like 'system:%' then creators #>> '{}' end;
     of_state mainspring.job_state := nullif(nullif(section, 'live'), 'ended');
     last_seen bigint;
 begin
     perform mainspring.ensure_visible(tenant);
     with walked as materialized (
         select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at,
+               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version
           from mainspring.walk_live(creator, behind, up_to, most_seen) as job
          where section = 'live'
         union all
         select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at,
+               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version
           from mainspring.walk_ended(
                    seek_jobs.tenant, of_state, creator, behind, up_to, most_seen) as job
          where section <> 'live'
@@ -5063,8 +5493,15 @@ begin
            and job.definition not like 'mainspring.%'
            and mainspring.job_matches(
                asked, job.state, job.queue, job.definition,
-               mainspring.source_of(job.schedule_id, job.created_by), job.tags, job.created_at,
-               job.last_error)
+               coalesce(job.source, mainspring.source_of(job.schedule_id, job.created_by)),
+               job.tags, job.created_at, job.last_error)
+           and mainspring.origin_matches(
+               asked, mainspring.creator_of(job.created_by, job.schedule_id, job.origin),
+               case when asked ? 'schedule'
+                    then mainspring.schedule_of(job.schedule_id, job.origin) end, job.slot_at,
+               mainspring.trigger_of(job.created_by), job.worker_id, job.definition_version)
+           and (not asked ?| '{flow_id,event_id,parent_id}'
+                or mainspring.is_related(asked, job.job_id, job.created_by))
            and (seek_jobs.ended_before is null or job.finished_at <= seek_jobs.ended_before)
            and mainspring.is_own(job.created_by)
          order by job.job_id limit seek_jobs.most_found
@@ -5097,19 +5534,21 @@ declare
     due_at timestamptz := case when mainspring.may_fire(new) then coalesce(given, 'epoch') end;
     key uuid := mainspring.plan_key(new);
     plain boolean := mainspring.is_plain(new);
+    fitting uuid := mainspring.fitting_schema(new);
 begin
     update mainspring.clocks as clock
        set revision = clock.revision + 1, plan_key = key, is_plain = plain,
-           definition = new.definition,
+           definition = new.definition, schema_key = fitting,
            checking_until = null, checking_by = null,
            next_run_at = case when is_moved then due_at else clock.next_run_at end,
            next_slot_at = case when is_moved then nullif(due_at, 'epoch')
                                else clock.next_slot_at end,
-           changed_at = case when is_moved then now() else clock.changed_at end,
+           changed_at = case when is_moved then clock_timestamp() else clock.changed_at end,
            retry_count = case when new.enabled and not old.enabled then 0
                               else clock.retry_count end
      where clock.schedule_id = new.schedule_id
-       and (is_moved or (clock.plan_key, clock.is_plain) <> (key, plain));
+       and (is_moved or (clock.plan_key, clock.is_plain) <> (key, plain)
+            or (new.definition, new.payload) is distinct from (old.definition, old.payload));
     if found then
         perform mainspring.notify_schedule();
     end if;
@@ -5183,6 +5622,7 @@ CREATE FUNCTION mainspring.settle_cancels(job_ids bigint[]) RETURNS bigint
     AS $$
 declare
     moved bigint;
+    ended_at timestamptz := clock_timestamp();
 begin
     -- Sent when the transaction is committed.
     perform mainspring.notify_limit(freed.limit_name, freed.limit_key, freed.tenant_id)
@@ -5197,12 +5637,14 @@ begin
            and job.cancel_requested_at is not null
         returning job, job.tenant_id
     ), tallied as (
-        insert into mainspring.tally_changes (tenant_id, state, count)
-        select tenant_id, 'canceled', count(*) from ended group by tenant_id
+        insert into mainspring.tally_changes (tenant_id, state, day, count)
+        select tenant_id, 'canceled', mainspring.day_of(ended_at), count(*) from ended
+         group by tenant_id
     )
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
-        ended.job, 'canceled', started_at => (ended.job).started_at) as past;
+        ended.job, 'canceled', started_at => (ended.job).started_at,
+        finished_at => ended_at) as past;
     get diagnostics moved = row_count;
     if moved > 0 and exists (
         select from mainspring.dependencies as d
@@ -5303,10 +5745,15 @@ $$;
 CREATE FUNCTION mainspring.settle_slot() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+declare
+    answer record := mainspring.run_answer(new.result);
 begin
     update mainspring.slots as slot
-       set run_state = new.state::text, started_at = new.started_at,
-           finished_at = new.finished_at,
+       set run_state = case when mainspring.was_lost(new.delivery, new.state, new.failures)
+                            then 'lost' else new.state::text end,
+           started_at = new.started_at,
+           finished_at = new.finished_at, message = answer.message, details = answer.details,
+           is_details_omitted = answer.is_details_omitted,
            reason = case when new.state <> 'succeeded' then left(new.last_error, 2000) end
      where slot.schedule_id = new.schedule_id and slot.scheduled_for = new.slot_at
        and slot.job_id = new.job_id;
@@ -5345,7 +5792,7 @@ $_$;
 
 CREATE FUNCTION mainspring.source_of(schedule_id bigint, created_by text) RETURNS text
     LANGUAGE sql IMMUTABLE
-    RETURN CASE WHEN (schedule_id IS NOT NULL) THEN 'schedule'::text WHEN (created_by ~~ 'trigger:%'::text) THEN 'trigger'::text WHEN (created_by IS NOT NULL) THEN 'api'::text ELSE 'code'::text END;
+    RETURN CASE WHEN (schedule_id IS NOT NULL) THEN 'schedule'::text WHEN (created_by ~~ 'trigger:%'::text) THEN 'trigger'::text WHEN (created_by ~~ 'job:%'::text) THEN 'job'::text WHEN (created_by IS NOT NULL) THEN 'api'::text ELSE 'code'::text END;
 
 CREATE FUNCTION mainspring.spread_by(schedule mainspring.schedules) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -5418,7 +5865,8 @@ begin
     end if;
     asked := mainspring.asked_job(
         wanted, coalesce(start_slot.payload, schedule.payload), schedule.tenant_id,
-        schedule.queue, schedule.priority, schedule.max_attempts, job_id => reserved);
+        schedule.queue, schedule.priority, schedule.max_attempts, job_id => reserved,
+        delivery => schedule.delivery);
     asked.schedule_id := schedule.schedule_id;
     asked.slot_at := slot;
     asked.origin := schedule.origin || jsonb_build_object('trigger', source, 'missed', missed);
@@ -5491,7 +5939,7 @@ CREATE FUNCTION mainspring.stop_jobs(job_ids bigint[], reason text) RETURNS void
     AS $$
 begin
     update mainspring.jobs as job
-       set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
+       set cancel_requested_at = coalesce(job.cancel_requested_at, clock_timestamp()),
            last_error = stop_jobs.reason
      where job.job_id = any (stop_jobs.job_ids);
     perform mainspring.notify_cancel(running.worker_id)
@@ -5523,8 +5971,8 @@ begin
         insert into mainspring.schedules (
             tenant_id, name, description, enabled, cron, every, at, zone, dst_gap, dst_fold,
             calendar, starts_at, ends_at, jitter, definition, payload, queue, priority,
-            max_attempts, misfire_grace, catch_up, catch_up_limit, catch_up_max_age, overlap,
-            max_running, run_timeout, launcher, condition_sql, gauge_sql, gauge_lower,
+            max_attempts, delivery, misfire_grace, catch_up, catch_up_limit, catch_up_max_age,
+            overlap, max_running, run_timeout, launcher, condition_sql, gauge_sql, gauge_lower,
             gauge_upper, gauge_bounds, condition_role, condition_timeout, max_retries,
             paused_until, declared)
         values (
@@ -5532,9 +5980,9 @@ begin
             schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
             schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
             schedule.jitter, schedule.definition, schedule.payload, schedule.queue,
-            schedule.priority, schedule.max_attempts, schedule.misfire_grace, schedule.catch_up,
-            schedule.catch_up_limit, schedule.catch_up_max_age, schedule.overlap,
-            schedule.max_running, schedule.run_timeout, schedule.launcher,
+            schedule.priority, schedule.max_attempts, schedule.delivery, schedule.misfire_grace,
+            schedule.catch_up, schedule.catch_up_limit, schedule.catch_up_max_age,
+            schedule.overlap, schedule.max_running, schedule.run_timeout, schedule.launcher,
             schedule.condition_sql, schedule.gauge_sql, schedule.gauge_lower,
             schedule.gauge_upper, schedule.gauge_bounds,
             coalesce(schedule.condition_role, current_user),
@@ -5552,8 +6000,9 @@ begin
            starts_at = schedule.starts_at, ends_at = schedule.ends_at,
            jitter = schedule.jitter, definition = schedule.definition,
            payload = schedule.payload, queue = schedule.queue, priority = schedule.priority,
-           max_attempts = schedule.max_attempts, misfire_grace = schedule.misfire_grace,
-           catch_up = schedule.catch_up, catch_up_limit = schedule.catch_up_limit,
+           max_attempts = schedule.max_attempts, delivery = schedule.delivery,
+           misfire_grace = schedule.misfire_grace, catch_up = schedule.catch_up,
+           catch_up_limit = schedule.catch_up_limit,
            catch_up_max_age = schedule.catch_up_max_age, overlap = schedule.overlap,
            max_running = schedule.max_running, run_timeout = schedule.run_timeout,
            launcher = schedule.launcher, condition_sql = schedule.condition_sql,
@@ -5576,7 +6025,7 @@ CREATE FUNCTION mainspring.switch_clocks() RETURNS trigger
 begin
     update mainspring.clocks as clock
        set revision = clock.revision + 1, checking_until = null, checking_by = null,
-           next_slot_at = null, changed_at = now(),
+           next_slot_at = null, changed_at = clock_timestamp(),
            next_run_at = case when new.disabled_at is null and schedule.enabled then
                'epoch'::timestamptz end
       from mainspring.schedules as schedule
@@ -5697,6 +6146,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.trigger_of(created_by text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (created_by ~~ 'trigger:%'::text) THEN substr(created_by, 9) ELSE NULL::text END;
+
 CREATE FUNCTION mainspring.trigger_scheduled_job(name text, tenant text DEFAULT 'default'::text, force boolean DEFAULT false, slot timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -5711,8 +6164,7 @@ begin
     schedule := mainspring.find_schedule(tenant, name);
     perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
     slot_at := mainspring.free_slot(schedule, slot);
-    if schedule.launcher is not null or schedule.is_templated
-       or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
+    if mainspring.needs_look(schedule, force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
                'waiting for a scheduler' as reason into started;
         perform mainspring.notify_schedule();
@@ -5733,9 +6185,9 @@ begin
            job_id = excluded.job_id, reason = excluded.reason, is_forced = excluded.is_forced;
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null,
-           last_enqueued_at = case when started.outcome = 'enqueued' then now()
+           last_enqueued_at = case when started.outcome = 'enqueued' then clock_timestamp()
                                    else c.last_enqueued_at end,
-           last_skipped_at = case when started.outcome = 'skipped' then now()
+           last_skipped_at = case when started.outcome = 'skipped' then clock_timestamp()
                                   else c.last_skipped_at end,
            enqueued_count = c.enqueued_count + (started.outcome = 'enqueued')::integer,
            skipped_count = c.skipped_count + (started.outcome = 'skipped')::integer
@@ -5937,35 +6389,13 @@ CREATE FUNCTION mainspring.walk_live(creator text, behind bigint, up_to bigint, 
       order by job.job_id limit most)
 $$;
 
+CREATE FUNCTION mainspring.was_lost(delivery text, state mainspring.job_state, failures integer) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    RETURN COALESCE(((delivery = 'at_most_once'::text) AND (state = 'dead_letter'::mainspring.job_state) AND (failures = 0)), false);
+
 CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; request a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) WHEN (definition = 'mainspring.delete_tenant'::text) THEN (' cannot be enqueued, scheduled or given another payload; delete the tenant: '::text || 'DELETE /api/v1/tenants/{name}'::text) ELSE ' is built in and for operators only'::text END);
-
-CREATE SEQUENCE mainspring.worker_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-CREATE TABLE mainspring.workers (
-    worker_id bigint DEFAULT nextval('mainspring.worker_ids'::regclass) NOT NULL,
-    started_at timestamp with time zone DEFAULT now() NOT NULL,
-    renewed_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    recovered_at timestamp with time zone,
-    pid integer NOT NULL,
-    concurrency integer NOT NULL,
-    wants_wake boolean DEFAULT true NOT NULL,
-    is_stopping boolean DEFAULT false NOT NULL,
-    name text NOT NULL,
-    host text NOT NULL,
-    process_identity text NOT NULL,
-    queues text[] NOT NULL,
-    version text NOT NULL,
-    died_at timestamp with time zone
-)
-WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
 CREATE FUNCTION mainspring.why_lost(worker_id bigint) RETURNS text
     LANGUAGE sql STABLE
@@ -6187,7 +6617,7 @@ $$;
 
 CREATE FUNCTION mainspring.wrong_default(definition mainspring.definitions) RETURNS text[]
     LANGUAGE sql STABLE
-    RETURN COALESCE((SELECT ARRAY['queue'::text, problem.problem] AS "array" FROM mainspring.wrong_queue(NULLIF((wrong_default.definition).queue, ''::text)) problem(problem) WHERE (problem.problem IS NOT NULL)), (SELECT ARRAY[bound.field, 'must be from 0 to 36500 days'::text] AS "array" FROM (VALUES ('timeout'::text,(wrong_default.definition).timeout), ('retention'::text,(wrong_default.definition).retention), ('backoff_base'::text,(wrong_default.definition).backoff_base), ('backoff_cap'::text,(wrong_default.definition).backoff_cap), ('backoff_jitter'::text,(wrong_default.definition).backoff_jitter), ('approval_expiry'::text,(wrong_default.definition).approval_expiry)) bound(field, value) WHERE ((bound.value < '00:00:00'::interval) OR (bound.value > mainspring.longest_delay())) LIMIT 1), CASE WHEN ((definition).backoff_factor > ('1000000000'::numeric)::double precision) THEN '{backoff_factor,"must be at most 1e9"}'::text[] WHEN (GREATEST((definition).concurrency, (definition).key_concurrency, (definition).rate_count, (definition).burst) > mainspring.largest_count()) THEN '{limit,"must be at most 1000000000"}'::text[] ELSE NULL::text[] END);
+    RETURN COALESCE((SELECT ARRAY['queue'::text, problem.problem] AS "array" FROM mainspring.wrong_queue(NULLIF((wrong_default.definition).queue, ''::text)) problem(problem) WHERE (problem.problem IS NOT NULL)), (SELECT ARRAY[bound.field, 'must be from 0 to 36500 days'::text] AS "array" FROM (VALUES ('timeout'::text,(wrong_default.definition).timeout), ('retention'::text,(wrong_default.definition).retention), ('backoff_base'::text,(wrong_default.definition).backoff_base), ('backoff_cap'::text,(wrong_default.definition).backoff_cap), ('backoff_jitter'::text,(wrong_default.definition).backoff_jitter), ('approval_expiry'::text,(wrong_default.definition).approval_expiry)) bound(field, value) WHERE ((bound.value < '00:00:00'::interval) OR (bound.value > mainspring.longest_delay())) LIMIT 1), CASE WHEN ((definition).delivery <> ALL (ARRAY['at_least_once'::text, 'at_most_once'::text])) THEN '{delivery,"must be at_least_once or at_most_once"}'::text[] WHEN ((definition).backoff_factor > ('1000000000'::numeric)::double precision) THEN '{backoff_factor,"must be at most 1e9"}'::text[] WHEN (GREATEST((definition).concurrency, (definition).key_concurrency, (definition).rate_count, (definition).burst) > mainspring.largest_count()) THEN '{limit,"must be at most 1000000000"}'::text[] ELSE NULL::text[] END);
 
 CREATE FUNCTION mainspring.wrong_definition_size(definition mainspring.definitions) RETURNS text[]
     LANGUAGE sql STABLE
@@ -6235,6 +6665,29 @@ begin
         when schedule.ends_at <= schedule.starts_at then '{ends_at,must be after starts_at}'
     end;
 end
+$$;
+
+CREATE FUNCTION mainspring.wrong_members(arg_schema jsonb, given jsonb, place text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+select coalesce(
+    (select format('%s: %s is missing', place, to_json(name))
+       from jsonb_array_elements_text(
+                case jsonb_typeof(arg_schema -> 'required') when 'array'
+                     then arg_schema -> 'required' end) as name
+      where not given ? name limit 1),
+    (select wrong.problem
+       from jsonb_each(given) as member,
+            lateral (select case
+                when arg_schema -> 'properties' ? member.key then mainspring.wrong_value(
+                    arg_schema -> 'properties' -> member.key, member.value,
+                    place || '/' || member.key)
+                when arg_schema ? 'patternProperties' then null
+                when arg_schema -> 'additionalProperties' = 'false'
+                then format('%s: %s is not expected', place, to_json(member.key))
+                else mainspring.wrong_value(arg_schema -> 'additionalProperties', member.value,
+                                            place || '/' || member.key) end) as wrong (problem)
+      where wrong.problem is not null limit 1))
 $$;
 
 CREATE FUNCTION mainspring.wrong_number(schedule mainspring.schedules) RETURNS text[]
@@ -6308,6 +6761,44 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.wrong_value(arg_schema jsonb, given jsonb, place text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    types jsonb := case jsonb_typeof(arg_schema -> 'type')
+        when 'string' then jsonb_build_array(arg_schema -> 'type')
+        when 'array' then arg_schema -> 'type' end;
+begin
+    if jsonb_typeof(arg_schema) is distinct from 'object' or mainspring.is_open_value(given) then
+        return null;
+    elsif not mainspring.has_json_type(given, types) then
+        return format('%s: must be of the type %s, not %s', place,
+            (select string_agg(name, ' or ') from jsonb_array_elements_text(types) as name),
+            jsonb_typeof(given));
+    elsif jsonb_typeof(arg_schema -> 'enum') = 'array' and not exists (
+        select from jsonb_array_elements(arg_schema -> 'enum') as known
+         where known = given) then
+        return format('%s: must be one of %s', place, arg_schema ->> 'enum');
+    elsif arg_schema -> 'const' <> given then
+        return format('%s: must be %s', place, arg_schema ->> 'const');
+    elsif jsonb_typeof(arg_schema -> 'anyOf') = 'array' and not exists (
+        select from jsonb_array_elements(arg_schema -> 'anyOf') as allowed
+         where mainspring.wrong_value(allowed, given, place) is null) then
+        return format('%s: is none of what is allowed there', place);
+    elsif jsonb_typeof(given) = 'object' then
+        return mainspring.wrong_members(arg_schema, given, place);
+    elsif jsonb_typeof(given) = 'array' and arg_schema ? 'items'
+          and not arg_schema ? 'prefixItems' then
+        return (select problem
+                  from jsonb_array_elements(given) with ordinality as item (value, number),
+                       lateral mainspring.wrong_value(arg_schema -> 'items', item.value,
+                                                      place || '/' || item.number - 1) as problem
+                 where problem is not null order by item.number limit 1);
+    end if;
+    return null;
+end
+$$;
+
 CREATE FUNCTION mainspring.wrong_word(schedule mainspring.schedules) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -6326,6 +6817,10 @@ begin
         then '{overlap,"must be skip, queue or replace"}'
         when schedule.catch_up not in ('none', 'latest', 'all')
         then '{catch_up,"must be none, latest or all"}'
+        when schedule.delivery not in ('at_least_once', 'at_most_once')
+        then '{delivery,must be at_least_once or at_most_once}'
+        when schedule.delivery = 'at_most_once' and schedule.max_attempts > 1
+        then '{max_attempts,must be 1 with delivery at_most_once}'
         when jsonb_typeof(schedule.payload) <> 'object'
         then '{payload,must be a JSON object}'
         when mainspring.has_foreign_mark(schedule.payload)
@@ -6335,6 +6830,12 @@ begin
     end;
 end
 $$;
+
+CREATE TABLE mainspring.flow_jobs (
+    flow_id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    step text DEFAULT ''::text NOT NULL
+);
 
 CREATE VIEW mainspring.all_jobs AS
  SELECT job_id,
@@ -6384,8 +6885,36 @@ CREATE VIEW mainspring.all_jobs AS
     slot_at,
     origin,
     definition_version,
-    created_by,
-    mainspring.source_of(schedule_id, created_by) AS source
+    mainspring.creator_of(created_by, schedule_id, origin) AS created_by,
+    COALESCE(source, mainspring.source_of(schedule_id, created_by)) AS source,
+    COALESCE(delivery, 'at_least_once'::text) AS delivery,
+    created_by AS creator,
+        CASE
+            WHEN (schedule_id IS NOT NULL) THEN COALESCE(( SELECT schedule.name
+               FROM mainspring.schedules schedule
+              WHERE (schedule.schedule_id = job.schedule_id)), (origin ->> 'schedule'::text))
+            ELSE NULL::text
+        END AS schedule,
+    mainspring.trigger_of(created_by) AS trigger,
+        CASE
+            WHEN (created_by ~~ 'trigger:%'::text) THEN ( SELECT dispatch.event_id
+               FROM mainspring.dispatches dispatch
+              WHERE ((dispatch.job_id = job.job_id) AND (dispatch.outcome = 'enqueued'::text))
+              ORDER BY dispatch.dispatched_at
+             LIMIT 1)
+            ELSE NULL::bigint
+        END AS event_id,
+    ( SELECT member.flow_id
+           FROM mainspring.flow_jobs member
+          WHERE (member.job_id = job.job_id)
+         LIMIT 1) AS flow_id,
+    ARRAY( SELECT dependency.parent_id
+           FROM mainspring.dependencies dependency
+          WHERE (dependency.job_id = job.job_id)
+        UNION
+         SELECT (substr(job.created_by, 5))::bigint AS substr
+          WHERE (job.created_by ~ '^job:[0-9]{1,18}$'::text)
+  ORDER BY 1) AS parent_ids
    FROM ( SELECT jobs.job_id,
             jobs.tenant_id,
             jobs.definition,
@@ -6416,7 +6945,9 @@ CREATE VIEW mainspring.all_jobs AS
             jobs.slot_at,
             jobs.origin,
             jobs.definition_version,
-            jobs.created_by
+            jobs.created_by,
+            jobs.source,
+            jobs.delivery
            FROM mainspring.jobs
         UNION ALL
          SELECT jobs_history.job_id,
@@ -6449,7 +6980,9 @@ CREATE VIEW mainspring.all_jobs AS
             jobs_history.slot_at,
             jobs_history.origin,
             jobs_history.definition_version,
-            jobs_history.created_by
+            jobs_history.created_by,
+            jobs_history.source,
+            jobs_history.delivery
            FROM mainspring.jobs_history) job;
 
 CREATE TABLE mainspring.votes (
@@ -6531,9 +7064,16 @@ CREATE VIEW mainspring.job_status AS
     origin,
     definition_version,
     created_by,
-    source
+    source,
+    delivery,
+    creator,
+    schedule,
+    trigger,
+    event_id,
+    flow_id,
+    parent_ids
    FROM mainspring.all_jobs
-  WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by));
+  WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(creator));
 
 CREATE TABLE mainspring.outputs (
     job_id bigint NOT NULL,
@@ -6655,41 +7195,6 @@ CREATE TABLE mainspring.buckets (
     full_at timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
-
-CREATE TABLE mainspring.clocks (
-    schedule_id bigint NOT NULL,
-    revision bigint DEFAULT 0 NOT NULL,
-    next_run_at timestamp with time zone,
-    next_slot_at timestamp with time zone,
-    changed_at timestamp with time zone DEFAULT now() NOT NULL,
-    checking_until timestamp with time zone,
-    last_slot_at timestamp with time zone,
-    last_enqueued_at timestamp with time zone,
-    last_skipped_at timestamp with time zone,
-    last_failed_at timestamp with time zone,
-    enqueued_count bigint DEFAULT 0 NOT NULL,
-    skipped_count bigint DEFAULT 0 NOT NULL,
-    failed_count bigint DEFAULT 0 NOT NULL,
-    missed_count bigint DEFAULT 0 NOT NULL,
-    lateness_total interval DEFAULT '00:00:00'::interval NOT NULL,
-    lateness_worst interval DEFAULT '00:00:00'::interval NOT NULL,
-    plan_key uuid NOT NULL,
-    retry_count integer DEFAULT 0 NOT NULL,
-    is_plain boolean NOT NULL,
-    gauge_is_high boolean DEFAULT false NOT NULL,
-    definition text NOT NULL COLLATE pg_catalog."C",
-    checking_by text,
-    last_error text,
-    gauge_value double precision,
-    gauge_read_at timestamp with time zone
-)
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_cost_delay='0');
-
-CREATE TABLE mainspring.flow_jobs (
-    flow_id bigint NOT NULL,
-    job_id bigint NOT NULL,
-    step text DEFAULT ''::text NOT NULL
-);
 
 CREATE VIEW mainspring.dependency_status AS
  SELECT dependency.job_id,
@@ -6857,6 +7362,42 @@ CREATE TABLE mainspring.installed_functions (
     CONSTRAINT installed_functions_is_only_row_check CHECK (is_only_row)
 );
 
+CREATE VIEW mainspring.job_relations AS
+ SELECT relation,
+    id,
+    job_id
+   FROM ( SELECT 'flow_id'::text AS relation,
+            flow_jobs.flow_id AS id,
+            flow_jobs.job_id
+           FROM mainspring.flow_jobs
+        UNION ALL
+         SELECT 'event_id'::text,
+            dispatches.event_id,
+            dispatches.job_id
+           FROM mainspring.dispatches
+          WHERE (dispatches.outcome = 'enqueued'::text)
+        UNION ALL
+         SELECT 'parent_id'::text,
+            dependencies.parent_id,
+            dependencies.job_id
+           FROM mainspring.dependencies
+          WHERE (dependencies.outcome IS NULL)
+        UNION ALL
+         SELECT 'parent_id'::text,
+            dependencies.parent_id,
+            dependencies.job_id
+           FROM mainspring.dependencies
+          WHERE (dependencies.outcome IS NOT NULL)
+        UNION ALL
+         SELECT 'worker_id'::text,
+            jobs.worker_id,
+            jobs.job_id
+           FROM mainspring.jobs
+          WHERE (jobs.state = 'running'::mainspring.job_state)) known
+  WHERE (( SELECT (NOT mainspring.is_isolated())) OR (EXISTS ( SELECT
+           FROM mainspring.job_status seen
+          WHERE (seen.job_id = known.job_id))));
+
 CREATE VIEW mainspring.job_summaries AS
  SELECT job_id,
     tenant_id,
@@ -6885,7 +7426,15 @@ CREATE VIEW mainspring.job_summaries AS
             ELSE NULL::jsonb
         END AS progress,
     "left"(last_error, 200) AS error_line,
-    last_error
+    last_error,
+    delivery,
+    creator,
+    schedule_id,
+    schedule,
+    slot_at,
+    trigger,
+    worker_id,
+    definition_version
    FROM mainspring.job_status;
 
 CREATE TABLE mainspring.jobs_history_default (
@@ -6922,6 +7471,8 @@ CREATE TABLE mainspring.jobs_history_default (
     origin jsonb,
     definition_version integer DEFAULT 1 CONSTRAINT jobs_definition_version_not_null NOT NULL,
     created_by text COLLATE pg_catalog."C",
+    delivery text,
+    source text,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
 
@@ -7035,13 +7586,6 @@ CREATE VIEW mainspring.queue_status AS
   WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by))
   GROUP BY tenant_id, queue;
 
-CREATE TABLE mainspring.receipts (
-    job_id bigint NOT NULL,
-    fence bigint NOT NULL,
-    result jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
 CREATE TABLE mainspring.replies (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     actor text NOT NULL COLLATE pg_catalog."C",
@@ -7089,9 +7633,11 @@ CREATE TABLE mainspring.slots (
     run_state text,
     counted_as text,
     gauge_value double precision,
+    message text,
+    details jsonb,
+    is_details_omitted boolean DEFAULT false NOT NULL,
     CONSTRAINT slots_enqueued_have_a_job CHECK (((outcome = 'enqueued'::mainspring.slot_outcome) = (job_id IS NOT NULL))),
-    CONSTRAINT slots_only_jobs_run CHECK (((run_state IS NULL) OR (outcome = 'enqueued'::mainspring.slot_outcome))),
-    CONSTRAINT slots_run_state_check CHECK ((run_state = ANY (ARRAY['succeeded'::text, 'failed'::text, 'dead_letter'::text, 'canceled'::text, 'timed_out'::text])))
+    CONSTRAINT slots_only_jobs_run CHECK (((run_state IS NULL) OR (outcome = 'enqueued'::mainspring.slot_outcome)))
 )
 WITH (fillfactor='85', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
 
@@ -7133,7 +7679,8 @@ CREATE VIEW mainspring.schedule_status AS
     clock.last_error,
     clock.last_failed_at,
     schedule.created_at,
-    schedule.updated_at
+    schedule.updated_at,
+    schedule.delivery
    FROM ((mainspring.schedules schedule
      JOIN mainspring.clocks clock USING (schedule_id))
      LEFT JOIN mainspring.schedule_figures figures USING (schedule_id)),
@@ -7169,7 +7716,7 @@ CREATE VIEW mainspring.session_status AS
     session.last_used_at
    FROM (mainspring.tokens session
      JOIN mainspring.people person ON ((person.person_id = session.person_id)))
-  WHERE ((session.kind = 'session'::text) AND (session.expires_at > now()) AND mainspring.is_visible(session.tenant_id));
+  WHERE ((session.kind = 'session'::text) AND (session.expires_at > statement_timestamp()) AND mainspring.is_visible(session.tenant_id));
 
 CREATE TABLE mainspring.set_aside (
     duty text NOT NULL,
@@ -7196,7 +7743,10 @@ CREATE VIEW mainspring.slot_status AS
     slot.finished_at,
     (EXTRACT(epoch FROM (slot.fired_at - slot.scheduled_for)))::double precision AS lateness_seconds,
     (EXTRACT(epoch FROM (slot.finished_at - slot.started_at)))::double precision AS seconds,
-    slot.gauge_value
+    slot.gauge_value,
+    slot.message,
+    slot.details,
+    slot.is_details_omitted
    FROM (mainspring.slots slot
      JOIN mainspring.schedules schedule USING (schedule_id))
   WHERE mainspring.is_visible(schedule.tenant_id);
@@ -7266,14 +7816,15 @@ CREATE VIEW mainspring.token_status AS
     token.person,
         CASE
             WHEN ((token.revoked_at IS NOT NULL) OR (person.disabled_at IS NOT NULL)) THEN 'revoked'::text
-            WHEN (token.expires_at <= now()) THEN 'expired'::text
+            WHEN (token.expires_at <= statement_timestamp()) THEN 'expired'::text
             ELSE 'active'::text
         END AS state,
     token.created_at,
     token.created_by,
     token.expires_at,
     token.last_used_at,
-    token.revoked_at
+    token.revoked_at,
+    token.tenants
    FROM (mainspring.tokens token
      LEFT JOIN mainspring.people person ON ((person.person_id = token.person_id)))
   WHERE (((token.kind = 'token'::text) OR ((token.kind = 'console'::text) AND (token.name <> token.created_by))) AND mainspring.is_visible(token.tenant_id));
@@ -7334,6 +7885,12 @@ ALTER TABLE mainspring.triggers ALTER COLUMN trigger_id ADD GENERATED ALWAYS AS 
     CACHE 1
 );
 
+CREATE TABLE mainspring.worker_schemas (
+    worker_id bigint NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    arg_schema jsonb
+);
+
 CREATE VIEW mainspring.worker_status AS
  SELECT worker.worker_id,
         CASE
@@ -7355,7 +7912,7 @@ CREATE VIEW mainspring.worker_status AS
     worker.renewed_at,
     worker.expires_at,
     worker.is_stopping,
-    (worker.expires_at > now()) AS is_alive
+    (worker.expires_at > statement_timestamp()) AS is_alive
    FROM ((mainspring.workers worker
      CROSS JOIN LATERAL ( SELECT NULLIF("substring"(worker.process_identity, '^api:(.*):[^:]*$'::text), '*'::text) AS tenant_id) owner)
      CROSS JOIN LATERAL ( SELECT whole.is_whole,
@@ -7431,10 +7988,16 @@ ALTER TABLE ONLY mainspring.installed
     ADD CONSTRAINT installed_pkey PRIMARY KEY (name);
 
 ALTER TABLE mainspring.jobs
+    ADD CONSTRAINT jobs_delivery CHECK ((delivery = 'at_most_once'::text)) NOT VALID;
+
+ALTER TABLE mainspring.jobs
     ADD CONSTRAINT jobs_names_fit CHECK (((octet_length(tenant_id) <= 200) AND (octet_length(queue) <= 2000) AND (octet_length(definition) <= 200) AND (octet_length(dedupe_key) <= 2000) AND (octet_length(limit_name) <= 200) AND (octet_length(limit_key) <= 2000) AND (octet_length(created_by) <= 2000))) NOT VALID;
 
 ALTER TABLE ONLY mainspring.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE mainspring.jobs
+    ADD CONSTRAINT jobs_source_fits CHECK ((octet_length(source) <= 200)) NOT VALID;
 
 ALTER TABLE ONLY mainspring.lane_floors
     ADD CONSTRAINT lane_floors_pkey PRIMARY KEY (queue, priority, tenant_id);
@@ -7487,6 +8050,9 @@ ALTER TABLE ONLY mainspring.set_aside
 ALTER TABLE ONLY mainspring.slots
     ADD CONSTRAINT slots_pkey PRIMARY KEY (schedule_id, scheduled_for);
 
+ALTER TABLE mainspring.slots
+    ADD CONSTRAINT slots_run_state CHECK ((run_state = ANY (ARRAY['succeeded'::text, 'failed'::text, 'dead_letter'::text, 'canceled'::text, 'timed_out'::text, 'lost'::text]))) NOT VALID;
+
 ALTER TABLE ONLY mainspring.tallies
     ADD CONSTRAINT tallies_pkey PRIMARY KEY (tenant_id, day, state);
 
@@ -7513,6 +8079,9 @@ ALTER TABLE ONLY mainspring.triggers
 
 ALTER TABLE ONLY mainspring.votes
     ADD CONSTRAINT votes_pkey PRIMARY KEY (job_id, actor);
+
+ALTER TABLE ONLY mainspring.worker_schemas
+    ADD CONSTRAINT worker_schemas_pkey PRIMARY KEY (worker_id, key);
 
 ALTER TABLE ONLY mainspring.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_id);
@@ -7542,6 +8111,8 @@ CREATE INDEX definition_versions_secret ON mainspring.definition_versions USING 
 CREATE INDEX dependencies_known ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NOT NULL);
 
 CREATE INDEX dependencies_open ON mainspring.dependencies USING btree (parent_id) WHERE (outcome IS NULL);
+
+CREATE INDEX dispatches_job ON mainspring.dispatches USING btree (job_id) WHERE (job_id IS NOT NULL);
 
 CREATE INDEX dispatches_trigger ON mainspring.dispatches USING btree (trigger_id, dispatched_at, event_id);
 
@@ -7582,6 +8153,10 @@ CREATE INDEX jobs_history_default_finished_at_idx ON mainspring.jobs_history_def
 CREATE INDEX jobs_history_job ON ONLY mainspring.jobs_history USING btree (job_id);
 
 CREATE INDEX jobs_history_default_job_id_idx ON mainspring.jobs_history_default USING btree (job_id);
+
+CREATE INDEX jobs_history_schedule ON ONLY mainspring.jobs_history USING btree (schedule_id, job_id) WHERE (schedule_id IS NOT NULL);
+
+CREATE INDEX jobs_history_default_schedule_id_job_id_idx ON mainspring.jobs_history_default USING btree (schedule_id, job_id) WHERE (schedule_id IS NOT NULL);
 
 CREATE INDEX jobs_history_unsuccessful_everywhere ON ONLY mainspring.jobs_history USING btree (state, job_id) WHERE (state <> 'succeeded'::mainspring.job_state);
 
@@ -7639,6 +8214,8 @@ CREATE INDEX tokens_sessions ON mainspring.tokens USING btree (token_id) WHERE (
 
 CREATE INDEX triggers_event ON mainspring.triggers USING btree (tenant_id, event) WHERE is_enabled;
 
+CREATE INDEX worker_schemas_key ON mainspring.worker_schemas USING btree (key);
+
 ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_creator ATTACH PARTITION mainspring.jobs_history_default_created_by_job_id_idx;
@@ -7646,6 +8223,8 @@ ALTER INDEX mainspring.jobs_history_creator ATTACH PARTITION mainspring.jobs_his
 ALTER INDEX mainspring.jobs_history_finished ATTACH PARTITION mainspring.jobs_history_default_finished_at_idx;
 
 ALTER INDEX mainspring.jobs_history_job ATTACH PARTITION mainspring.jobs_history_default_job_id_idx;
+
+ALTER INDEX mainspring.jobs_history_schedule ATTACH PARTITION mainspring.jobs_history_default_schedule_id_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_unsuccessful_everywhere ATTACH PARTITION mainspring.jobs_history_default_state_job_id_idx;
 
@@ -7655,7 +8234,8 @@ ALTER INDEX mainspring.jobs_history_unsuccessful ATTACH PARTITION mainspring.job
 
 CREATE TRIGGER definitions_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "definition", "subject": "key", "nulls": false,
-        "without": ["key", "version", "is_plain", "created_at", "updated_at", "secret_paths"],
+        "without": ["key", "version", "is_plain", "created_at", "updated_at", "secret_paths",
+                    "schema_key"],
         "switch": {"column": "is_active", "on": "activate", "off": "deactivate"}}');
 
 CREATE TRIGGER definitions_check_role BEFORE INSERT OR UPDATE OF kind, spec ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.check_definition_role();
@@ -7686,7 +8266,7 @@ CREATE TRIGGER people_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.peopl
 
 CREATE TRIGGER schedules_add_clock AFTER INSERT ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.add_clock();
 
-CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
+CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout, delivery ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "schedule", "subject": "name", "nulls": false,
         "without": ["schedule_id", "run_at", "created_at", "updated_at", "anchor_at",
                     "disabled_reason", "declared", "origin", "is_templated"],
@@ -7696,9 +8276,9 @@ CREATE TRIGGER schedules_check_role BEFORE INSERT OR UPDATE OF condition_role, c
 
 CREATE TRIGGER schedules_forget AFTER DELETE ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.forget_schedule();
 
-CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
+CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout, delivery ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
 
-CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
+CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age, misfire_grace, launcher, condition_sql, gauge_sql, payload, definition, delivery ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.set_clock();
 
 CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "tenant", "subject": "tenant_id", "nulls": true,
@@ -7749,6 +8329,9 @@ ALTER TABLE ONLY mainspring.triggers
 
 ALTER TABLE ONLY mainspring.votes
     ADD CONSTRAINT votes_job_id_fkey FOREIGN KEY (job_id) REFERENCES mainspring.approvals(job_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mainspring.worker_schemas
+    ADD CONSTRAINT worker_schemas_worker_id_fkey FOREIGN KEY (worker_id) REFERENCES mainspring.workers(worker_id) ON DELETE CASCADE;
 
 ALTER TABLE mainspring.approvals ENABLE ROW LEVEL SECURITY;
 
@@ -7816,6 +8399,8 @@ ALTER TABLE mainspring.tokens ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.triggers ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE mainspring.worker_schemas ENABLE ROW LEVEL SECURITY;
+
 REVOKE ALL ON FUNCTION mainspring.active_definition(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.actor() FROM PUBLIC;
@@ -7850,7 +8435,9 @@ REVOKE ALL ON FUNCTION mainspring.ask_approval(job_id bigint, tenant text, defin
 
 REVOKE ALL ON FUNCTION mainspring.ask_as_reader(condition text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_key text, correlation_id text, tags text[], limit_key text, job_id bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.asked_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, deadline timestamp with time zone, dedupe_key text, correlation_id text, tags text[], limit_key text, job_id bigint, created_by text, source text, delivery text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.asked_now(asked mainspring.jobs, delay interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_change() FROM PUBLIC;
 
@@ -7865,6 +8452,8 @@ REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp w
 REVOKE ALL ON FUNCTION mainspring.backoff_of(version mainspring.definition_versions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.bearer(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.bearer_of(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone, OUT tenants text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) FROM PUBLIC;
 
@@ -7892,15 +8481,21 @@ REVOKE ALL ON FUNCTION mainspring.check_definition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_definition_spec(definition mainspring.definitions) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.check_delivery(delivery text, max_attempts integer, defined mainspring.definitions) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.check_event(name text, context jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_numbers(priority integer, max_attempts integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_origin(created_by text, source text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_payload(payload jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_queue(queue text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_reason(reason text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_saved_payload(definition text, payload jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_schedule(schedule mainspring.schedules) FROM PUBLIC;
 
@@ -8012,15 +8607,19 @@ REVOKE ALL ON FUNCTION mainspring.emit(name text, context jsonb, tenant text, co
 
 REVOKE ALL ON FUNCTION mainspring.end_sessions(person bigint, session bigint, tenant text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.end_spent_jobs(job_ids bigint[], is_worker_dead boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.enqueue(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, created_by text, source text, delivery text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enqueue_asked(asked mainspring.jobs, delay interval, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enqueue_flow(name text, steps jsonb, tenant text, OUT flow_id bigint, OUT job_ids bigint[]) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, OUT job_id bigint, OUT is_new boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.enqueue_job(definition text, payload jsonb, tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_key text, dedupe_by text, dedupe_window interval, idempotency_key text, on_duplicate text, correlation_id text, tags text[], limit_key text, approvals_needed integer, after bigint[], on_parent_failure text, created_by text, source text, delivery text, OUT job_id bigint, OUT is_new boolean) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.enqueue_many(definition text, payloads jsonb[], tenant text, queue text, priority integer, max_attempts integer, scheduled_for timestamp with time zone, delay interval, deadline timestamp with time zone, dedupe_keys text[], correlation_id text, tags text[], limit_key text, approvals_needed integer, created_by text, source text, delivery text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.enqueued_text(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_app_role() FROM PUBLIC;
 
@@ -8052,6 +8651,8 @@ REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUB
 
 REVOKE ALL ON FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, is_behind_others boolean, due_at timestamp with time zone, limit_name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.fitting_schema(schedule mainspring.schedules) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.free_of_keys(names text[], keys text[]) FROM PUBLIC;
@@ -8068,15 +8669,19 @@ REVOKE ALL ON FUNCTION mainspring.full_limits(shared text[], free integer[], giv
 
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.given_source(source text, created_by text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenants text[], most integer, OUT is_ours boolean, OUT granted integer, OUT queues text[], OUT unfinished integer[], OUT shared text[], OUT full_ones text[], OUT next_in double precision, OUT keyed_names text[], OUT keyed_places integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.has_foreign_mark(value jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.has_json_type(value jsonb, types jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.has_rights_of(member name, role name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.history_begins_at() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb, failed integer, losses integer, error text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_state, started_at timestamp with time zone, result jsonb, failed integer, losses integer, error text, finished_at timestamp with time zone, progress jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
 
@@ -8092,15 +8697,33 @@ REVOKE ALL ON FUNCTION mainspring.is_deactivated(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_known_schema(arg_schema jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_marked(schema jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.is_open_value(value jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_plain(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_plain_definition(definition mainspring.definitions) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_source(source text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.may_create_as(created_by text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.is_plain_origin(created_by text, source text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_plain_request(payload jsonb, queue text, priority integer, max_attempts integer, delay interval, scheduled_for timestamp with time zone, on_duplicate text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.is_quickly_checked(arg_schema jsonb, payload jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.is_related(filter jsonb, job_id bigint, creator text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.is_spent(job mainspring.jobs, is_worker_dead boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.is_zone(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.parts_sought(asked jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.job_matches(filter jsonb, state mainspring.job_state, queue text, definition text, source text, tags text[], created_at timestamp with time zone, last_error text) FROM PUBLIC;
 
@@ -8162,6 +8785,8 @@ REVOKE ALL ON FUNCTION mainspring.move_jobs_of_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.move_on(job_id bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.needs_look(schedule mainspring.schedules, force boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.new_job(asked mainspring.jobs, defined mainspring.definitions, has_parents boolean, is_behind_others boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) FROM PUBLIC;
@@ -8203,6 +8828,10 @@ REVOKE ALL ON FUNCTION mainspring.notify_schedule() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.open_login(person bigint, prefix text, digest bytea, life interval, ends_by timestamp with time zone, is_link boolean, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.open_to_app() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.origin_matches(filter jsonb, created_by text, schedule text, slot_at timestamp with time zone, trigger text, worker_id bigint, definition_version integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.other_schemas(definition mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.own_name(name text, tenant text) FROM PUBLIC;
 
@@ -8290,13 +8919,19 @@ REVOKE ALL ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant tex
 
 REVOKE ALL ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.run_answer(result jsonb, OUT message text, OUT details jsonb, OUT is_details_omitted boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.schedule_of(schedule_id bigint, origin jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.schema_at(document jsonb, pointer text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.schema_key_of(arg_schema jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.schemas_in(document jsonb, schema jsonb, path text[], refs text[]) FROM PUBLIC;
 
@@ -8394,6 +9029,8 @@ REVOKE ALL ON FUNCTION mainspring.walk_ended(tenant text, of_state mainspring.jo
 
 REVOKE ALL ON FUNCTION mainspring.walk_live(creator text, behind bigint, up_to bigint, most integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.was_lost(delivery text, state mainspring.job_state, failures integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.why_closed(definition text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_lost(worker_id bigint) FROM PUBLIC;
@@ -8430,6 +9067,8 @@ REVOKE ALL ON FUNCTION mainspring.wrong_function(spec jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_instant(schedule mainspring.schedules) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.wrong_members(arg_schema jsonb, given jsonb, place text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.wrong_number(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_role(spec jsonb, guardian text) FROM PUBLIC;
@@ -8437,5 +9076,7 @@ REVOKE ALL ON FUNCTION mainspring.wrong_role(spec jsonb, guardian text) FROM PUB
 REVOKE ALL ON FUNCTION mainspring.wrong_schedule_size(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.wrong_value(arg_schema jsonb, given jsonb, place text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_word(schedule mainspring.schedules) FROM PUBLIC;

@@ -34,10 +34,16 @@ async def reject(
 
 
 async def open_approvals(
-    session: Session, tenant_id: TenantId | None, *, after: JobId | None, limit: int
+    session: Session,
+    tenant_id: TenantId | None,
+    *,
+    definitions: Sequence[str],
+    after: JobId | None,
+    limit: int,
 ) -> list[Approval]:
     """Of all tenants if none is given."""
-    params: dict[str, object] = {"after": after, "limit": limit}
+    chosen = list(definitions) or None
+    params: dict[str, object] = {"definitions": chosen, "after": after, "limit": limit}
     if tenant_id is None:
         sql = _STATEMENTS["open_approvals_everywhere"].sql
     else:

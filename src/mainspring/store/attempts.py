@@ -60,6 +60,11 @@ class ClaimedRow(NamedTuple):
         return bool(self.extras and orjson.loads(self.extras).get("is_suspect"))
 
     @property
+    def runs_once(self) -> bool:
+        """Whether it is not to run again once it has begun."""
+        return bool(self.extras and orjson.loads(self.extras).get("runs_once"))
+
+    @property
     def lane(self) -> Lane:
         return Lane(self.priority, self.tenant_id, self.queue)
 
@@ -80,13 +85,15 @@ class Finished(NamedTuple):
 
 @dataclass(slots=True)
 class Successes:
-    """Columns of reports of success; `results` are JSON text, None for null."""
+    """Columns of reports of success; `results` are JSON text, None for null. `progress` is that of
+    the few jobs whose last report is not stored yet."""
 
     job_ids: list[int] = field(default_factory=list)
     fences: list[int] = field(default_factory=list)
     waits: list[int] = field(default_factory=list)
     runs: list[int] = field(default_factory=list)
     results: list[bytes | None] = field(default_factory=list)
+    progress: dict[int, bytes] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.job_ids)
@@ -98,6 +105,7 @@ class Successes:
             self.waits[part],
             self.runs[part],
             self.results[part],
+            self.progress,
         )
 
     def leases(self) -> Iterator[Report]:
@@ -107,7 +115,10 @@ class Successes:
     def without(self, job_ids: AbstractSet[int]) -> "Successes":
         columns = (self.job_ids, self.fences, self.waits, self.runs, self.results)
         rows = [row for row in zip(*columns, strict=True) if row[0] not in job_ids]
-        return Successes(*map(list, zip(*rows, strict=True))) if rows else Successes()
+        if not rows:
+            return Successes()
+        ids, fences, waits, runs, results = map(list, zip(*rows, strict=True))
+        return Successes(ids, fences, waits, runs, results, self.progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +134,8 @@ class Ending:
     error: str
     failed: int
     lost: int = 0
+    progress: bytes | None = None
+    result: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +229,14 @@ def _succeeded_params(worker_id: WorkerId, reports: Successes) -> dict[str, Any]
         "waits": IntegerArray(reports.waits),
         "runs": IntegerArray(reports.runs),
         "results": TextArray(reports.results),
+        "progress": TextArray(_progress_of(reports)),
     }
+
+
+def _progress_of(reports: Successes) -> list[bytes | None]:
+    """None at all is short for null for each."""
+    known = reports.progress
+    return [known.get(job_id) for job_id in reports.job_ids] if known else []
 
 
 async def finish_succeeded(session: Session, worker_id: WorkerId, reports: Successes) -> Finished:
@@ -241,6 +261,8 @@ async def finish_ended(
             "errors": [report.error for report in reports],
             "failures": [report.failed for report in reports],
             "losses": [report.lost for report in reports],
+            "results": TextArray([report.result for report in reports]),
+            "progress": TextArray([report.progress for report in reports]),
         },
     )
     leases = [Report(report.job_id, report.fence) for report in reports]
@@ -284,27 +306,23 @@ async def hand_back(
     """Returns the queues that have ready work again."""
     cursor = await session.execute(
         _STATEMENTS["hand_back"].sql,
-        {
-            "job_ids": [report.job_id for report in reports],
-            "fences": [report.fence for report in reports],
-            "waits_for": waits_for,
-        },
+        {**_leases(reports), "waits_for": waits_for},
     )
     return {row[0] for row in await cursor.fetchall()}
 
 
 async def record_late_reports(
     session: Session, reports: Sequence[tuple[Report, AttemptStatus]]
-) -> tuple[int, set[Report]]:
-    """How many were kept, and those of attempts still open: nobody has taken the job back yet.
+) -> tuple[list[JobId], set[Report]]:
+    """The jobs whose reports were kept, and the reports of attempts still open: nobody has taken
+    the job back yet.
 
     A report that had been accepted before is neither.
     """
     cursor = await session.execute(
         _STATEMENTS["record_late_reports"].sql,
         {
-            "job_ids": [report.job_id for report, _ in reports],
-            "fences": [report.fence for report, _ in reports],
+            **_leases([report for report, _ in reports]),
             "statuses": [str(status) for _, status in reports],
         },
     )
@@ -336,6 +354,12 @@ async def mark_alone(session: Session, report: Report) -> bool:
     return await cursor.fetchone() is not None
 
 
+async def mark_begun(session: Session, reports: Sequence[Report]) -> int:
+    """How many of them are still under their lease; the lease of the others was lost."""
+    cursor = await session.execute(_STATEMENTS["mark_begun"].sql, _leases(reports))
+    return len(await cursor.fetchall())
+
+
 async def lock_lease(session: Session, report: Report) -> bool:
     """False when the lease was lost; else nobody can take it before the transaction ends."""
     cursor = await session.execute(_STATEMENTS["lock_lease"].sql, report._asdict())
@@ -355,8 +379,22 @@ async def report_progress(session: Session, reports: Sequence[tuple[Report, byte
     return {Report(*row) for row in await cursor.fetchall()}
 
 
+async def store_progress(session: Session, report: Report, progress: bytes) -> bool:
+    """False when the lease was lost."""
+    params = {**report._asdict(), "progress": progress.decode()}
+    cursor = await session.execute(_STATEMENTS["store_progress"].sql, params)
+    return await cursor.fetchone() is not None
+
+
 async def save_checkpoint(session: Session, report: Report, checkpoint: str) -> bool:
     """False when the lease was lost."""
     params = {**report._asdict(), "checkpoint": checkpoint}
     cursor = await session.execute(_STATEMENTS["save_checkpoint"].sql, params)
     return await cursor.fetchone() is not None
+
+
+def _leases(reports: Sequence[Report]) -> dict[str, list[int]]:
+    return {
+        "job_ids": [report.job_id for report in reports],
+        "fences": [report.fence for report in reports],
+    }

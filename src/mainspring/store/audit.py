@@ -1,5 +1,6 @@
 """Statements on the audit."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from mainspring.db.sessions import Session, fetch_all
@@ -13,18 +14,20 @@ async def list_audit(
     session: Session,
     tenant_id: str | None,
     *,
-    actor: str | None,
-    noun: str | None,
-    subject: str | None,
+    actors: Sequence[str],
+    actions: Sequence[str],
+    nouns: Sequence[str],
+    subjects: Sequence[str],
     before: int | None,
     limit: int,
 ) -> list[AuditEntry]:
     """The newest first."""
     params = {
         "tenant_id": tenant_id,
-        "actor": actor,
-        "noun": noun,
-        "subject": subject,
+        "actors": list(actors) or None,
+        "actions": list(actions) or None,
+        "nouns": list(nouns) or None,
+        "subjects": list(subjects) or None,
         "before": before,
         "limit": limit,
     }

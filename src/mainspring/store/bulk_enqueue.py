@@ -37,6 +37,7 @@ class BulkPlan(NamedTuple):
     max_attempts: int
     due_at: str
     waits: bool
+    created_by: str | None
     is_plain: bool
     first_id: int
     last_id: int
@@ -145,6 +146,7 @@ def _lines(
             options.deadline.isoformat() if options.deadline else None,
             options.correlation_id,
             _array(options.tags) if options.tags else None,
+            plan.created_by,
         )
     )
     tail = b"\t" + shared + b"\n"

@@ -13,8 +13,13 @@ from mainspring.db.statements import load
 from mainspring.domain.definitions import Definition, DefinitionState
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.limits import Rate
-from mainspring.domain.types import Kind
-from mainspring.store.rows.definitions import BACKOFF_COLUMNS, read_backoff
+from mainspring.domain.types import Delivery, Kind
+from mainspring.store.rows.definitions import (
+    BACKOFF_COLUMNS,
+    Schemas,
+    read_backoff,
+    read_schemas,
+)
 
 _STATEMENTS = load("definitions")
 
@@ -32,9 +37,15 @@ def keys() -> Call:
     return Call(_STATEMENTS["keys"].sql, {})
 
 
-def schema_of(key: str) -> Call:
-    """The row is (arg_schema,), as a dict or None; no row if there is no such definition."""
-    return Call(_STATEMENTS["schema_of"].sql, {"key": key})
+def schemas_of(key: str) -> Call:
+    """The row is for `read_schemas`; no row if there is no such definition."""
+    return Call(_STATEMENTS["schemas_of"].sql, {"key": key})
+
+
+async def find_schemas(session: Session, key: str) -> Schemas | None:
+    """None if there is no such definition."""
+    row = await fetch_one(session, _STATEMENTS["schemas_of"].sql, {"key": key})
+    return None if row is None else read_schemas(row)
 
 
 async def create(session: Session, definition: Definition) -> bool:
@@ -67,9 +78,10 @@ async def get(session: Session, key: str) -> DefinitionState | None:
 
 
 async def list_definitions(
-    session: Session, *, after: str | None, kind: Kind | None, active: bool | None, limit: int
+    session: Session, *, after: str | None, kinds: Sequence[Kind], active: bool | None, limit: int
 ) -> list[DefinitionState]:
-    params = {"after": after, "kind": kind, "active": active, "limit": limit}
+    chosen = [str(kind) for kind in kinds] or None
+    params = {"after": after, "kinds": chosen, "active": active, "limit": limit}
     rows = await fetch_all(session, _STATEMENTS["list_definitions"].sql, params)
     return [_state(text) for (text,) in rows]
 
@@ -114,6 +126,7 @@ def _waits(facts: Mapping[str, Any]) -> dict[str, Any]:
         "approvals_needed": facts["approvals_needed"],
         "approval_expiry": None if expiry is None else timedelta(seconds=expiry),
         "approvers": tuple(facts["approvers"] or ()),
+        "delivery": Delivery(facts["delivery"]),
     }
 
 
@@ -143,6 +156,7 @@ def _facts(definition: Definition) -> dict[str, Any]:
         "approvals_needed": definition.approvals_needed,
         "approval_expiry": _interval(definition.approval_expiry),
         "approvers": list(definition.approvers) or None,
+        "delivery": definition.delivery,
     }
 
 

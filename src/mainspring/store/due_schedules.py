@@ -83,6 +83,12 @@ class DueSchedule:
             is_forced=row.get("is_forced", False),
         )
 
+    def log_facts(self) -> dict[str, Any]:
+        """What every log line about the slot names."""
+        spec = self.spec
+        names = {"tenant": spec.tenant_id, "definition": spec.definition, "schedule": spec.name}
+        return {**names, "slot": self.slot_at}
+
     def timing(self) -> Timing:
         """Raises InvalidSchedule where plain SQL wrote what cannot be understood."""
         return replace(self.spec.timing, anchor_at=self.anchor_at)
@@ -111,6 +117,20 @@ class Fired:
     jobs: int
     replaced: list[int]
     queues: set[str]
+    schedules: list[str]
+    """Names of the first few, as log lines have them; `job_ids` likewise."""
+    job_ids: list[int]
+    first: list[str] | None
+    """Tenant, definition and slot of the first."""
+
+    def log_facts(self) -> dict[str, Any]:
+        if self.slots > 1 or self.first is None:
+            names = {"schedules": self.schedules, "job_ids": self.job_ids}
+            return {"count": self.slots, "jobs": self.jobs, **names}
+        tenant, definition, slot = self.first
+        names = {"tenant": tenant, "definition": definition, "slot": slot}
+        job_id = self.job_ids[0] if self.job_ids else None
+        return {"schedule": self.schedules[0], "job_id": job_id, **names, "jobs": self.jobs}
 
 
 async def due(
@@ -156,8 +176,8 @@ async def fire(session: Session, firings: Sequence[Firing]) -> Fired:
         "places": "{" + ",".join(firing.places.strip("{}") for firing in firings) + "}",
     }
     cursor = await session.execute(_STATEMENTS["fire"].sql, params)
-    (row,) = await cursor.fetchall()
-    return Fired(row[0], row[1], row[2], set(row[3]))
+    ((slots, jobs, replaced, queues, *named),) = await cursor.fetchall()
+    return Fired(slots, jobs, replaced, set(queues), *named)
 
 
 async def replace_runs(session: Session, schedule_ids: Sequence[int]) -> None:
@@ -194,9 +214,9 @@ async def refuse_timing(
     revisions: Sequence[int],
     *,
     reason: str,
-) -> None:
-    """Disable schedules that cannot be understood."""
-    await session.execute(
+) -> list[str]:
+    """Disable schedules that cannot be understood; their names."""
+    cursor = await session.execute(
         _STATEMENTS["refuse_timing"].sql,
         {
             "schedule_ids": IntegerArray(schedule_ids),
@@ -204,6 +224,15 @@ async def refuse_timing(
             "reason": reason,
         },
     )
+    return [name for (name,) in await cursor.fetchall()]
+
+
+async def name_schedules(session: Session, schedule_ids: Sequence[int]) -> list[dict[str, Any]]:
+    """The fields of log lines about the schedules."""
+    params = {"schedule_ids": IntegerArray(schedule_ids)}
+    cursor = await session.execute(_STATEMENTS["name_schedules"].sql, params)
+    fields = ("tenant", "definition", "schedule")
+    return [dict(zip(fields, row, strict=True)) for row in await cursor.fetchall()]
 
 
 async def lead(session: Session) -> bool:
@@ -226,10 +255,10 @@ async def drop_checks(session: Session, identities: Sequence[str]) -> int:
     return row[0] if row else 0
 
 
-async def overdue_runs(session: Session, *, limit: int) -> int:
-    """How many runs were closed because they went on for too long."""
+async def overdue_runs(session: Session, *, limit: int) -> list[tuple[JobId, str]]:
+    """The runs that were closed because they went on for too long, with their schedules."""
     cursor = await session.execute(_STATEMENTS["overdue_runs"].sql, {"limit": limit})
-    return sum(row[0] for row in await cursor.fetchall())
+    return [(job_id, name) for job_id, name, is_closed in await cursor.fetchall() if is_closed]
 
 
 async def release_turns(session: Session) -> None:

@@ -75,7 +75,7 @@ async def list_events(
     session: Session,
     tenant_id: TenantId | None,
     *,
-    pattern: str | None,
+    patterns: Sequence[str],
     handled: bool | None,
     failed: bool | None,
     before: EventId | None,
@@ -83,7 +83,7 @@ async def list_events(
 ) -> list[Event]:
     """Newest first; of all tenants if none is given."""
     params: dict[str, object] = {
-        "pattern": pattern,
+        "patterns": list(patterns) or None,
         "handled": handled,
         "failed": failed,
         "before": before,

@@ -104,10 +104,16 @@ async def get(session: Session, tenant_id: TenantId, flow_id: int) -> FlowSummar
 
 
 async def list_flows(
-    session: Session, tenant_id: TenantId | None, *, before: int | None, limit: int
+    session: Session,
+    tenant_id: TenantId | None,
+    *,
+    names: Sequence[str],
+    before: int | None,
+    limit: int,
 ) -> list[FlowSummary]:
     """Newest first; of all tenants if none is given."""
-    params: dict[str, object] = {"before": before, "limit": limit}
+    chosen = list(names) or None
+    params: dict[str, object] = {"names": chosen, "before": before, "limit": limit}
     if tenant_id is None:
         sql = _STATEMENTS["list_flows_everywhere"].sql
     else:

@@ -1,17 +1,19 @@
 """Statements on jobs that readers and operators use."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.calls import Call
-from mainspring.db.sessions import Session, fetch_mappings, fetch_one
+from mainspring.db.sessions import Session, fetch_all, fetch_mappings, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.jobs.filters import JobFilter, write_filter
 from mainspring.domain.jobs.model import FINAL_STATES, Attempt, Job, JobSummary
-from mainspring.domain.jobs.options import EnqueueOptions
+from mainspring.domain.jobs.options import EnqueueOptions, OwnCreator
+from mainspring.domain.pages import merge_pages
 from mainspring.domain.types import (
     AttemptStatus,
     JobId,
@@ -35,6 +37,10 @@ _LISTINGS = {
         _STATEMENTS["list_created_jobs"].sql,
         _STATEMENTS["list_created_jobs_edge"].sql,
     ),
+    "scheduled": (
+        _STATEMENTS["list_scheduled_jobs"].sql,
+        _STATEMENTS["list_scheduled_jobs_edge"].sql,
+    ),
     "unsuccessful": (
         _STATEMENTS["list_unsuccessful_jobs"].sql,
         _STATEMENTS["list_unsuccessful_jobs_edge"].sql,
@@ -44,8 +50,14 @@ _LISTINGS = {
         _STATEMENTS["list_unsuccessful_jobs_everywhere_edge"].sql,
     ),
 }
+_UNSUCCESSFUL = FINAL_STATES - {JobState.SUCCEEDED}
+# What a job of a schedule is created by is not stored with it.
+_DERIVED = "system:"
 # What one page may look at; some tens of milliseconds.
 _MOST_SEEN = 20_000
+RELATIONS = ("flow_id", "event_id", "parent_id", "worker_id")
+_MOST_RELATED = 10_000
+_MOST_CHOSEN = 1000
 
 
 def enqueue_plainly(definition: str, payload: str) -> Call:
@@ -119,21 +131,100 @@ async def list_jobs(
 ) -> tuple[list[JobSummary], JobId | None]:
     """Newest first, and the id to go on before, if there may be more; of all tenants if none is
     given."""
-    listing, edge_of = _LISTINGS[_listing(asked, tenant_id)]
+    if any(getattr(asked, relation) for relation in RELATIONS):
+        return await _list_related(session, tenant_id, asked, before=before, limit=limit)
+    schedules = await _schedules(session, tenant_id, asked.schedule)
+    kind, parts = _parts(asked, tenant_id, schedules)
     params = {
         "filter": orjson.dumps(write_filter(asked)).decode(),
-        "state": asked.state,
-        "created_by": asked.created_by,
         "tenant_id": tenant_id,
         "before": before,
-        "most": _MOST_SEEN,
+        "most": _MOST_SEEN // len(parts),
+        "limit": limit,
     }
-    rows = await fetch_mappings(session, listing, {**params, "limit": limit})
-    jobs = [read_summary(row) for row in rows]
-    if len(jobs) == limit:
+    pages = [await _list_part(session, kind, {**params, **part}) for part in parts]
+    return merge_pages(pages, lambda job: job.id, limit)
+
+
+async def _list_part(
+    session: Session, kind: str, params: Mapping[str, Any]
+) -> tuple[list[JobSummary], JobId | None]:
+    listing, edge_of = _LISTINGS[kind]
+    jobs = [read_summary(row) for row in await fetch_mappings(session, listing, params)]
+    if len(jobs) == params["limit"]:
         return jobs, jobs[-1].id
     edge = await fetch_one(session, edge_of, params)
     return jobs, JobId(edge[0]) if edge else None
+
+
+async def _list_related(
+    session: Session,
+    tenant_id: TenantId | None,
+    asked: JobFilter,
+    *,
+    before: JobId | None,
+    limit: int,
+) -> tuple[list[JobSummary], JobId | None]:
+    """The same of jobs of a flow, an event, a parent or a worker, which are few."""
+    ids, edge = await _related_ids(session, asked, before)
+    params = {
+        "filter": orjson.dumps(write_filter(asked)).decode(),
+        "tenant_id": tenant_id,
+        "job_ids": IntegerArray(ids[:_MOST_CHOSEN]),
+        "limit": limit,
+    }
+    rows = await fetch_mappings(session, _STATEMENTS["list_chosen_jobs"].sql, params)
+    jobs = [read_summary(row) for row in rows]
+    if len(jobs) == limit:
+        return jobs, jobs[-1].id
+    return jobs, JobId(ids[_MOST_CHOSEN - 1]) if len(ids) > _MOST_CHOSEN else edge
+
+
+async def _related_ids(
+    session: Session, asked: JobFilter, before: JobId | None
+) -> tuple[list[int], JobId | None]:
+    """The jobs that have all relations of the filter, newest first, and the id to go on before."""
+    found: list[set[int]] = []
+    edge: JobId | None = None
+    for relation in RELATIONS:
+        if not (ids := getattr(asked, relation)):
+            continue
+        related: set[int] = set()
+        for rows in await _related_rows(session, relation, ids, before=before):
+            related |= {row[0] for row in rows}
+            if len(rows) == _MOST_RELATED:
+                edge = max(edge or JobId(0), JobId(rows[-1][0]))
+        found.append(related)
+    common = set.intersection(*found)
+    return sorted((each for each in common if each >= (edge or 0)), reverse=True), edge
+
+
+async def _related_rows(
+    session: Session, relation: str, ids: Sequence[int], *, before: JobId | None
+) -> list[list[tuple[Any, ...]]]:
+    bounds: dict[str, Any] = {"before": before, "most": _MOST_RELATED}
+    params = {**bounds, "relation": relation, "ids": list(ids)}
+    pages = [await fetch_all(session, _STATEMENTS["related_jobs"].sql, params)]
+    if relation == "parent_id":
+        creators = [str(OwnCreator.of_job(JobId(each))) for each in ids]
+        params = {**bounds, "creators": creators}
+        pages.append(await fetch_all(session, _STATEMENTS["follow_ups"].sql, params))
+    return pages
+
+
+async def with_relations(session: Session, found: Sequence[JobSummary]) -> list[JobSummary]:
+    """The jobs of a list with their events, flows and parents."""
+    if not found:
+        return []
+    params = {"job_ids": IntegerArray([job.id for job in found])}
+    rows = await fetch_mappings(session, _STATEMENTS["load_relations"].sql, params)
+    known = {row["job_id"]: row for row in rows}
+    return [_related(job, known[job.id]) if job.id in known else job for job in found]
+
+
+def _related(job: JobSummary, row: Mapping[str, Any]) -> JobSummary:
+    parents = tuple(row["parent_ids"])
+    return replace(job, event_id=row["event_id"], flow_id=row["flow_id"], parent_ids=parents)
 
 
 async def load_jobs(
@@ -145,12 +236,33 @@ async def load_jobs(
     return [read_job(row) for row in rows]
 
 
-def _listing(asked: JobFilter, tenant_id: TenantId | None) -> str:
-    if asked.created_by is not None:
-        return "created"
-    is_unsuccessful = asked.state in FINAL_STATES and asked.state is not JobState.SUCCEEDED
+async def _schedules(
+    session: Session, tenant_id: TenantId | None, names: Sequence[str]
+) -> list[int]:
+    """The ids of schedules; none if one of the names is that of a schedule that is gone, whose
+    jobs are found among all."""
+    if not names:
+        return []
+    params = {"names": list(names), "tenant_id": tenant_id}
+    rows = await fetch_all(session, _STATEMENTS["schedules_named"].sql, params)
+    return [row[1] for row in rows] if {row[0] for row in rows} == set(names) else []
+
+
+def _parts(
+    asked: JobFilter, tenant_id: TenantId | None, schedules: Sequence[int]
+) -> tuple[str, list[dict[str, Any]]]:
+    """The kind of the statements that list jobs in the order of an index, and of each what the
+    index begins with: one schedule, one creator, or one state."""
+    if schedules:
+        return "scheduled", [{"schedule_id": each} for each in schedules]
+    if asked.created_by and not any(each.startswith(_DERIVED) for each in asked.created_by):
+        return "created", [{"created_by": each} for each in asked.created_by]
+    is_unsuccessful = asked.state and _UNSUCCESSFUL.issuperset(asked.state)
     kind = "unsuccessful" if is_unsuccessful else "all"
-    return kind if tenant_id is not None else f"{kind} everywhere"
+    parts: list[dict[str, Any]] = [{"state": each} for each in asked.state]
+    return (kind if tenant_id is not None else f"{kind} everywhere"), (
+        parts if is_unsuccessful else [{}]
+    )
 
 
 async def attempts(session: Session, tenant_id: TenantId, job_id: JobId) -> list[Attempt]:
@@ -160,9 +272,21 @@ async def attempts(session: Session, tenant_id: TenantId, job_id: JobId) -> list
     return [_attempt(row) for row in rows]
 
 
-async def queue_counts(session: Session, tenant_id: TenantId | None) -> list[Mapping[str, Any]]:
+async def queue_counts(
+    session: Session,
+    tenant_id: TenantId | None,
+    *,
+    after: str | None,
+    after_tenant: str | None,
+    limit: int,
+) -> list[Mapping[str, Any]]:
     """Ready, waiting and running jobs by queue, of all tenants if none is given."""
-    params = {"tenant_id": tenant_id}
+    params = {
+        "tenant_id": tenant_id,
+        "after": after,
+        "after_tenant": after_tenant,
+        "limit": limit,
+    }
     return await fetch_mappings(session, _STATEMENTS["queue_counts"].sql, params)
 
 

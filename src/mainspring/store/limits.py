@@ -182,8 +182,9 @@ async def get(session: Session, name: str) -> LimitState | None:
     return None if row is None else _state(row)
 
 
-async def list_limits(session: Session, limit: int) -> list[LimitState]:
-    rows = await fetch_all(session, _STATEMENTS["list_limits"].sql, {"limit": limit})
+async def list_limits(session: Session, *, after: str | None, limit: int) -> list[LimitState]:
+    params = {"after": after, "limit": limit}
+    rows = await fetch_all(session, _STATEMENTS["list_limits"].sql, params)
     return [_state(row) for row in rows]
 
 

@@ -12,11 +12,12 @@ _STATEMENTS = load("recovery")
 
 
 class LostJob(NamedTuple):
-    """A job taken back from a dead worker."""
+    """A job taken back from a dead worker, or ended because it runs at most once and has begun."""
 
     job_id: JobId
     worker_id: WorkerId
     is_parked: bool
+    is_ended: bool = False
 
 
 async def adopt_orphans(session: Session) -> list[WorkerId]:

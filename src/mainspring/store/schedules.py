@@ -9,6 +9,7 @@ import orjson
 
 from mainspring.db.sessions import Session, fetch_all, fetch_mappings, fetch_one
 from mainspring.db.statements import load
+from mainspring.domain.filters import Several, texts
 from mainspring.domain.schedules.model import ScheduleState
 from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.types import JobId, TenantId
@@ -64,11 +65,11 @@ async def update(
     await session.execute(_STATEMENTS["update_schedule"].sql, params)
 
 
-async def declare(session: Session, specs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What came of each."""
+async def declare(session: Session, specs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The name of each, and what came of it."""
     params = {"specs": orjson.dumps(list(specs)).decode()}
     rows = await fetch_all(session, _STATEMENTS["declare_schedules"].sql, params)
-    return [outcome for _, outcome in rows]
+    return [(name, outcome) for name, outcome in rows]
 
 
 async def delete(session: Session, tenant_id: TenantId, name: str) -> bool:
@@ -122,7 +123,7 @@ async def list_schedules(
     after: str | None = None,
     after_tenant: str | None = None,
     enabled: bool | None = None,
-    definition: str | None = None,
+    definition: Several[str] = None,
     limit: int = 50,
 ) -> list[ScheduleState]:
     """By name; page on with the last name as `after`. Of all tenants if none is given, and then
@@ -132,7 +133,7 @@ async def list_schedules(
         "after": after,
         "after_tenant": after_tenant,
         "enabled": enabled,
-        "definition": definition,
+        "definitions": list(texts("definition", definition)) or None,
         "limit": limit,
     }
     rows = await fetch_mappings(session, _STATEMENTS["list_schedules"].sql, params)

@@ -1,7 +1,9 @@
 """Statements on sessions: who is logged in."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from mainspring.db.arrays import IntegerArray
 from mainspring.db.sessions import Session, fetch_all, fetch_one
 from mainspring.db.statements import load
 from mainspring.domain.access.tokens import LoginSession
@@ -13,12 +15,13 @@ async def list_sessions(
     session: Session,
     tenant_id: str | None,
     *,
-    person_id: int | None,
+    person_ids: Sequence[int],
     before: int | None,
     limit: int,
 ) -> list[LoginSession]:
-    """The newest first; of one person, of all people of a tenant, or of all."""
-    params = {"tenant_id": tenant_id, "person_id": person_id, "before": before, "limit": limit}
+    """The newest first; of some people, of all people of a tenant, or of all."""
+    chosen = IntegerArray(person_ids) if person_ids else None
+    params = {"tenant_id": tenant_id, "person_ids": chosen, "before": before, "limit": limit}
     rows = await fetch_all(session, _STATEMENTS["list_sessions"].sql, params)
     return [_session(row) for row in rows]
 

@@ -9,8 +9,8 @@ import orjson
 
 from mainspring.db.sessions import Session, fetch_all, fetch_mappings
 from mainspring.db.statements import load
-from mainspring.domain.schedules.slots import SlotOutcome, SlotTrigger
-from mainspring.domain.types import JobId, TenantId
+from mainspring.domain.schedules.slots import SlotOutcome
+from mainspring.domain.types import JobId, SlotTrigger, TenantId
 from mainspring.store.due_schedules import DueSchedule
 
 _STATEMENTS = load("slots")
@@ -19,7 +19,10 @@ _BATCH = 5000
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One slot of a schedule as it stands; `run_state` is None while its job has not ended."""
+    """One slot of a schedule as it stands; `run_state` is None while its job has not ended.
+
+    `message` and `details` are those of the run's result, or all of a result that has neither;
+    details over 8 KiB are omitted."""
 
     scheduled_for: datetime
     outcome: SlotOutcome
@@ -32,6 +35,11 @@ class Slot:
     run_state: str | None
     seconds: float | None
     gauge_value: float | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    message: str | None
+    details: Any
+    is_details_omitted: bool
 
 
 async def pending(session: Session, *, identity: str, limit: int) -> list[DueSchedule]:
@@ -67,7 +75,7 @@ async def list_slots(
     name: str,
     *,
     before: datetime | None = None,
-    outcome: SlotOutcome | None = None,
+    outcomes: Sequence[SlotOutcome] = (),
     limit: int = 50,
 ) -> list[Slot]:
     """Newest first; page on with the last instant as `before`."""
@@ -75,7 +83,7 @@ async def list_slots(
         "tenant_id": tenant_id,
         "name": name,
         "before": before,
-        "outcome": outcome,
+        "outcomes": [str(outcome) for outcome in outcomes] or None,
         "limit": limit,
     }
     rows = await fetch_mappings(session, _STATEMENTS["list_slots"].sql, params)
@@ -134,4 +142,9 @@ def _slot(row: Mapping[str, Any]) -> Slot:
         run_state=row["run_state"],
         seconds=row["seconds"],
         gauge_value=row["gauge_value"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        message=row["message"],
+        details=row["details"],
+        is_details_omitted=row["is_details_omitted"],
     )

@@ -1,6 +1,7 @@
 """Statements on tokens and logins."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ async def create(
     digest: bytes,
     role: Role,
     tenant_id: str | None,
+    tenants: Sequence[str] | None,
     scopes: Sequence[str] | None,
     life: timedelta | None,
     maker: Maker,
@@ -49,6 +51,7 @@ async def create(
         "digest": digest,
         "role": role.value,
         "tenant_id": tenant_id,
+        "tenants": None if tenants is None else list(tenants),
         "scopes": None if scopes is None else list(scopes),
         "life": life,
         **maker._asdict(),
@@ -76,14 +79,16 @@ async def list_tokens(
     after: str | None,
     after_id: int | None,
     limit: int,
-    with_ended: bool,
+    states: Sequence[TokenState],
+    roles: Sequence[Role],
 ) -> list[Token]:
     params = {
         "tenant_id": tenant_id,
         "after": after,
         "after_id": after_id,
         "limit": limit,
-        "all": with_ended,
+        "states": [str(state) for state in states] or None,
+        "roles": [str(role) for role in roles] or None,
     }
     rows = await fetch_all(session, _STATEMENTS["list_tokens"].sql, params)
     return [_token(text) for (text,) in rows]
@@ -107,6 +112,11 @@ async def find(session: Session, digest: bytes) -> Caller | None:
 def enter(digest: bytes) -> Call:
     """Lets the bearer in for the rest of the transaction."""
     return Call(_STATEMENTS["enter"].sql, {"digest": digest})
+
+
+async def act_as_owner(session: Session) -> None:
+    """For the rest of a transaction in which a bearer was let in."""
+    await session.execute(_STATEMENTS["act_as_owner"].sql)
 
 
 async def open_to_app(session: Session) -> None:
@@ -190,9 +200,11 @@ async def prune(session: Session) -> None:
 
 
 def _caller(row: tuple[Any, ...]) -> Caller:
-    actor, role, tenant_id, scopes, *rest = row
+    actor, role, tenant_id, scopes, *rest, tenants = row
     tenant = None if tenant_id is None else TenantId(tenant_id)
-    return Caller(actor, Role(role), tenant, None if scopes is None else tuple(scopes), *rest)
+    served = None if tenants is None else tuple(tenants)
+    limited = None if scopes is None else tuple(scopes)
+    return replace(Caller(actor, Role(role), tenant, limited, *rest), tenants=served)
 
 
 def _token(text: str) -> Token:
@@ -200,7 +212,8 @@ def _token(text: str) -> Token:
     for name in _INSTANTS:
         if facts[name] is not None:
             facts[name] = datetime.fromisoformat(facts[name]).astimezone(UTC)
-    if facts["scopes"] is not None:
-        facts["scopes"] = tuple(facts["scopes"])
+    for name in ("scopes", "tenants"):
+        if facts[name] is not None:
+            facts[name] = tuple(facts[name])
     facts["role"], facts["state"] = Role(facts["role"]), TokenState(facts["state"])
     return read_record(Token, facts)

@@ -1,6 +1,6 @@
 """Statements on triggers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,6 +35,7 @@ class Match:
     priority: int | None
     version: int | None
     arg_schema: str | None
+    other_schemas: str | None = None
 
 
 async def create(session: Session, tenant_id: TenantId, facts: Mapping[str, Any]) -> bool:
@@ -70,8 +71,8 @@ async def list_triggers(
     after: str | None,
     after_tenant: str | None = None,
     enabled: bool | None,
-    event: str | None,
-    definition: str | None,
+    events: Sequence[str],
+    definitions: Sequence[str],
     limit: int,
 ) -> list[TriggerState]:
     """Of all tenants if none is given, and then `after_tenant` says after whose trigger of the
@@ -81,8 +82,8 @@ async def list_triggers(
         "after": after,
         "after_tenant": after_tenant,
         "enabled": enabled,
-        "event": event,
-        "definition": definition,
+        "events": list(events) or None,
+        "definitions": list(definitions) or None,
         "limit": limit,
     }
     rows = await fetch_all(session, _STATEMENTS["list_triggers"].sql, params)

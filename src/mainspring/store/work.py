@@ -1,6 +1,6 @@
 """Statements for workers that are reached over the API."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from mainspring.db.statements import load
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path
-from mainspring.domain.types import Fence, JobId, TenantId, WorkerId
+from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, TenantId, WorkerId
 from mainspring.store.attempts import ClaimedRow, Report
 from mainspring.store.rows.definitions import read_backoff
 from mainspring.store.rows.secrets import read_paths
@@ -47,6 +47,14 @@ class LeasedJob:
     ran: int
     backoff: Backoff
     secret_paths: tuple[Path, ...]
+    is_overdue: bool
+
+
+class PastAttempt(NamedTuple):
+    """How an attempt ended, and what its job is now."""
+
+    status: AttemptStatus
+    state: JobState
 
 
 class Stop(NamedTuple):
@@ -70,7 +78,7 @@ async def leased_job(session: Session, lease: Lease) -> LeasedJob | None:
     if row is None:
         return None
     tenant_id, definition, payload, failures, max_attempts, limit_name, limit_key, ran = row[:8]
-    backoff, paths = row[8:]
+    backoff, paths, is_overdue = row[8:]
     return LeasedJob(
         tenant_id=TenantId(tenant_id),
         definition=definition,
@@ -82,7 +90,30 @@ async def leased_job(session: Session, lease: Lease) -> LeasedJob | None:
         ran=ran,
         backoff=Backoff() if backoff is None else read_backoff(orjson.loads(backoff)),
         secret_paths=read_paths(paths) if paths else (),
+        is_overdue=is_overdue,
     )
+
+
+async def keep_late_report(
+    session: Session,
+    lease: Lease,
+    status: AttemptStatus,
+    *,
+    identity: str,
+    tenants: Sequence[str] | None,
+) -> PastAttempt | None:
+    """What became of an attempt that is over; if it was lost, the report is kept with it. None for
+    any other, and for one of someone else or of a tenant that is not among these."""
+    params = {
+        "worker_id": lease.worker_id,
+        "job_id": lease.job_id,
+        "fence": lease.fence,
+        "status": str(status),
+        "identity": identity,
+        "tenants": None if tenants is None else list(tenants),
+    }
+    row = await (await session.execute(_STATEMENTS["keep_late_report"].sql, params)).fetchone()
+    return None if row is None else PastAttempt(AttemptStatus(row[0]), JobState(row[1]))
 
 
 async def to_stop(session: Session, worker_id: WorkerId) -> list[Stop]:

@@ -1,9 +1,11 @@
 """Statements on workers and their leases."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
+
+import orjson
 
 from mainspring.db.sessions import Session, fetch_mappings
 from mainspring.db.statements import load
@@ -24,6 +26,8 @@ class WorkerFacts:
     queues: tuple[str, ...]
     concurrency: int
     version: str
+    schemas: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    """What its handlers take, by definition; None for any payload."""
 
 
 async def register(session: Session, facts: WorkerFacts, lease: timedelta) -> WorkerId:
@@ -38,6 +42,7 @@ async def register(session: Session, facts: WorkerFacts, lease: timedelta) -> Wo
             "process_identity": facts.process_identity,
             "queues": list(facts.queues),
             "version": facts.version,
+            "schemas": orjson.dumps(facts.schemas).decode(),
         },
     )
     ((worker_id,),) = await cursor.fetchall()
@@ -115,8 +120,11 @@ async def wake(session: Session, queues: Collection[str]) -> None:
     await session.execute(_STATEMENTS["wake"].sql, {"queues": sorted(queues)})
 
 
-async def list_workers(session: Session) -> list[Mapping[str, Any]]:
-    return await fetch_mappings(session, _STATEMENTS["list_workers"].sql)
+async def list_workers(
+    session: Session, *, before: int | None, limit: int
+) -> list[Mapping[str, Any]]:
+    params = {"before": before, "limit": limit}
+    return await fetch_mappings(session, _STATEMENTS["list_workers"].sql, params)
 
 
 async def announce_jobs(session: Session, jobs: Sequence[tuple[Lane, int]]) -> None:

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mainspring.domain.schedules.calendars import Blackout, Calendar, WhenClosed, place, why_closed
+from mainspring.domain.errors import InvalidSchedule
+from mainspring.domain.schedules.calendars import (
+    Blackout,
+    Calendar,
+    WhenClosed,
+    from_json,
+    place,
+    why_closed,
+)
 
 SOURCES = Path(__file__).parents[3] / "src"
 WEEKENDS = frozenset({6, 7})
@@ -260,3 +268,9 @@ def test_a_moment_is_placed_in_open_time_or_not_at_all(moment, weekends, when_cl
         assert why_closed(calendar, placed) is None
         assert placed.time() == moment.time()
         assert abs(placed - moment) <= timedelta(days=6)
+
+
+@pytest.mark.parametrize("key", ["dates", "workdays", "blackouts"])
+def test_what_is_too_long_is_refused_before_any_of_it_is_read(key: str):
+    with pytest.raises(InvalidSchedule, match=f"{key} may contain at most"):
+        from_json({key: ["not even one that could be read"] * 1001})

@@ -14,10 +14,10 @@ from mainspring.domain.schedules.slots import (
     Plan,
     PlannedSlot,
     SlotOutcome,
-    SlotTrigger,
     plan,
 )
 from mainspring.domain.schedules.timing import Timing, next_slot, slots_after
+from mainspring.domain.types import SlotTrigger
 
 NONE, LATEST, ALL = CatchUp
 ENQUEUED, MISSED, COALESCED = SlotOutcome.ENQUEUED, SlotOutcome.MISSED, SlotOutcome.COALESCED

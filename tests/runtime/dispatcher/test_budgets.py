@@ -178,6 +178,24 @@ async def test_an_event_that_may_be_written_later_waits_and_nobody_else_does(
     assert events.outcomes(connection, 2) == ["enqueued"]
 
 
+@pytest.mark.parametrize("table", ["dispatches", "jobs"])
+async def test_no_event_fails_for_a_missing_privilege(
+    aconnection: psycopg.AsyncConnection, connection: psycopg.Connection, table: str
+):
+    events.insert_trigger(connection)
+    events.emit_many(connection, 3)
+    refuse = REFUSE.format(event_id=0, sqlstate="42501").replace("when (new.event_id = 0)", "")
+    connection.execute(refuse.replace("mainspring.dispatches", f"mainspring.{table}"))
+    round_robin = RoundRobin(load())
+
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        await round_robin.dispatch(aconnection)
+    assert events.handled(connection) == 0
+    connection.execute(f"drop trigger refuse on mainspring.{table}")
+    assert await round_robin.dispatch(aconnection) == 3
+    assert events.outcomes(connection) == ["enqueued"] * 3
+
+
 @pytest.mark.usefixtures("tenants")
 async def test_an_open_transaction_with_the_same_dedupe_key_delays_nobody_else(
     app: Mainspring, connection: psycopg.Connection, database_url: str

@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import psycopg
 from fastapi import FastAPI
-from structlog.testing import capture_logs
 
 from mainspring import Mainspring
 from mainspring.runtime.dispatcher.batches import RoundRobin
 from mainspring.settings import load
 from mainspring.store import events as store
 from tests.support import events, rows
+from tests.support.log_lines import captured_lines
 from tests.support.schedules import scheduling
 from tests.support.waiting import await_until
 from tests.support.workers import working
@@ -189,7 +189,7 @@ async def test_a_failure_is_told_in_the_log_and_does_not_stop_it(
     app: Mainspring, connection: psycopg.Connection
 ):
     events.insert_trigger(connection, "broken", payload={"a": "{{event.gone}}"})
-    with capture_logs() as logs:
+    with captured_lines() as logs:
         async with scheduling(app):
             first = await app.aemit("provider.a")
             second = await app.aemit("provider.b", {"gone": 1})

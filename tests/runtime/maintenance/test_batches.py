@@ -12,6 +12,7 @@ from psycopg import AsyncConnection
 from mainspring import JobState, Mainspring
 from mainspring.runtime.maintenance.batches import Batch, run_batch
 from tests.support import reading
+from tests.support.log_lines import captured_lines
 from tests.support.rows import YESTERDAY, insert, insert_job
 from tests.support.waiting import await_until
 from tests.support.workers import working
@@ -24,6 +25,14 @@ create trigger poison before update or delete on mainspring.jobs
 for each row when (old.tags = '{poison}') execute function refuse_poison();
 create trigger poison before delete on mainspring.jobs_history
 for each row when (old.tags = '{poison}') execute function refuse_poison();
+"""
+# Fails whatever the rows are, as after a privilege was revoked or a column renamed.
+BROKEN = """
+create function broken() returns trigger language plpgsql as
+$$ begin perform no_such_column from mainspring.jobs; return new; end $$;
+create trigger broken before update on mainspring.jobs
+for each row when (old.waits_for is not null or old.deadline_at is not null)
+execute function broken();
 """
 SOON = timedelta(milliseconds=1)
 PAST = "now() - interval '40 days'"
@@ -171,6 +180,45 @@ async def test_history_is_pruned_around_a_job_that_cannot_be(
     assert aside(connection) == {"prune_jobs": [old[1]]}
 
 
+# What is the fault of no row
+
+
+async def test_a_broken_statement_is_reported_once_and_its_jobs_run_when_it_is_mended(
+    app: Mainspring, connection: psycopg.Connection
+):
+    @app.job
+    async def work() -> str:
+        return "done"
+
+    await app.aregister_definitions()
+    connection.execute(BROKEN)
+    jobs = [await work.options(delay=SOON).aenqueue() for _ in range(5)]
+    with captured_lines() as logs:
+        async with working(app) as worker:
+            await await_until(lambda: worker.parts.maintenance.due.passes >= 4)
+            assert aside(connection) == {}
+            connection.execute("drop trigger broken on mainspring.jobs")
+            for handle in jobs:
+                assert await handle.aresult(30) == "done"
+
+    (failure,) = [line for line in logs if line["event"] == "loop_failed"]
+    assert "no_such_column" in failure["error"]
+    assert {(await handle.ajob()).last_error for handle in jobs} == {None}
+
+
+async def test_a_broken_duty_holds_up_no_other(app: Mainspring, connection: psycopg.Connection):
+    connection.execute(BROKEN.replace("before update", "before delete").replace("new", "old"))
+    late = insert_job(connection, JobState.QUEUED, deadline_at=YESTERDAY, queue="left alone")
+    canceled = insert_job(
+        connection, JobState.QUEUED, cancel_requested_at=YESTERDAY, queue="left alone"
+    )
+    async with working(app):
+        await await_until(partial(is_canceled, connection, canceled))
+
+    assert reading.state(connection, late) == "queued"
+    assert aside(connection) == {}
+
+
 # The piece itself
 
 
@@ -204,6 +252,20 @@ async def test_what_may_pass_later_is_raised_and_nothing_set_aside(
     calls: list[list[int]] = []
     with pytest.raises(psycopg.errors.DeadlockDetected):
         await run_batch(aconnection, failing({3}, psycopg.errors.DeadlockDetected, calls))
+
+    assert len(calls) == 1
+    assert aside(connection) == {}
+
+
+@pytest.mark.parametrize(
+    "error", [psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedColumn]
+)
+async def test_what_any_rows_would_meet_is_raised_at_once(
+    aconnection: AsyncConnection, connection: psycopg.Connection, error: type[psycopg.Error]
+):
+    calls: list[list[int]] = []
+    with pytest.raises(error):
+        await run_batch(aconnection, failing(set(range(8)), error, calls))
 
     assert len(calls) == 1
     assert aside(connection) == {}

@@ -16,6 +16,7 @@ from mainspring.db.connect import connect
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.runtime.maintenance.cleanup import Cleanup
 from mainspring.runtime.maintenance.pruning import CleanupTaken, HistoryPruner, bounded
+from tests.support.log_lines import captured_lines, named
 from tests.support.rows import count, insert, insert_job
 from tests.support.waiting import await_until
 from tests.support.workers import working
@@ -60,7 +61,7 @@ async def test_of_many_workers_one_cleans_up(
 
 
 async def test_a_duty_that_fails_keeps_none_of_the_others_from_their_turn(
-    database_url: str, connection: psycopg.Connection, capsys: pytest.CaptureFixture[str]
+    database_url: str, connection: psycopg.Connection
 ):
     insert(
         connection,
@@ -74,11 +75,13 @@ async def test_a_duty_that_fails_keeps_none_of_the_others_from_their_turn(
     connection.execute("alter table mainspring.retention rename to elsewhere")
     reconnecting = ReconnectingConnection(database_url, name="test")
 
-    await Cleanup(reconnecting)._pass_history()
+    with captured_lines() as lines:
+        await Cleanup(reconnecting)._pass_history()
     await reconnecting.close()
 
     assert count(connection, "enqueue_keys") == 0
-    assert 'relation "mainspring.retention" does not exist' in capsys.readouterr().out
+    errors = [line["error"] for line in named(lines, "cleanup_failed")]
+    assert 'relation "mainspring.retention" does not exist' in errors
 
 
 # Partitions

@@ -32,6 +32,15 @@ create function public.slow() returns trigger language plpgsql
 create trigger slow after delete on mainspring.jobs
     for each statement execute function public.slow()
 """
+# Whatever keeps one job from being written: here a trigger, elsewhere an index or a corrupt page.
+POISON = """
+create function refuse_poison() returns trigger language plpgsql as
+$$ begin raise exception 'it is poison' using errcode = '{sqlstate}'; end $$;
+create trigger poison before update or delete on mainspring.jobs
+for each row when (old.tags = '{{poison}}') execute function refuse_poison();
+create trigger poison before delete on mainspring.jobs_history
+for each row when (old.tags = '{{poison}}') execute function refuse_poison();
+"""
 
 
 def fill(connection: psycopg.Connection, count: int) -> None:
@@ -171,7 +180,7 @@ async def test_what_has_failed_since_the_operation_began_is_not_retried_by_it(
 ):
     before = insert_job(connection, JobState.FAILED, queue="left alone")
     since = insert_job(connection, JobState.FAILED)
-    job_id = start(connection, "retry", 1, status="failed")
+    job_id = start(connection, "retry", 1, state="failed")
     connection.execute(
         "update mainspring.jobs_history set finished_at = now() + interval '1 second'"
         " where job_id = %s",
@@ -183,3 +192,70 @@ async def test_what_has_failed_since_the_operation_began_is_not_retried_by_it(
 
     assert reading.state(connection, before) == "queued"
     assert reading.state(connection, since) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("action", "state"),
+    [("cancel", JobState.QUEUED), ("delete", JobState.QUEUED), ("retry", JobState.FAILED)],
+)
+async def test_jobs_that_cannot_be_changed_cost_no_other_its_change(
+    ready: Mainspring, connection: psycopg.Connection, action: str, state: JobState
+):
+    jobs = [insert_job(connection, state, queue="left alone") for _ in range(20)]
+    bad = [jobs[0], jobs[7], jobs[19]]
+    for table in ("jobs", "jobs_history"):
+        connection.execute(
+            f"update mainspring.{table} set tags = '{{poison}}' where job_id = any(%s)".encode(),
+            (bad,),
+        )
+    connection.execute(POISON.format(sqlstate="P0001"))
+    job_id = start(connection, action, 20, definition="work")
+
+    async with working(ready, queues=("mainspring",)):
+        await await_until(lambda: reading.state(connection, job_id) == "succeeded")
+
+    assert reading.job(connection, job_id)["result"] == {
+        "action": action,
+        "changed": 17,
+        "skipped": 3,
+        "reasons": {"refused": 3},
+        "refused": [{"job_id": str(each), "error": "it is poison"} for each in bad],
+    }
+    assert reading.statuses(connection, job_id) == ["succeeded"]
+
+
+async def test_a_job_that_was_held_and_cannot_be_changed_is_skipped_too(
+    ready: Mainspring, connection: psycopg.Connection, database_url: str
+):
+    bad = insert_job(connection, JobState.QUEUED, queue="left alone", tags=["poison"])
+    fill(connection, 3)
+    connection.execute(POISON.format(sqlstate="23514"))
+    job_id = start(connection, "cancel", 4, definition="work")
+    with psycopg.connect(database_url) as holder:
+        holder.execute("select from mainspring.jobs where job_id = %s for update", (bad,))
+        async with working(ready, queues=("mainspring",)):
+            await await_until(lambda: tally(connection)[2] == 1)
+            holder.rollback()
+            await await_until(lambda: reading.state(connection, job_id) == "succeeded")
+
+    result = reading.job(connection, job_id)["result"]
+    assert (result["changed"], result["refused"]) == (
+        3,
+        [{"job_id": str(bad), "error": "it is poison"}],
+    )
+
+
+async def test_an_operation_blames_no_job_for_a_missing_privilege(
+    ready: Mainspring, connection: psycopg.Connection
+):
+    fill(connection, 3)
+    connection.execute("update mainspring.jobs set tags = '{poison}' where definition = 'work'")
+    connection.execute(POISON.format(sqlstate="42501"))
+    job_id = start(connection, "cancel", 3, definition="work")
+
+    async with working(ready, queues=("mainspring",)):
+        await await_until(lambda: reading.statuses(connection, job_id) == ["failed"])
+        connection.execute("drop trigger poison on mainspring.jobs")
+        await await_until(lambda: reading.state(connection, job_id) == "succeeded")
+
+    assert reading.job(connection, job_id)["result"]["changed"] == 3

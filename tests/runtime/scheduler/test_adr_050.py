@@ -60,6 +60,7 @@ async def test_a_launch_enqueues_the_job_of_its_slot(
     assert slot["outcome"] == "enqueued"
     job = await queue.jobs.aget(slot["job_id"])
     assert job.result == {"job_id": str(job.id), "is_system_job": True, **REFRESH}
+    assert job.created_by == "system:scheduler:CategoryRefreshLauncher"
     ran = schedules.decided(connection, "CategoryRefreshLauncher")
     assert (ran["run_state"], ran["job_id"]) == ("succeeded", job.id)
 

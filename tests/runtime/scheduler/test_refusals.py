@@ -5,6 +5,7 @@ import pytest
 
 from mainspring import JobState, Mainspring
 from tests.support import schedules
+from tests.support.log_lines import captured_lines
 from tests.support.rows import insert_definition, insert_job, job
 from tests.support.schedules import scheduling
 from tests.support.waiting import await_until
@@ -54,6 +55,30 @@ async def test_a_job_that_cannot_be_written_costs_no_other_schedule_its_slot(
         await await_until(lambda: schedules.outcomes(connection, "good").count("enqueued") >= 3)
 
     assert connection.execute(FAILURES).fetchall() == [("failed", "it is refused")]
+
+
+@pytest.mark.parametrize("columns", KINDS.values(), ids=KINDS)
+async def test_no_slot_fails_for_a_missing_privilege(
+    app: Mainspring, connection: psycopg.Connection, columns
+):
+    schedules.insert_schedule(connection, "good", **{**EVERY_SECOND, "catch_up": "all"}, **columns)
+    connection.execute(REFUSE.replace("54000", "42501").replace("'bad'", "'work'"))
+
+    def is_noticed() -> bool:
+        told = {line["event"] for line in logs}
+        return bool(told & {"loop_failed", "check_failed"} or outcomes())
+
+    def outcomes() -> list[str]:
+        return schedules.outcomes(connection, "good")
+
+    with captured_lines() as logs:
+        async with scheduling(app):
+            await await_until(is_noticed)
+            assert outcomes() == []
+            connection.execute("drop trigger refuse on mainspring.jobs")
+            await await_until(lambda: "enqueued" in outcomes())
+
+    assert set(outcomes()) == {"enqueued"}
 
 
 async def test_figures_that_cannot_be_written_hold_up_nobodys_turn(

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from structlog.testing import capture_logs
-
 from mainspring.testing import adrain
+from tests.support.log_lines import captured_lines
 from tests.support.schedules import (
     SECOND,
     insert_due,
@@ -46,7 +45,7 @@ async def test_a_run_that_succeeds_at_last_no_longer_says_why_it_failed(app, con
 
 async def test_only_a_failure_that_disables_a_schedule_is_logged_as_that(app, connection):
     insert_schedule(connection, condition_sql="select 1 / 0", max_retries=1)
-    with capture_logs() as logs:
+    with captured_lines() as logs:
         async with scheduling(app):
             await await_until(lambda: is_planned(connection))
             await app.schedules.atrigger("tick", wait=10 * SECOND)
@@ -59,7 +58,7 @@ async def test_only_a_failure_that_disables_a_schedule_is_logged_as_that(app, co
 
 async def test_the_log_says_that_a_definition_is_unknown(app, connection):
     insert_due(connection, definition="gone")
-    with capture_logs() as logs:
+    with captured_lines() as logs:
         async with scheduling(app):
             (failed,) = await await_until(lambda: said(logs, "schedule_failed"))
 

@@ -155,7 +155,7 @@ async def test_a_job_is_recovered_whose_worker_is_gone_before_it_commits(
     pool = AsyncPool(database_url, size=1)
     transaction = Frozen(ClaimedRow(*row).report, worker_id, async_source=pool)
     async with transaction:
-        await transaction.acommit((0, 0), None)
+        await transaction.acommit((0, 0), None, None)
 
     async def recovered() -> bool:
         lost = await recovery.recover(own, max_losses=3, jitter=timedelta(0))

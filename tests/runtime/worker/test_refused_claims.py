@@ -58,9 +58,10 @@ async def test_a_job_that_cannot_be_claimed_is_put_off_with_the_reason(
     after = numbers.enqueue_many("answer", [{"n": n} for n in range(count)])
     refuse(connection, bad.id, code, old="queued", new="running")
     set_aside = "select duty, reason from mainspring.set_aside"
+    waiting = "select from mainspring.jobs where waits_for = 'time'"
 
     async with working(numbers) as worker:
-        await await_until(lambda: connection.execute(set_aside).fetchall())
+        await await_until(lambda: connection.execute(waiting).fetchall())
         if count:
             await all_but_one_succeed(connection, len(before) + len(after), worker)
         job = await bad.ajob()

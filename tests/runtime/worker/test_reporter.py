@@ -3,22 +3,25 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.claiming.fair_share import FairShare
 from mainspring.domain.jobs.outcomes import End, Requeue
-from mainspring.domain.types import AttemptStatus, JobState, WorkerId
+from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WorkerId
 from mainspring.runtime.worker import reporter
 from mainspring.runtime.worker.buffer import Buffer, by_lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.lease import Lease
-from mainspring.runtime.worker.reporter import Reporter, slices
+from mainspring.runtime.worker.report_slices import slices
+from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.speculation import SpeculativeStarts
-from mainspring.store.attempts import Successes
+from mainspring.store.attempts import Ending, Successes
 from tests.support.waiting import await_until
 
 
@@ -123,3 +126,19 @@ def test_a_batch_has_neither_too_many_reports_nor_too_many_bytes(results, batche
 
     assert [len(each) for each in sliced] == batches
     assert [number for each in sliced for number in each.job_ids] == numbers
+
+
+def test_progress_that_is_stored_with_the_end_counts_too():
+    numbers = list(range(300))
+    successes = Successes(numbers, numbers, numbers, numbers, [None] * 300)
+    successes.progress.update(dict.fromkeys(numbers, b"x" * 2**16))
+
+    assert [len(each) for each in slices(successes)] == [256, 44]
+
+
+def test_so_do_failures():
+    terms: dict[str, Any] = {"status": AttemptStatus.FAILED, "error": "", "failed": 1}
+    report = Ending(JobId(1), Fence(1), 0, 0, state=JobState.FAILED, **terms)
+    endings = [replace(report, progress=b"x" * 2**16)] * 300
+
+    assert [len(each) for each in slices(endings)] == [256, 44]

@@ -1,5 +1,6 @@
 """The database may go away at any moment and for any time."""
 
+import re
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -74,6 +75,23 @@ def test_an_idle_worker_hears_of_a_job_soon_after_an_outage(
     apps.nap.enqueue(seconds=0)
 
     wait_until(lambda: server.number(LIVE) == 0, 5, "the job is done")
+
+
+def test_an_outage_is_logged_once_and_so_is_its_end(server: OwnServer, start_worker: StartWorker):
+    worker = start_worker("--with-scheduler", lease_seconds=60)
+    wait_until(lambda: server.number(LISTENING) == 2, 30)
+    server.take_down(SIGQUIT)
+    down_until = time.monotonic() + 1.5
+    wait_until(lambda: time.monotonic() > down_until)
+    server.bring_back()
+    wait_until(lambda: server.number(LISTENING) == 2, 30)
+    apps.nap.enqueue(seconds=0)
+    wait_until(lambda: server.number(LIVE) == 0, 30, "the job is done")
+
+    assert worker.stop() == 0
+    logged = re.findall(r"\] (\w+) ", worker.log)
+    assert logged.count("database_lost") == logged.count("database_back") == 1, worker.log
+    assert "loop_failed" not in logged
 
 
 def test_a_worker_leaves_in_time_though_the_database_is_away(

@@ -1,15 +1,14 @@
 """Connections that go silent, as a network does: the worker goes on with new ones, or lets go."""
 
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
-from typing import Any
 
 import psycopg
 import pytest
-from structlog.testing import capture_logs
 
 from mainspring import Mainspring
 from tests.support import reading
+from tests.support.log_lines import Line, captured_lines
 from tests.support.proxies import SilentProxy, silent_proxy
 from tests.support.waiting import await_until
 from tests.support.workers import working
@@ -26,7 +25,7 @@ create trigger fail before insert on mainspring.jobs_history
     for each row execute function public.fail();
 """
 
-Logs = list[MutableMapping[str, Any]]
+Logs = list[Line]
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def events(logs: Logs, name: str) -> Logs:
 async def test_a_worker_breaks_off_what_the_server_does_nothing_for(
     app: Mainspring, proxy: SilentProxy, names: tuple[str, ...]
 ):
-    with capture_logs() as logs:
+    with captured_lines() as logs:
         async with working(app, lease_seconds=LEASE) as worker:
             assert await (await app.aenqueue("answer", {"n": 1})).aresult(5) == 1
             worker_id = worker.worker_id
@@ -71,7 +70,7 @@ async def test_a_worker_breaks_off_what_the_server_does_nothing_for(
 async def test_a_worker_that_cannot_claim_or_report_lets_its_lease_go_and_starts_over(
     app: Mainspring, proxy: SilentProxy, connection: psycopg.Connection, name: str
 ):
-    with capture_logs() as logs:
+    with captured_lines() as logs:
         async with working(app, lease_seconds=LEASE) as worker:
             assert await (await app.aenqueue("answer", {"n": 1})).aresult(5) == 1
             worker_id = worker.worker_id

@@ -50,6 +50,19 @@ def running(connection: psycopg.Connection) -> int:
     return int(count)
 
 
+async def test_a_job_of_a_remote_definition_waits_for_its_worker_also_where_unknown_ones_fail(
+    app: Mainspring, connection: psycopg.Connection
+):
+    connection.execute("insert into mainspring.definitions (key, kind) values ('far', 'remote')")
+    handle = await app.aenqueue("far", {})
+    waits = "select waits_for from mainspring.jobs where job_id = %s"
+
+    async with working(app, unknown_handler="fail"):
+        await await_until(
+            lambda: connection.execute(waits, (handle.id,)).fetchone() == ("handler",)
+        )
+
+
 async def test_no_more_are_claimed_than_can_start_and_tenants_still_take_turns(
     app: Mainspring, connection: psycopg.Connection, unreadable: psycopg.Connection
 ):

@@ -14,6 +14,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from mainspring.domain.filters import MOST_VALUES
 from mainspring.domain.types import LONGEST_DELAY
 
 T = TypeVar("T")
@@ -82,7 +83,7 @@ def _seconds(value: timedelta | None) -> float | None:
     return None if value is None else value.total_seconds()
 
 
-def _no_nul(value: str) -> str:
+def no_nul(value: str) -> str:
     if "\x00" in value:
         raise ValueError("must not contain a NUL byte")
     try:
@@ -100,17 +101,37 @@ def _read_duration(value: object) -> timedelta:
     return timedelta(seconds=value)
 
 
+class _OrOne:
+    """Takes one item for a list of one."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        several = handler(schema)
+        return {"anyOf": [several["items"], several]}
+
+
+def _as_list(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
 def _one_line(text: str) -> str:
     if _CONTROL.search(text):
         raise ValueError("must not contain line breaks or other control characters")
     return text
 
 
-Text = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_no_nul)]
-Name = Annotated[
-    str, Field(min_length=1, max_length=200), AfterValidator(_no_nul), AfterValidator(_one_line)
+# Values of a filter, which are alternatives.
+Filter = Annotated[list[T], Field(max_length=MOST_VALUES)]
+OneOrMore = Annotated[
+    list[T],
+    BeforeValidator(_as_list),
+    Field(min_length=1, max_length=MOST_VALUES),
+    _OrOne(),
 ]
-LongText = Annotated[str, Field(max_length=10_000), AfterValidator(_no_nul)]
+Text = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(no_nul)]
+Name = Annotated[
+    str, Field(min_length=1, max_length=200), AfterValidator(no_nul), AfterValidator(_one_line)
+]
+LongText = Annotated[str, Field(max_length=10_000), AfterValidator(no_nul)]
 Object = dict[str, Any]
 
 # As text, since JavaScript cannot hold 64 bits in a number; both are taken.

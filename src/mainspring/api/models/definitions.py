@@ -20,7 +20,7 @@ from mainspring.api.models.jobs import Priority, Tags
 from mainspring.api.models.limits import Burst, Count
 from mainspring.domain.definitions import DefinitionState
 from mainspring.domain.jobs.backoff import Backoff
-from mainspring.domain.types import Kind
+from mainspring.domain.types import Delivery, Kind
 
 Arguments = Annotated[list[LongText], Field(max_length=1000)]
 ExitCodes = Annotated[list[Annotated[int, Field(ge=0, le=255)]], Field(max_length=256)]
@@ -60,6 +60,9 @@ class DefinitionModel(Answer):
     approvals_needed: int
     approval_expiry: DurationOut | None
     approvers: list[str]
+    delivery: Delivery = Field(
+        description="at_most_once: a job whose worker died is not run again."
+    )
     version: int
     is_active: bool
     is_system: bool
@@ -98,8 +101,8 @@ class BackoffIn(Body):
         return Backoff(**{name: value for name, value in self.given().items() if value is not None})
 
 
-class DefinitionFields(Body):
-    """Fields of a definition that needs no code. Durations are in seconds."""
+class CommonFields(Body):
+    """Fields of every definition. Durations are in seconds."""
 
     description: LongText | None = None
     queue: Text | None = None
@@ -119,6 +122,21 @@ class DefinitionFields(Body):
     approvals_needed: Annotated[int, Field(ge=0, le=100)] | None = None
     approval_expiry: DurationIn | None = None
     approvers: Annotated[list[Text], Field(max_length=100)] | None = None
+    delivery: Literal["at_least_once", "at_most_once"] | None = Field(
+        None, description="at_most_once: a job whose worker died is not run again."
+    )
+
+    def read(self) -> dict[str, object]:
+        """The fields that were given, as the services take them."""
+        facts = self.given()
+        if self.backoff is not None:
+            facts["backoff"] = self.backoff.read()
+        return facts
+
+
+class DefinitionFields(CommonFields):
+    """Fields of a definition that needs no code. Durations are in seconds."""
+
     function: Text | None = Field(None, description="SQL function to call (SQL definitions only).")
     role: Text | None = Field(None, description="Role that the SQL function runs as.")
     trusted: bool | None = Field(
@@ -136,13 +154,6 @@ class DefinitionFields(Body):
     success_codes: ExitCodes | None = None
     fail_codes: ExitCodes | None = None
 
-    def read(self) -> dict[str, object]:
-        """The fields that were given, as the services take them."""
-        facts = self.given()
-        if self.backoff is not None:
-            facts["backoff"] = self.backoff.read()
-        return facts
-
 
 def _no_python(kind: object) -> object:
     if kind == Kind.PYTHON:
@@ -154,7 +165,7 @@ class NewDefinition(DefinitionFields):
     """A definition to create."""
 
     key: Name
-    kind: Annotated[Literal["sql", "command"], BeforeValidator(_no_python)]
+    kind: Annotated[Literal["sql", "command", "remote"], BeforeValidator(_no_python)]
 
     def read(self) -> dict[str, object]:
         facts = super().read()

@@ -23,8 +23,13 @@ class NewStep(JobOptions):
     on_parent_failure: Literal["cancel", "continue", "wait"] = "cancel"
 
 
-def _with_few_parents(steps: Any) -> Any:
+def _ensure_few(steps: Any) -> Any:
     """Counted before each is looked at, of which there may be very many."""
+    if isinstance(steps, list) and len(steps) > MOST_STEPS:
+        raise ValueError(
+            f"can have at most {MOST_STEPS:,} items, not {len(steps):,}; split the flow into "
+            "several"
+        )
     given = [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
     lists = [step.get(name) for step in given for name in ("after", "after_jobs")]
     count = sum(len(parents) for parents in lists if isinstance(parents, list))
@@ -43,7 +48,7 @@ class NewFlow(Body):
     steps: Annotated[
         list[NewStep],
         Field(min_length=1, max_length=MOST_STEPS),
-        BeforeValidator(_with_few_parents),
+        BeforeValidator(_ensure_few),
     ]
 
 

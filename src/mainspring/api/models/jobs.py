@@ -21,7 +21,7 @@ from mainspring.api.models.base import (
 )
 from mainspring.domain.jobs.model import Attempt, Job, JobSummary
 from mainspring.domain.summaries import Summary
-from mainspring.domain.types import AttemptStatus, JobSource, JobState, WaitsFor
+from mainspring.domain.types import AttemptStatus, Delivery, JobState, WaitsFor
 
 
 class ProgressModel(Answer):
@@ -43,8 +43,13 @@ class JobFacts(Answer):
     state: JobState
     waits_for: WaitsFor | None = Field(description="What the job waits for, if it is not ready.")
     priority: int
-    source: JobSource
-    created_by: str | None = Field(description="Who enqueued it, if it came through the API.")
+    source: str = Field(
+        description="Where it came from: code, api, schedule, trigger, job, or as the enqueue says."
+    )
+    created_by: str | None = Field(
+        description="Who enqueued it: a person or token, whoever code named, trigger: and a name, "
+        "system:scheduler: and a launcher or schedule, job: and an id; null for code."
+    )
     created_at: datetime
     scheduled_for: datetime
     started_at: datetime | None
@@ -54,16 +59,28 @@ class JobFacts(Answer):
     attempt: int
     failures: int
     max_attempts: int
+    delivery: Delivery
     dedupe_key: str | None
     correlation_id: str | None
     tags: list[str]
     progress: ProgressModel | None
     last_error: str | None
+    schedule: str | None = Field(description="The schedule that enqueued it.")
+    slot_at: datetime | None = Field(description="The slot of that schedule.")
+    trigger: str | None = Field(description="The trigger that enqueued it.")
+    event_id: IdOut | None = Field(description="The event that it was enqueued for.")
+    flow_id: IdOut | None = Field(description="The flow that it belongs to.")
+    parent_ids: list[IdOut] = Field(
+        description="The jobs that it waited for, and the one that enqueued it while it ran."
+    )
+    worker_id: IdOut | None = Field(description="The worker that runs it.")
+    definition_version: int
 
     @classmethod
     def of(cls, job: JobSummary) -> Self:
         own = {name: getattr(job, name) for name in cls.model_fields if hasattr(job, name)}
         own |= {"tenant": job.tenant_id, "tags": list(job.tags)}
+        own["parent_ids"] = list(job.parent_ids)
         if job.progress is not None:
             own["progress"] = ProgressModel.model_construct(**asdict(job.progress))
         return cls.model_construct(**own)
@@ -125,7 +142,7 @@ class AttemptModel(Answer):
     """One execution of a job; a running one has no `finished_at`."""
 
     number: int
-    status: AttemptStatus
+    state: AttemptStatus
     worker: str
     started_at: datetime
     finished_at: datetime | None
@@ -138,21 +155,17 @@ class AttemptModel(Answer):
 
     @classmethod
     def of(cls, attempt: Attempt) -> "AttemptModel":
-        return cls.model_construct(**{name: getattr(attempt, name) for name in cls.model_fields})
-
-
-class Attempts(Answer):
-    """The latest 1000 attempts of a job, first to last. Those before the latest 20 have no output
-    and the first 200 characters of their error."""
-
-    items: list[AttemptModel]
+        own = {name: getattr(attempt, name) for name in cls.model_fields if hasattr(attempt, name)}
+        return cls.model_construct(**own, state=attempt.status)
 
 
 class EnqueuedModel(Answer):
-    """The requested job; `is_new` is false if its key belongs to an existing job."""
+    """The requested job; `is_new` is false if its key belongs to an existing job. `job` is null if
+    that one belongs to someone else and the caller is a member, who sees only its own."""
 
     id: IdOut
     is_new: bool
+    job: JobModel | None
 
 
 class EnqueuedManyModel(Answer):
@@ -184,6 +197,13 @@ class JobOptions(Body):
     tags: Tags = []
     limit_key: Text | None = None
     approvals_needed: Annotated[int, Field(ge=0, le=100)] | None = None
+    created_by: Text | None = Field(
+        None, description="On whose behalf it is enqueued; members can only name themselves."
+    )
+    source: Text | None = Field(None, description="Where it comes from, such as `checkout`.")
+    delivery: Literal["at_least_once", "at_most_once"] | None = Field(
+        None, description="at_most_once: a job whose worker died is not run again."
+    )
 
 
 class NewJob(JobOptions):

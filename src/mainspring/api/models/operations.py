@@ -4,28 +4,45 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mainspring.api.models.base import Answer, Body, IdOut, InstantIn, LongText, Text
+from mainspring.api.models.base import (
+    Answer,
+    Body,
+    IdIn,
+    IdOut,
+    InstantIn,
+    LongText,
+    OneOrMore,
+    Text,
+)
 from mainspring.domain.jobs.filters import JobFilter
-from mainspring.domain.types import BulkAction, JobSource, JobState
+from mainspring.domain.types import BulkAction, JobState
 
 
 class FilterIn(Body):
-    """Which jobs to select, with the filters of the job list."""
+    """Which jobs to select, with the filters of the job list: a value or a list of values."""
 
-    status: Annotated[JobState, Field(strict=False)] | None = None
-    source: Annotated[JobSource, Field(strict=False)] | None = None
-    definition: Text | None = None
-    queue: Text | None = None
-    tag: Text | None = None
+    state: OneOrMore[Annotated[JobState, Field(strict=False)]] | None = None
+    source: OneOrMore[Text] | None = None
+    definition: OneOrMore[Text] | None = None
+    queue: OneOrMore[Text] | None = None
+    tag: OneOrMore[Text] | None = None
     created_after: InstantIn | None = None
     created_before: InstantIn | None = None
-    error: Text | None = Field(None, description="Text contained in the last error.")
-    created_by: Text | None = Field(None, description="Who enqueued the jobs.")
+    error: OneOrMore[Text] | None = Field(None, description="Text contained in the last error.")
+    created_by: OneOrMore[Text] | None = Field(None, description="Who enqueued the jobs.")
+    schedule: OneOrMore[Text] | None = None
+    slot_at: InstantIn | None = None
+    trigger: OneOrMore[Text] | None = None
+    event_id: OneOrMore[IdIn] | None = None
+    flow_id: OneOrMore[IdIn] | None = None
+    parent_id: OneOrMore[IdIn] | None = Field(
+        None, description="Jobs that waited for this one, or that it enqueued while it ran."
+    )
+    worker_id: OneOrMore[IdIn] | None = Field(None, description="Jobs that this worker runs.")
+    definition_version: OneOrMore[Annotated[int, Field(ge=1)]] | None = None
 
     def read(self) -> JobFilter:
-        facts = self.given()
-        state = facts.pop("status", None)
-        return JobFilter(state=None if state is None else JobState(state), **facts)
+        return JobFilter.of(**self.given())
 
 
 class Bulk(Body):

@@ -15,7 +15,7 @@ class PersonModel(Answer):
     name: str
     role: Role
     tenant: str | None
-    is_disabled: bool
+    is_enabled: bool
     created_at: datetime
     created_by: str
     last_seen_at: datetime | None
@@ -23,7 +23,12 @@ class PersonModel(Answer):
     @classmethod
     def of(cls, person: Person) -> "PersonModel":
         own = {name: getattr(person, name) for name in cls.model_fields if hasattr(person, name)}
-        return cls.model_construct(**own, id=person.person_id, tenant=person.tenant_id)
+        return cls.model_construct(
+            **own,
+            id=person.person_id,
+            tenant=person.tenant_id,
+            is_enabled=not person.is_disabled,
+        )
 
 
 PersonRole = Literal["operator", "admin", "member", "viewer"]
@@ -40,7 +45,7 @@ class PersonChanges(Body):
     """A new role, or whether the person may log in at all."""
 
     role: PersonRole | None = None
-    is_disabled: bool | None = None
+    is_enabled: bool | None = None
 
 
 class LoginModel(Answer):

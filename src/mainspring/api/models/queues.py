@@ -22,9 +22,3 @@ class QueueModel(Answer):
     def of(cls, row: Mapping[str, Any]) -> "QueueModel":
         own = {name: row[name] for name in cls.model_fields if name in row}
         return cls.model_construct(**own, name=row["queue"], tenant=row["tenant_id"])
-
-
-class Queues(Answer):
-    """The queues that have live jobs."""
-
-    items: list[QueueModel]

@@ -22,8 +22,9 @@ from mainspring.api.models.jobs import Priority
 from mainspring.domain.schedules.conditions import Gauge, GaugeBounds, GaugeSide
 from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
-from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome, SlotTrigger
+from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome
 from mainspring.domain.schedules.timing import Fire
+from mainspring.domain.types import Delivery, SlotTrigger
 from mainspring.services.schedules import following
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
@@ -36,7 +37,7 @@ class ScheduleModel(Answer):
     tenant: str
     definition: str
     description: str
-    enabled: bool
+    is_enabled: bool
     cron: str | None
     every: DurationOut | None
     at: datetime | None
@@ -51,6 +52,7 @@ class ScheduleModel(Answer):
     queue: str | None
     priority: int | None
     max_attempts: int | None
+    delivery: Delivery | None = Field(description="Null for that of the definition.")
     misfire_grace: DurationOut
     catch_up: CatchUp
     catch_up_limit: int
@@ -87,7 +89,7 @@ class ScheduleModel(Answer):
     def of(cls, state: ScheduleState) -> "ScheduleModel":
         spec = state.spec
         own = {part.name: getattr(spec, part.name) for part in fields(spec)}
-        own["tenant"] = own.pop("tenant_id")
+        own |= {"tenant": own.pop("tenant_id"), "is_enabled": own.pop("enabled")}
         own |= {"payload": dict(spec.payload)}
         own |= {"calendar": None if spec.calendar is None else dict(spec.calendar)}
         facts = {name: getattr(state, name) for name in cls.model_fields if hasattr(state, name)}
@@ -141,7 +143,7 @@ class ScheduleFields(Body):
     """Fields of a schedule. Durations are in seconds; set exactly one of cron, every and at."""
 
     description: LongText | None = None
-    enabled: bool | None = None
+    is_enabled: bool | None = None
     cron: Text | None = None
     every: DurationIn | None = None
     at: InstantIn | None = None
@@ -156,6 +158,9 @@ class ScheduleFields(Body):
     queue: Text | None = None
     priority: Priority | None = None
     max_attempts: Annotated[int, Field(ge=1, le=1000)] | None = None
+    delivery: Literal["at_least_once", "at_most_once"] | None = Field(
+        None, description="at_most_once: a job whose worker died is not run again."
+    )
     misfire_grace: DurationIn | None = None
     catch_up: Literal["none", "latest", "all"] | None = None
     catch_up_limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
@@ -173,6 +178,13 @@ class ScheduleFields(Body):
     condition_timeout: DurationIn | None = None
     max_retries: Annotated[int, Field(ge=1, le=1000)] | None = None
     paused_until: InstantIn | None = None
+
+    def read(self) -> dict[str, Any]:
+        """The fields that were given, with the names of columns."""
+        facts = self.given()
+        if "is_enabled" in facts:
+            facts["enabled"] = facts.pop("is_enabled")
+        return facts
 
 
 class NewSchedule(ScheduleFields):
@@ -265,6 +277,16 @@ class SlotModel(Answer):
     run_state: str | None
     seconds: float | None
     gauge_value: float | None = Field(description="What the gauge of the schedule said, if any.")
+    started_at: datetime | None = Field(description="When the run started, once it has ended.")
+    finished_at: datetime | None = Field(description="When the run ended.")
+    message: str | None = Field(
+        description="The message of the run's result, up to 2,000 characters."
+    )
+    details: Any = Field(
+        description="The details of the run's result; all of a result that has neither message nor "
+        "details."
+    )
+    is_details_omitted: bool = Field(description="Whether the details are over 8 KiB.")
 
     @classmethod
     def of(cls, slot: Slot) -> "SlotModel":
@@ -282,12 +304,6 @@ class FireModel(Answer):
     @classmethod
     def of(cls, fire: Fire) -> "FireModel":
         return cls.model_construct(at=fire.at, local=fire.local, note=fire.note)
-
-
-class Fires(Answer):
-    """Future slots."""
-
-    items: list[FireModel]
 
 
 def spec_facts(spec: ScheduleSpec) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mainspring.api.models.base import Answer, Body, Name
+from mainspring.api.models.base import Answer, Body, IdOut, Name
 from mainspring.domain.tenants import TenantState
 
 
@@ -61,7 +61,7 @@ class TenantContentsModel(Answer):
 class TenantDeletionModel(Answer):
     """What a deletion deletes, and the job that does it, unless it is a dry run."""
 
-    job_id: int | None
+    job_id: IdOut | None
     contents: TenantContentsModel
 
 

@@ -71,7 +71,7 @@ class NewTrigger(TriggerFields):
     name: Name
     event: Name
     definition: Name
-    enabled: bool = True
+    is_enabled: bool = True
 
 
 class Rehearsal(Body):

@@ -17,9 +17,14 @@ from mainspring.api.models.base import (
     Object,
     Text,
 )
+from mainspring.api.models.definitions import CommonFields
+from mainspring.domain.registrations import Change, Registration
+from mainspring.services.registrations import Registered
 from mainspring.services.work import WorkItem
+from mainspring.services.work_reports import MAX_OUTPUT_LENGTH, ReportedOutput
 from mainspring.store.work import Stop
 
+OutputText = Annotated[str, Field(max_length=MAX_OUTPUT_LENGTH)]
 LeaseSeconds = Annotated[float, Field(ge=5, le=3600)]
 
 
@@ -37,6 +42,53 @@ class RegisteredModel(Answer):
 
     worker_id: IdOut
     lease_seconds: float
+
+
+class NewRegistration(CommonFields):
+    """A remote definition as its worker declares it. Fields that are omitted keep what is stored.
+    With `revision`, it is written only over a lower revision."""
+
+    key: Name
+    revision: Annotated[int, Field(ge=0, le=2**53)] | None = None
+
+    def registration(self) -> Registration:
+        fields = {name: value for name, value in self.read().items() if value is not None}
+        fields.pop("key")
+        return Registration(self.key, fields)
+
+
+class NewRegistrations(Body):
+    """The definitions that a worker runs."""
+
+    definitions: Annotated[list[NewRegistration], Field(min_length=1, max_length=100)]
+
+
+class RegistrationModel(Answer):
+    """What came of a registration: `created`, `updated`, `unchanged`, or `kept` if what is stored
+    is another in the fields named by `differs`."""
+
+    key: str
+    version: int
+    change: Change
+    differs: list[str]
+    is_active: bool
+
+    @classmethod
+    def of(cls, registered: Registered) -> "RegistrationModel":
+        state = registered.state
+        return cls.model_construct(
+            key=state.key,
+            version=state.version,
+            change=registered.change,
+            differs=list(registered.differs),
+            is_active=state.is_active,
+        )
+
+
+class RegistrationsModel(Answer):
+    """The definitions as they are stored."""
+
+    definitions: list[RegistrationModel]
 
 
 class Heartbeat(Body):
@@ -80,6 +132,7 @@ class WorkModel(Answer):
     job_id: IdOut
     fence: IdOut
     definition: str
+    definition_version: int
     payload: Object
     attempt: int
     max_attempts: int
@@ -98,6 +151,7 @@ class WorkModel(Answer):
             job_id=item.id,
             fence=item.fence,
             definition=item.definition,
+            definition_version=item.version,
             payload=item.payload,
             attempt=item.attempt,
             max_attempts=item.max_attempts,
@@ -138,13 +192,25 @@ class CheckpointReport(FencedBody):
     checkpoint: Any
 
 
-class SuccessReport(FencedBody):
+class EndReport(FencedBody):
+    """How a job ended, with what its program wrote; the last 64 KiB of each stream are kept."""
+
+    stdout: OutputText | None = None
+    stderr: OutputText | None = None
+    exit_code: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
+
+    @property
+    def output(self) -> ReportedOutput:
+        return ReportedOutput(self.stdout, self.stderr, self.exit_code)
+
+
+class SuccessReport(EndReport):
     """The job succeeded."""
 
     result: Any = None
 
 
-class FailureReport(FencedBody):
+class FailureReport(EndReport):
     """The job failed. It is retried as its definition says, unless `retry` is false; after `delay`
     seconds, if given."""
 
@@ -153,7 +219,7 @@ class FailureReport(FencedBody):
     delay: DurationIn | None = None
 
 
-class CancelReport(FencedBody):
+class CancelReport(EndReport):
     """The job was stopped as requested."""
 
     reason: Annotated[str, Field(max_length=10_000)] = "canceled"

@@ -30,9 +30,3 @@ class WorkerModel(Answer):
     def of(cls, row: Mapping[str, Any]) -> "WorkerModel":
         own = {name: row[name] for name in cls.model_fields if name in row}
         return cls.model_construct(**own, id=row["worker_id"])
-
-
-class Workers(Answer):
-    """Workers, newest first."""
-
-    items: list[WorkerModel]

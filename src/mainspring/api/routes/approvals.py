@@ -7,7 +7,7 @@ from mainspring.api.auth import RequestContext, reading
 from mainspring.api.models.approvals import ApprovalModel
 from mainspring.api.models.base import IdIn, Page
 from mainspring.api.responses import large_page, read_cursor, reply
-from mainspring.api.routes.parameters import Cursor, Limit, Number
+from mainspring.api.routes.parameters import Cursor, Limit, NameFilter, Number
 from mainspring.api.routing import Depends, Query, Response, Router
 from mainspring.domain.approvals import Approval
 from mainspring.domain.types import JobId
@@ -20,6 +20,7 @@ Reader = Annotated[RequestContext, Depends(reading("approvals"))]
 @router.get("", response_model=Page[ApprovalModel])
 async def list_approvals(
     context: Reader,
+    definition: Annotated[NameFilter, Query(description="Only jobs of these definitions.")] = None,
     after: Annotated[IdIn | None, Query(description="Only jobs newer than this id.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -29,7 +30,11 @@ async def list_approvals(
 
     async def load(newer: JobId | None, count: int) -> Sequence[Approval]:
         return await approvals.list_open(
-            context.session, context.listed_tenant, after=newer, limit=count
+            context.session,
+            context.listed_tenant,
+            definition=definition,
+            after=newer,
+            limit=count,
         )
 
     newer = read_cursor(cursor, int) or after

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from mainspring.api.auth import RequestContext, reading
 from mainspring.api.models.audit import AuditModel
-from mainspring.api.models.base import Page, Text
+from mainspring.api.models.base import Filter, Page, Text
 from mainspring.api.responses import large_page, read_cursor
 from mainspring.api.routes.parameters import Cursor, Limit
 from mainspring.api.routing import Depends, Query, Response, Router
@@ -20,10 +20,16 @@ Reader = Annotated[RequestContext, Depends(reading("audit"))]
 async def list_audit(
     context: Reader,
     actor: Annotated[
-        Text | None, Query(description="Who made the change: a name, or an id such as person:7.")
+        Filter[Text] | None,
+        Query(description="Who made the change: a name, or an id such as person:7."),
     ] = None,
-    noun: Annotated[Text | None, Query(description="Kind of object, e.g. schedule or job.")] = None,
-    subject: Annotated[Text | None, Query(description="Name or id of the object.")] = None,
+    action: Annotated[
+        Filter[Text] | None, Query(description="What was done, e.g. update or cancel.")
+    ] = None,
+    noun: Annotated[
+        Filter[Text] | None, Query(description="Kind of object, e.g. schedule or job.")
+    ] = None,
+    subject: Annotated[Filter[Text] | None, Query(description="Name or id of the object.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
@@ -35,6 +41,7 @@ async def list_audit(
             context.session,
             context.own_tenant,
             actor=actor,
+            action=action,
             noun=noun,
             subject=subject,
             before=before,

@@ -7,11 +7,19 @@ from typing import Annotated
 
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.errors import Refused
-from mainspring.api.models.base import Page
+from mainspring.api.models.base import Filter, Page
 from mainspring.api.models.definitions import DefinitionFields, DefinitionModel, NewDefinition
 from mainspring.api.responses import large_page, read_cursor, tagged
-from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
-from mainspring.api.routing import Body, Depends, Response, Router
+from mainspring.api.routes.parameters import (
+    After,
+    Cursor,
+    IdempotencyKey,
+    IfMatch,
+    Limit,
+    Named,
+    once,
+)
+from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.definitions import DefinitionState
 from mainspring.domain.errors import UnknownDefinition
@@ -43,8 +51,12 @@ async def _known() -> AsyncIterator[None]:
 @router.get("", response_model=Page[DefinitionModel])
 async def list_definitions(
     context: Reader,
-    kind: Kind | None = None,
-    active: bool | None = None,
+    kind: Annotated[
+        Filter[Kind] | None, Query(description="Only definitions of these kinds.")
+    ] = None,
+    is_active: Annotated[
+        bool | None, Query(description="Only those that accept new jobs, or that do not.")
+    ] = None,
     after: After = None,
     limit: Limit = 100,
     cursor: Cursor = None,
@@ -54,7 +66,7 @@ async def list_definitions(
 
     async def load(last_seen: str | None, count: int) -> Sequence[DefinitionState]:
         return await definitions.list_definitions(
-            context.session, after=last_seen, kind=kind, active=active, limit=count
+            context.session, after=last_seen, kind=kind, active=is_active, limit=count
         )
 
     last_seen = read_cursor(cursor, str) or after
@@ -64,12 +76,13 @@ async def list_definitions(
 
 
 @router.post("", response_model=DefinitionModel, status_code=201)
-async def create(
+async def create_definition(
     context: Writer,
     definition: Annotated[NewDefinition, Body()],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Create a definition that needs no code: an SQL function or a command."""
+    """Create a definition that is not declared in Python: a SQL function, a command, or a remote
+    one, whose jobs a program in any language claims over /work."""
     made = definitions.make(definition.key, definition.kind, definition.read())
     pinned = definitions.pinned(made, context.settings.command_paths)
 
@@ -88,13 +101,16 @@ async def get_definition(context: Reader, name: Named) -> Response:
 
 
 @router.patch("/{name}", response_model=DefinitionModel)
-async def update(
-    context: Writer, name: Named, changes: Annotated[DefinitionFields, Body()]
+async def update_definition(
+    context: Writer,
+    name: Named,
+    changes: Annotated[DefinitionFields, Body()],
+    if_match: IfMatch = None,
 ) -> Response:
     """Update some fields, if the definition still matches If-Match. Jobs already enqueued run with
     the old values."""
     async with _known(), context.editing("definition", name) as session:
-        context.ensure_unchanged(_facts(await definitions.get(session, name)))
+        context.ensure_unchanged(_facts(await definitions.get(session, name)), if_match)
         changed = await definitions.update(
             session,
             name,
@@ -106,14 +122,14 @@ async def update(
 
 
 @router.post("/{name}/activate", response_model=DefinitionModel)
-async def activate(context: Writer, name: Named) -> Response:
+async def activate_definition(context: Writer, name: Named) -> Response:
     """Accept new jobs again."""
     async with _known():
         return _shown(await definitions.set_active(context.session, name, is_active=True))
 
 
 @router.post("/{name}/deactivate", response_model=DefinitionModel)
-async def deactivate(context: Writer, name: Named) -> Response:
+async def deactivate_definition(context: Writer, name: Named) -> Response:
     """Refuse new jobs; those already enqueued still run."""
     async with _known():
         return _shown(await definitions.set_active(context.session, name, is_active=False))

@@ -31,9 +31,16 @@ TriggerWriter = Annotated[RequestContext, Depends(writing("triggers"))]
 @router.get("", response_model=Page[EventModel])
 async def list_events(
     context: Reader,
-    name: NameFilter = None,
-    handled: bool | None = None,
-    failed: bool | None = None,
+    name: Annotated[
+        NameFilter, Query(description="Only events with these names or patterns.")
+    ] = None,
+    is_handled: Annotated[
+        bool | None, Query(description="Only events that were dispatched, or that wait.")
+    ] = None,
+    has_failed: Annotated[
+        bool | None,
+        Query(description="Only events for which a trigger failed, or for which none did."),
+    ] = None,
     before: Annotated[IdIn | None, Query(description="Only events older than this id.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -46,8 +53,8 @@ async def list_events(
             context.session,
             context.listed_tenant,
             name=name,
-            handled=handled,
-            failed=failed,
+            handled=is_handled,
+            failed=has_failed,
             before=older,
             limit=count,
         )
@@ -57,7 +64,7 @@ async def list_events(
 
 
 @router.post("", response_model=EmittedModel, status_code=201)
-async def emit(
+async def emit_event(
     context: Writer, event: Annotated[NewEvent, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Emit an event."""
@@ -83,8 +90,10 @@ async def get_event(context: Reader, event_id: Number) -> Response:
 
 
 @router.post("/{event_id:int}/replay", response_model=EventModel)
-async def replay(
-    context: TriggerWriter, event_id: Number, asked: Annotated[Replay | None, Body()] = None
+async def replay_event(
+    context: TriggerWriter,
+    event_id: Number,
+    asked: Annotated[Replay | None, Body()] = None,
 ) -> Response:
     """Dispatch a handled event again, to all of its triggers or to one."""
     event = await events.replay(

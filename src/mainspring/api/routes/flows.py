@@ -19,7 +19,15 @@ from mainspring.api.models.flows import (
 )
 from mainspring.api.models.jobs import Reason
 from mainspring.api.responses import page, read_cursor, reply
-from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number, once
+from mainspring.api.routes.jobs import ensure_may_create_as
+from mainspring.api.routes.parameters import (
+    Cursor,
+    IdempotencyKey,
+    Limit,
+    NameFilter,
+    Number,
+    once,
+)
 from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.plans import arun
 from mainspring.db.tenant_sessions import TransactionSession
@@ -55,6 +63,7 @@ async def _own(context: RequestContext) -> AsyncIterator[None]:
 @router.get("", response_model=Page[FlowModel])
 async def list_flows(
     context: Reader,
+    name: Annotated[NameFilter, Query(description="Only flows with these names.")] = None,
     before: Annotated[IdIn | None, Query(description="Only flows older than this id.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -62,14 +71,14 @@ async def list_flows(
     """List flows, newest first."""
     older = read_cursor(cursor, int) or before
     found = await flows.list_flows(
-        context.session, context.listed_tenant, before=older, limit=limit
+        context.session, context.listed_tenant, name=name, before=older, limit=limit
     )
     following = found[-1].id if len(found) == limit else None
     return page(found, FlowModel.of, following=following, model=Page[FlowModel])
 
 
 @router.post("", response_model=StartedModel, status_code=201)
-async def start(
+async def start_flow(
     context: Writer, flow: Annotated[NewFlow, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Enqueue jobs that wait for each other."""
@@ -90,6 +99,7 @@ def _steps(context: RequestContext, given: list[NewStep]) -> list[Step]:
     for each in given:
         if each.step in made:
             raise InvalidFlow(f"two steps are named {each.step!r}; give each a unique name")
+        ensure_may_create_as(context, each.created_by)
         facts = {name: value for name, value in each.given().items() if name not in _OF_STEP}
         if "tags" in facts:
             facts["tags"] = tuple(facts["tags"])
@@ -139,7 +149,7 @@ async def list_flow_jobs(
 
 
 @router.post("/{flow_id:int}/cancel", response_model=CountModel)
-async def cancel(
+async def cancel_flow(
     context: Writer, flow_id: Number, why: Annotated[Reason | None, Body()] = None
 ) -> Response:
     """Cancel the live jobs of a flow."""
@@ -150,7 +160,7 @@ async def cancel(
 
 
 @router.post("/{flow_id:int}/retry", response_model=CountModel)
-async def retry(context: Writer, flow_id: Number) -> Response:
+async def retry_flow(context: Writer, flow_id: Number) -> Response:
     """Retry the failed and canceled jobs of a flow."""
     async with _own(context):
         count = await flows.retry(context.session, context.tenant_id, flow_id)

@@ -3,15 +3,15 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from mainspring.api.auth import RequestContext, reading, writing
 from mainspring.api.errors import Refused
-from mainspring.api.models.base import InstantIn, Page, Text
+from mainspring.api.models.base import Filter, IdIn, InstantIn, Page, Text
 from mainspring.api.models.jobs import (
     AttemptModel,
-    Attempts,
     Decision,
     Edit,
     EnqueuedManyModel,
@@ -25,26 +25,50 @@ from mainspring.api.models.jobs import (
     StateModel,
     SummaryModel,
 )
-from mainspring.api.responses import PAGE_BYTES, nothing, read_cursor, reply, short_page
-from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number
+from mainspring.api.responses import (
+    PAGE_BYTES,
+    nothing,
+    page,
+    read_cursor,
+    read_place,
+    reply,
+    short_page,
+)
+from mainspring.api.routes.parameters import Cursor, IdempotencyKey, Limit, Number, once
 from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.plans import arun
+from mainspring.db.sessions import ServiceSession
 from mainspring.domain.access.roles import Role
 from mainspring.domain.errors import JobNotFound
 from mainspring.domain.errors.access import Forbidden
 from mainspring.domain.jobs.filters import JobFilter
-from mainspring.domain.jobs.model import JobSummary
+from mainspring.domain.jobs.model import Attempt, JobSummary
 from mainspring.domain.jobs.options import EnqueueOptions
-from mainspring.domain.types import JobId, JobSource, JobState
-from mainspring.services import jobs
+from mainspring.domain.types import JobId, JobState
+from mainspring.services import definitions, jobs
 
 router = Router(prefix="/jobs", tags=["jobs"])
 
 Reader = Annotated[RequestContext, Depends(reading("jobs"))]
 Writer = Annotated[RequestContext, Depends(writing("jobs"))]
-_INCLUDE = "^(payload|result)(,(payload|result))?$"
 _LOADED_AT_ONCE = 8
+Included = Literal["payload", "result"]
 Decider = Annotated[RequestContext, Depends(writing("approvals"))]
+
+
+ScheduleQuery = Annotated[Filter[Text] | None, Query(description="Only jobs of these schedules.")]
+SlotQuery = Annotated[InstantIn | None, Query(description="Only jobs of this slot.")]
+TriggerQuery = Annotated[Filter[Text] | None, Query(description="Only jobs of these triggers.")]
+EventQuery = Annotated[Filter[IdIn] | None, Query(description="Only jobs of these events.")]
+FlowQuery = Annotated[Filter[IdIn] | None, Query(description="Only jobs of these flows.")]
+ParentQuery = Annotated[
+    Filter[IdIn] | None,
+    Query(description="Only jobs that waited for one of these, or that it enqueued."),
+]
+WorkerQuery = Annotated[
+    Filter[IdIn] | None, Query(description="Only jobs that one of these workers runs.")
+]
+VersionQuery = Annotated[Filter[IdIn] | None, Query(description="Only jobs of these versions.")]
 
 
 class JobQuery:
@@ -52,20 +76,44 @@ class JobQuery:
 
     def __init__(
         self,
-        status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
-        source: Annotated[JobSource | None, Query(description="Where the jobs came from.")] = None,
-        definition: Annotated[Text | None, Query()] = None,
-        queue: Annotated[Text | None, Query()] = None,
-        tag: Annotated[Text | None, Query()] = None,
-        created_after: Annotated[InstantIn | None, Query()] = None,
-        created_before: Annotated[InstantIn | None, Query()] = None,
-        error: Annotated[
-            Text | None, Query(description="Text contained in the last error.")
+        state: Annotated[
+            Filter[JobState] | None, Query(description="Only jobs in one of these states.")
         ] = None,
-        created_by: Annotated[Text | None, Query(description="Who enqueued the jobs.")] = None,
+        source: Annotated[
+            Filter[Text] | None, Query(description="Only jobs that came from there.")
+        ] = None,
+        definition: Annotated[
+            Filter[Text] | None, Query(description="Only jobs of these definitions.")
+        ] = None,
+        queue: Annotated[
+            Filter[Text] | None, Query(description="Only jobs in these queues.")
+        ] = None,
+        tag: Annotated[
+            Filter[Text] | None, Query(description="Only jobs that have one of these tags.")
+        ] = None,
+        created_after: Annotated[
+            InstantIn | None, Query(description="Only jobs enqueued at this time or later.")
+        ] = None,
+        created_before: Annotated[
+            InstantIn | None, Query(description="Only jobs enqueued before this time.")
+        ] = None,
+        error: Annotated[
+            Filter[Text] | None, Query(description="Only jobs whose last error contains this text.")
+        ] = None,
+        created_by: Annotated[
+            Filter[Text] | None, Query(description="Only jobs that one of these enqueued.")
+        ] = None,
+        schedule: ScheduleQuery = None,
+        slot_at: SlotQuery = None,
+        trigger: TriggerQuery = None,
+        event_id: EventQuery = None,
+        flow_id: FlowQuery = None,
+        parent_id: ParentQuery = None,
+        worker_id: WorkerQuery = None,
+        definition_version: VersionQuery = None,
     ) -> None:
-        self.asked = JobFilter(
-            state=status,
+        self.asked = JobFilter.of(
+            state=state,
             source=source,
             definition=definition,
             queue=queue,
@@ -74,6 +122,14 @@ class JobQuery:
             created_before=created_before,
             error=error,
             created_by=created_by,
+            schedule=schedule,
+            slot_at=slot_at,
+            trigger=trigger,
+            event_id=event_id,
+            flow_id=flow_id,
+            parent_id=parent_id,
+            worker_id=worker_id,
+            definition_version=definition_version,
         )
 
     def of(self, context: RequestContext) -> JobFilter:
@@ -85,12 +141,20 @@ def own_jobs(context: RequestContext, asked: JobFilter) -> JobFilter:
     """The filter, and for a member its own jobs alone."""
     if context.creator is None:
         return asked
-    if asked.created_by not in (None, context.creator):
+    if asked.created_by not in ((), (context.creator,)):
         raise Forbidden(
             "members see only their own jobs; an admin sees all of them: `mainspring admin jobs "
             "list`"
         )
-    return replace(asked, created_by=context.creator)
+    return replace(asked, created_by=(context.creator,))
+
+
+def ensure_may_create_as(context: RequestContext, creator: str | None) -> None:
+    """A member enqueues in its own name; an admin or an operator may name others."""
+    if context.creator is not None and creator not in (None, context.creator):
+        raise Forbidden(
+            f"members enqueue in their own name only, not as {creator!r}; leave out created_by"
+        )
 
 
 Filters = Annotated[JobQuery, Depends()]
@@ -103,11 +167,7 @@ async def list_jobs(
     limit: Limit = 50,
     cursor: Cursor = None,
     include: Annotated[
-        str | None,
-        Query(
-            pattern=_INCLUDE,
-            description="What to add to each job: payload, result or both, separated by a comma.",
-        ),
+        Filter[Included] | None, Query(description="What to add to each job.")
     ] = None,
 ) -> Response:
     """List jobs, newest first, in short. A page has at most 4 MiB: it may be shorter than `limit`,
@@ -121,7 +181,7 @@ async def list_jobs(
         limit=limit,
     )
     if include is not None:
-        return await _including(context, found, following, names=frozenset(include.split(",")))
+        return await _including(context, found, following, names=frozenset(include))
     return summaries(found, following)
 
 
@@ -153,11 +213,17 @@ async def _including(
     return short_page(items, [item.id for item in items], following=following)
 
 
-@router.post("", response_model=EnqueuedModel, status_code=201)
-async def enqueue(
+@router.post(
+    "",
+    response_model=EnqueuedModel,
+    status_code=201,
+    responses={200: {"model": EnqueuedModel, "description": "The job that has the key already."}},
+)
+async def enqueue_job(
     context: Writer, job: Annotated[NewJob, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Enqueue a job. If its key was used before, the response is 200 with the existing job."""
+    ensure_may_create_as(context, job.created_by)
     facts = job.given()
     definition, payload = facts.pop("definition"), facts.pop("payload", {})
     options = EnqueueOptions(
@@ -167,14 +233,18 @@ async def enqueue(
 
     bearer = Bearer(context.server.database, context.digest)
     plan = context.server.enqueuer.enqueue(definition, payload, options, bearer=bearer)
-    job_id, is_new = await arun(plan, context.session)
-    made = EnqueuedModel.model_construct(id=job_id, is_new=is_new)
+    job_id, is_new, whole = await arun(plan, context.session)
+    shown = None if whole is None else JobModel.of(whole)
+    made = EnqueuedModel.model_construct(id=job_id, is_new=is_new, job=shown)
     return reply(made, 201 if is_new else 200, {"Location": f"{context.request.url.path}/{job_id}"})
 
 
 @router.post("/many", response_model=EnqueuedManyModel, status_code=201)
-async def enqueue_many(context: Writer, jobs: Annotated[NewJobs, Body()]) -> Response:
+async def enqueue_jobs(
+    context: Writer, jobs: Annotated[NewJobs, Body()], idempotency_key: IdempotencyKey = None
+) -> Response:
     """Enqueue many jobs of one definition; those whose dedupe key is taken are skipped."""
+    ensure_may_create_as(context, jobs.created_by)
     facts = jobs.given()
     definition, payloads = facts.pop("definition"), facts.pop("payloads")
     dedupe_keys = facts.pop("dedupe_keys", None)
@@ -182,12 +252,19 @@ async def enqueue_many(context: Writer, jobs: Annotated[NewJobs, Body()]) -> Res
     plan = context.server.enqueuer.enqueue_many(
         definition, payloads, options, dedupe_keys=dedupe_keys
     )
-    ids = await arun(plan, context.session)
-    return reply(EnqueuedManyModel.model_construct(ids=ids), 201)
+
+    async def make(session: ServiceSession) -> Response:
+        return reply(EnqueuedManyModel.model_construct(ids=await arun(plan, session)), 201)
+
+    if idempotency_key is None:
+        return await make(context.session)
+    # Before the transaction: nothing can be asked in one that has failed.
+    await definitions.ensure_known(context.session, [definition])
+    return await once(context, idempotency_key, make)
 
 
 @router.get("/summary", response_model=SummaryModel)
-async def get_summary(context: Reader) -> Response:
+async def get_job_summary(context: Reader) -> Response:
     """Get the number of jobs in each state."""
     summary = await context.server.summaries.get(
         context.session, context.listed_tenant, created_by=context.creator
@@ -203,17 +280,31 @@ async def get_job(context: Reader, job_id: Number) -> Response:
     return reply(JobModel.of(job))
 
 
-@router.get("/{job_id:int}/attempts", response_model=Attempts)
-async def get_attempts(context: Reader, job_id: Number) -> Response:
-    """List the attempts of a job, first to last."""
+@router.get("/{job_id:int}/attempts", response_model=Page[AttemptModel])
+async def list_attempts(
+    context: Reader, job_id: Number, limit: Limit = 100, cursor: Cursor = None
+) -> Response:
+    """List the latest 1000 attempts of a job, first to last. Those before the latest 20 have no
+    output and the first 200 characters of their error."""
     async with own(context):
         await jobs.get(context.session, JobId(job_id), context.tenant_id)
-    found = await jobs.attempts(context.session, JobId(job_id), context.tenant_id)
-    return reply(Attempts.model_construct(items=[AttemptModel.of(each) for each in found]))
+    after = tuple(read_place(cursor))
+    found = [
+        each
+        for each in await jobs.attempts(context.session, JobId(job_id), context.tenant_id)
+        if after[0] is None or _attempt_place(each) > after
+    ]
+    following = list(_attempt_place(found[limit - 1])) if len(found) > limit else None
+    return page(found[:limit], AttemptModel.of, following=following, model=Page[AttemptModel])
+
+
+def _attempt_place(attempt: Attempt) -> tuple[str, str]:
+    """What attempts are ordered by, as text; attempts that were put back share a number."""
+    return f"{attempt.number:010}", attempt.started_at.astimezone(UTC).isoformat()
 
 
 @router.post("/{job_id:int}/cancel", response_model=StateModel)
-async def cancel(
+async def cancel_job(
     context: Writer, job_id: Number, why: Annotated[Reason | None, Body()] = None
 ) -> Response:
     """Cancel a job that has not started; ask a running one to stop."""
@@ -225,7 +316,7 @@ async def cancel(
 
 
 @router.post("/{job_id:int}/retry", response_model=StateModel)
-async def retry(
+async def retry_job(
     context: Writer, job_id: Number, edit: Annotated[Edit | None, Body()] = None
 ) -> Response:
     """Retry a failed, dead-lettered or canceled job, with a new payload if given."""
@@ -238,7 +329,7 @@ async def retry(
 
 
 @router.delete("/{job_id:int}", status_code=204, response_class=Response)
-async def delete(context: Writer, job_id: Number) -> Response:
+async def delete_job(context: Writer, job_id: Number) -> Response:
     """Delete a job that is not running, with its attempts."""
     async with own(context):
         await arun(jobs.delete(JobId(job_id), context.tenant_id), context.session)
@@ -246,7 +337,7 @@ async def delete(context: Writer, job_id: Number) -> Response:
 
 
 @router.post("/{job_id:int}/approve", response_model=StateModel)
-async def approve(
+async def approve_job(
     context: Decider, job_id: Number, why: Annotated[Decision | None, Body()] = None
 ) -> Response:
     """Approve a job; it keeps waiting while more approvals are needed."""
@@ -261,7 +352,9 @@ async def approve(
 
 
 @router.post("/{job_id:int}/reject", response_model=StateModel)
-async def reject(context: Decider, job_id: Number, why: Annotated[Rejection, Body()]) -> Response:
+async def reject_job(
+    context: Decider, job_id: Number, why: Annotated[Rejection, Body()]
+) -> Response:
     """Reject a job that awaits approval; it is canceled."""
     from mainspring.services import approvals  # noqa: PLC0415 - slow to import
 

@@ -31,7 +31,8 @@ async def front(request: Request) -> Response:
         "<p>Mainspring is running: background jobs and schedules on PostgreSQL.</p>"
         f"{greeting}"
         "<ul>"
-        f'<li><a href="{root}/api/v1/openapi.json">API description</a> (OpenAPI)</li>'
+        f'<li><a href="{root}/docs">REST API</a>: every operation, with examples '
+        f'(<a href="{root}/api/v1/openapi.json">OpenAPI</a>)</li>'
         f'<li><a href="{root}/health">Health</a>: whether the database answers</li>'
         "</ul>"
     )

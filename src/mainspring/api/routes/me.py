@@ -12,7 +12,7 @@ Known = Annotated[RequestContext, Depends(known())]
 
 
 @router.get("/me", tags=["me"], response_model=CallerModel)
-async def me(context: Known) -> Response:
+async def get_me(context: Known) -> Response:
     """Get the caller and its permissions."""
     caller = context.caller
     scopes = None if caller.scopes is None else list(caller.scopes)

@@ -25,7 +25,7 @@ Writer = Annotated[RequestContext, Depends(writing("jobs"))]
     status_code=202,
     responses={200: {"model": BulkModel, "description": "The result of a dry run."}},
 )
-async def bulk(
+async def change_jobs(
     context: Writer, asked: Annotated[Bulk, Body()], idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Cancel, retry or delete all matching jobs, in a background job, or count them."""

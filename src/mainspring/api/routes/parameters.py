@@ -3,21 +3,20 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from mainspring.api.auth import RequestContext
-from mainspring.api.models.base import IdIn, Name
+from mainspring.api.models.base import Filter, IdIn, Name, no_nul
 from mainspring.api.responses import JSON
 from mainspring.api.routing import Header, Path, Query, Response, read_name
 from mainspring.db.tenant_sessions import TransactionSession
 
 Number = Annotated[IdIn, Path(description="Id of the object.")]
 Named = Annotated[Name, AfterValidator(read_name), Path(description="Name of the object.")]
-NameFilter = Annotated[str | None, Query(min_length=1, max_length=200)]
+Given = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(no_nul)]
+NameFilter = Filter[Given] | None
 Limit = Annotated[int, Query(ge=1, le=1000, description="Maximum number of items.")]
-After = Annotated[
-    str | None, Query(min_length=1, max_length=200, description="Only names after this one.")
-]
+After = Annotated[Given | None, Query(description="Only names after this one.")]
 Cursor = Annotated[
     str | None, Query(max_length=1000, description="next_cursor from the previous page.")
 ]
@@ -28,6 +27,16 @@ IdempotencyKey = Annotated[
         min_length=1,
         max_length=200,
         description="A request that is repeated with the same key is carried out once.",
+    ),
+]
+
+IfMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        max_length=1000,
+        description="The ETag of the state that the change is meant for; any other is refused "
+        "with 412.",
     ),
 ]
 

@@ -12,16 +12,34 @@ from mainspring.api.responses import (
     page,
     read_numbered_place,
     reply,
+    tagged,
 )
-from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routes.parameters import (
+    After,
+    Cursor,
+    IdempotencyKey,
+    IfMatch,
+    Limit,
+    Named,
+    once,
+)
 from mainspring.api.routing import Body, Depends, Request, Response, Router
 from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.access.roles import Role
+from mainspring.domain.access.tokens import Person
 from mainspring.services import people, sessions, tokens
 
 router = Router()
 Reader = Annotated[RequestContext, Depends(reading("people"))]
 Writer = Annotated[RequestContext, Depends(writing("people"))]
+
+
+def _shown(person: Person, status: int = 200) -> Response:
+    return tagged(PersonModel.of(person), _facts(person), status)
+
+
+def _facts(person: Person) -> object:
+    return [person.person_id, person.role, person.is_disabled]
 
 
 @router.get("/people", tags=["people"], response_model=Page[PersonModel])
@@ -51,7 +69,7 @@ async def create_person(
         made = await people.create(
             session, person.name, person.role, tenant_id=tenant_id, by=context.caller
         )
-        return reply(PersonModel.of(made), 201)
+        return _shown(made, 201)
 
     return await once(context, idempotency_key, make)
 
@@ -59,35 +77,44 @@ async def create_person(
 @router.get("/people/{name}", tags=["people"], response_model=PersonModel)
 async def get_person(context: Reader, name: Named) -> Response:
     """Get a person."""
-    return reply(PersonModel.of(await people.get(context.session, name, context.own_tenant)))
+    return _shown(await people.get(context.session, name, context.own_tenant))
 
 
 @router.patch("/people/{name}", tags=["people"], response_model=PersonModel)
-async def change_person(
-    context: Writer, name: Named, changes: Annotated[PersonChanges, Body()]
+async def update_person(
+    context: Writer,
+    name: Named,
+    changes: Annotated[PersonChanges, Body()],
+    if_match: IfMatch = None,
 ) -> Response:
-    """Change a person's role or access, from the next request on."""
-    async with context.session.begin() as session:
+    """Change a person's role or access, from the next request on, if they still match If-Match."""
+    is_disabled = None if changes.is_enabled is None else not changes.is_enabled
+    async with context.editing("person", name) as session:
+        found = await people.get(session, name, context.own_tenant)
+        context.ensure_unchanged(_facts(found), if_match)
         changed = await people.change(
             session,
             name,
             context.own_tenant,
             role=changes.role,
-            is_disabled=changes.is_disabled,
+            is_disabled=is_disabled,
             by=context.caller,
         )
-    return reply(PersonModel.of(changed))
+    return _shown(changed)
 
 
 @router.delete("/people/{name}", tags=["people"], status_code=204, response_class=Response)
-async def delete_person(context: Writer, name: Named) -> Response:
+async def delete_person(context: Writer, name: Named, if_match: IfMatch = None) -> Response:
     """Delete a person with their sessions and the tokens they created."""
-    await people.delete(context.session, name, context.own_tenant)
+    async with context.editing("person", name) as session:
+        found = await people.get(session, name, context.own_tenant)
+        context.ensure_unchanged(_facts(found), if_match)
+        await people.delete(session, name, context.own_tenant)
     return nothing()
 
 
 @router.post("/people/{name}/login", tags=["people"], response_model=LoginModel, status_code=201)
-async def open_login(context: Writer, name: Named, request: Request) -> Response:
+async def create_login_link(context: Writer, name: Named, request: Request) -> Response:
     """Create a login link for a person; it works once, within 15 minutes."""
     base = address_of(request, context.settings)
     async with context.session.begin() as session:
@@ -96,7 +123,7 @@ async def open_login(context: Writer, name: Named, request: Request) -> Response
 
 
 @router.delete("/people/{name}/sessions", tags=["people"], response_model=EndedSessions)
-async def end_sessions(context: Writer, name: Named) -> Response:
+async def end_person_sessions(context: Writer, name: Named) -> Response:
     """Log a person out everywhere."""
     async with context.session.begin() as session:
         count = await sessions.end_all(session, name, context.own_tenant)

@@ -5,13 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from mainspring.api.auth import RequestContext, reading, writing
-from mainspring.api.models.base import InstantIn, Page
+from mainspring.api.models.base import Filter, InstantIn, Page
 from mainspring.api.models.schedules import (
     Disabling,
     FilledModel,
     Filling,
     FireModel,
-    Fires,
     Firing,
     NewSchedule,
     Pause,
@@ -32,7 +31,16 @@ from mainspring.api.responses import (
     reply,
     tagged,
 )
-from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
+from mainspring.api.routes.parameters import (
+    After,
+    Cursor,
+    IdempotencyKey,
+    IfMatch,
+    Limit,
+    Named,
+    NameFilter,
+    once,
+)
 from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.access.roles import Role
@@ -41,6 +49,7 @@ from mainspring.domain.schedules.model import ScheduleState
 from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.services import backfills, definitions, schedules
 from mainspring.services.schedules import Scope
+from mainspring.store.slots import Slot
 
 router = Router(prefix="/schedules", tags=["schedules"])
 
@@ -72,8 +81,12 @@ def _ensure_may_say(context: RequestContext, facts: dict[str, Any]) -> None:
 @router.get("", response_model=Page[ScheduleModel])
 async def list_schedules(
     context: Reader,
-    enabled: bool | None = None,
-    definition: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    is_enabled: Annotated[
+        bool | None, Query(description="Only enabled schedules, or disabled ones.")
+    ] = None,
+    definition: Annotated[
+        NameFilter, Query(description="Only schedules of these definitions.")
+    ] = None,
     after: After = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -85,7 +98,7 @@ async def list_schedules(
         name, after_tenant = last_seen
         asked = {
             "after": name or after,
-            "enabled": enabled,
+            "enabled": is_enabled,
             "definition": definition,
             "limit": count,
         }
@@ -105,13 +118,13 @@ async def list_schedules(
 
 
 @router.post("", response_model=ScheduleModel, status_code=201)
-async def create(
+async def create_schedule(
     context: Writer,
     schedule: Annotated[NewSchedule, Body()],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Create a schedule."""
-    facts = {**schedule.given(), "tenant_id": context.tenant_id}
+    facts = {**schedule.read(), "tenant_id": context.tenant_id}
     _ensure_may_say(context, facts)
     spec = schedules.make_spec(facts)
 
@@ -131,38 +144,45 @@ async def get_schedule(context: Reader, name: Named) -> Response:
 
 
 @router.patch("/{name}", response_model=ScheduleModel)
-async def update(
-    context: Writer, name: Named, changes: Annotated[ScheduleChanges, Body()]
+async def update_schedule(
+    context: Writer,
+    name: Named,
+    changes: Annotated[ScheduleChanges, Body()],
+    if_match: IfMatch = None,
 ) -> Response:
     """Update some fields, if the schedule still matches If-Match."""
-    facts = changes.given()
+    facts = changes.read()
     _ensure_may_say(context, facts)
     async with context.editing("schedule", name) as session:
         scope = _scope(context, session)
-        context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
+        context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec), if_match)
         if facts.get("definition") is not None:
             await definitions.ensure_known(scope.committed, [facts["definition"]])
         return _shown(await schedules.update(scope, name, facts))
 
 
 @router.delete("/{name}", status_code=204, response_class=Response)
-async def delete(context: Writer, name: Named) -> Response:
+async def delete_schedule(
+    context: Writer,
+    name: Named,
+    if_match: IfMatch = None,
+) -> Response:
     """Delete a schedule with its history; its jobs are kept."""
     async with context.editing("schedule", name) as session:
         scope = _scope(context, session)
-        context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec))
+        context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec), if_match)
         await schedules.delete(scope, name)
     return nothing()
 
 
 @router.post("/{name}/enable", response_model=ScheduleModel)
-async def enable(context: Writer, name: Named) -> Response:
+async def enable_schedule(context: Writer, name: Named) -> Response:
     """Enable a schedule from now on; its failure count is reset."""
     return _shown(await schedules.update(_scope(context), name, {"enabled": True}))
 
 
 @router.post("/{name}/disable", response_model=ScheduleModel)
-async def disable(
+async def disable_schedule(
     context: Writer, name: Named, why: Annotated[Disabling | None, Body()] = None
 ) -> Response:
     """Disable a schedule; the reason is shown until it is enabled."""
@@ -171,7 +191,7 @@ async def disable(
 
 
 @router.post("/{name}/pause", response_model=ScheduleModel)
-async def pause(
+async def pause_schedule(
     context: Writer, name: Named, given: Annotated[Pause | None, Body()] = None
 ) -> Response:
     """Pause a schedule; slots missed during the pause are not caught up."""
@@ -182,14 +202,14 @@ async def pause(
 
 
 @router.post("/{name}/resume", response_model=ScheduleModel)
-async def resume(context: Writer, name: Named) -> Response:
+async def resume_schedule(context: Writer, name: Named) -> Response:
     """Resume a paused schedule, from now on."""
     changes = {"enabled": True, "paused_until": None}
     return _shown(await schedules.update(_scope(context), name, changes))
 
 
 @router.post("/{name}/trigger", response_model=TriggeredModel)
-async def trigger(
+async def trigger_schedule(
     context: Writer, name: Named, firing: Annotated[Firing | None, Body()] = None
 ) -> Response:
     """Fire a schedule now, in a slot of its own or in a past one that has no job."""
@@ -202,7 +222,9 @@ async def trigger(
 
 
 @router.post("/{name}/backfill", response_model=Filling)
-async def backfill(context: Writer, name: Named, given: Annotated[Range, Body()]) -> Response:
+async def backfill_schedule(
+    context: Writer, name: Named, given: Annotated[Range, Body()]
+) -> Response:
     """Enqueue the past slots in a range that had no job."""
     filled = await backfills.backfill(
         _scope(context), name, given.start, end=given.end, limit=given.limit, dry_run=given.dry_run
@@ -214,40 +236,49 @@ async def backfill(context: Writer, name: Named, given: Annotated[Range, Body()]
 
 
 @router.get("/{name}/history", response_model=Page[SlotModel])
-async def history(
+async def list_slots(
     context: Reader,
     name: Named,
-    outcome: SlotOutcome | None = None,
+    outcome: Annotated[
+        Filter[SlotOutcome] | None, Query(description="Only slots with one of these outcomes.")
+    ] = None,
     before: Annotated[InstantIn | None, Query(description="Only slots before this time.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
     """List the slots of a schedule, newest first."""
-    reached = read_cursor(cursor, int)
-    found = await schedules.history(
-        _scope(context),
-        name,
-        before=before if reached is None else _instant(reached),
-        outcome=outcome,
-        limit=limit,
-    )
-    following = _microseconds(found[-1].scheduled_for) if len(found) == limit else None
-    return page(found, SlotModel.of, following=following, model=Page[SlotModel])
+    scope, reached = _scope(context), read_cursor(cursor, int)
+
+    async def load(place: int | None, count: int) -> list[Slot]:
+        until = before if place is None else _instant(place)
+        return await schedules.history(scope, name, before=until, outcome=outcome, limit=count)
+
+    return await large_page(load, SlotModel.of, _place_of_slot, after=reached, limit=limit)
 
 
-@router.get("/{name}/preview", response_model=Fires)
-async def preview(
+@router.get("/{name}/preview", response_model=Page[FireModel])
+async def preview_schedule(
     context: Reader,
     name: Named,
-    count: Annotated[int, Query(ge=1, le=1000)] = 10,
-    after: Annotated[InstantIn | None, Query()] = None,
+    after: Annotated[
+        InstantIn | None, Query(description="Only slots after this time; now if omitted.")
+    ] = None,
+    limit: Limit = 10,
+    cursor: Cursor = None,
 ) -> Response:
     """List the next slots of a schedule, as if it were enabled."""
-    fires = await schedules.preview(_scope(context), name, count=count, after=after)
-    return reply(Fires.model_construct(items=[FireModel.of(fire) for fire in fires]))
+    reached = read_cursor(cursor, int)
+    start = after if reached is None else _instant(reached)
+    found = await schedules.preview(_scope(context), name, count=limit, after=start)
+    following = _microseconds(found[-1].at) if len(found) == limit else None
+    return page(found, FireModel.of, following=following, model=Page[FireModel])
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _place_of_slot(slot: Slot) -> int:
+    return _microseconds(slot.scheduled_for)
 
 
 def _microseconds(instant: datetime) -> int:

@@ -3,10 +3,10 @@
 from typing import Annotated
 
 from mainspring.api.auth import RequestContext, known
-from mainspring.api.models.base import Name, Page
+from mainspring.api.models.base import Page
 from mainspring.api.models.sessions import SessionModel
 from mainspring.api.responses import nothing, page, read_cursor
-from mainspring.api.routes.parameters import Cursor, Limit, Number
+from mainspring.api.routes.parameters import Cursor, Limit, NameFilter, Number
 from mainspring.api.routing import Depends, Query, Response, Router
 from mainspring.domain.errors.access import SessionNotFound
 from mainspring.services import sessions, tokens
@@ -18,7 +18,7 @@ Known = Annotated[RequestContext, Depends(known())]
 @router.get("", response_model=Page[SessionModel])
 async def list_sessions(
     context: Known,
-    person: Annotated[Name | None, Query(description="Only sessions of this person.")] = None,
+    person: Annotated[NameFilter, Query(description="Only sessions of these people.")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:

@@ -22,9 +22,14 @@ LastEventId = Annotated[
     str | None,
     Header(alias="Last-Event-ID", max_length=200, description="Id of the last event received."),
 ]
-_EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "Events.", "content": {"text/event-stream": {}}}
-}
+
+
+def _events(name: str, data: str) -> dict[int | str, dict[str, Any]]:
+    """What a stream answers with."""
+    said = "Server-sent events; `data` is JSON, `id` is for Last-Event-ID."
+    example = f"id: 3f9a\nevent: {name}\ndata: {data}\n\n"
+    content = {"schema": {"type": "string"}, "example": example}
+    return {200: {"description": said, "content": {"text/event-stream": content}}}
 
 
 def make_frame(watched: Watched) -> bytes:
@@ -37,11 +42,15 @@ def make_frame(watched: Watched) -> bytes:
     return made.model_dump_json().encode()
 
 
-@router.get("/stream", responses=_EVENTS, response_class=Response)
-async def watch_list(
+@router.get(
+    "/stream",
+    responses=_events("jobs", '{"items": [], "next_cursor": null}'),
+    response_class=Response,
+)
+async def stream_jobs(
     context: Reader,
     filters: Filters,
-    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of items.")] = 50,
     last_event_id: LastEventId = None,
 ) -> Response:
     """Stream the first page of a job list whenever it changes, as `jobs` events."""
@@ -56,8 +65,12 @@ async def watch_list(
     return stream(_looking(context, "jobs", key, look=look, known=last_event_id))
 
 
-@router.get("/summary/stream", responses=_EVENTS, response_class=Response)
-async def watch_summary(context: Reader, last_event_id: LastEventId = None) -> Response:
+@router.get(
+    "/summary/stream",
+    responses=_events("summary", '{"counts": {"queued": 3}}'),
+    response_class=Response,
+)
+async def stream_job_summary(context: Reader, last_event_id: LastEventId = None) -> Response:
     """Stream the summary whenever it changes, as `summary` events."""
     database, tenant_id, creator = context.server.database, context.listed_tenant, context.creator
 
@@ -69,8 +82,14 @@ async def watch_summary(context: Reader, last_event_id: LastEventId = None) -> R
     return stream(_looking(context, "summary", key, look=look, known=last_event_id))
 
 
-@router.get("/{job_id:int}/stream", responses=_EVENTS, response_class=Response)
-async def watch_job(context: Reader, job_id: Number, last_event_id: LastEventId = None) -> Response:
+@router.get(
+    "/{job_id:int}/stream",
+    responses=_events("job", '{"job": {"id": "7"}, "output": null}'),
+    response_class=Response,
+)
+async def stream_job(
+    context: Reader, job_id: Number, last_event_id: LastEventId = None
+) -> Response:
     """Stream a job with its output whenever it changes, as `job` events and a final `end`."""
     number = JobId(job_id)
     async with own(context):

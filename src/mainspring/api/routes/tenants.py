@@ -13,8 +13,16 @@ from mainspring.api.models.tenants import (
     TenantModel,
 )
 from mainspring.api.responses import JSON, page, read_cursor, tagged
-from mainspring.api.routes.parameters import After, Cursor, IdempotencyKey, Limit, Named, once
-from mainspring.api.routing import Body, Depends, Response, Router
+from mainspring.api.routes.parameters import (
+    After,
+    Cursor,
+    IdempotencyKey,
+    IfMatch,
+    Limit,
+    Named,
+    once,
+)
+from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.tenants import TenantState
@@ -71,7 +79,10 @@ async def get_tenant(context: Reader, name: Named) -> Response:
 
 @router.patch("/tenants/{name}", tags=["tenants"], response_model=TenantModel)
 async def update_tenant(
-    context: Writer, name: Named, changes: Annotated[TenantChanges, Body()]
+    context: Writer,
+    name: Named,
+    changes: Annotated[TenantChanges, Body()],
+    if_match: IfMatch = None,
 ) -> Response:
     """Update, disable or enable a tenant, if it still matches If-Match."""
     facts = changes.given()
@@ -79,7 +90,7 @@ async def update_tenant(
         if field in facts and facts[field] is None:
             raise InvalidOption(field, "must have a value")
     async with context.editing("tenant", name) as session:
-        context.ensure_unchanged(_facts(await tenants.get(session, name)))
+        context.ensure_unchanged(_facts(await tenants.get(session, name)), if_match)
         return _shown(await tenants.update(session, name, facts))
 
 
@@ -90,11 +101,16 @@ async def update_tenant(
     status_code=202,
     responses={200: {"model": TenantDeletionModel, "description": "The result of a dry run."}},
 )
-async def delete_tenant(context: Writer, name: Named, dry_run: bool = False) -> Response:
+async def delete_tenant(
+    context: Writer,
+    name: Named,
+    dry_run: Annotated[bool, Query(description="Only count what the tenant has.")] = False,
+    if_match: IfMatch = None,
+) -> Response:
     """Disable a tenant and delete it with all it has, in a background job, or count what it has."""
     await context.server.install()
     async with context.editing("tenant", name) as session:
-        context.ensure_unchanged(_facts(await tenants.get(session, name)))
+        context.ensure_unchanged(_facts(await tenants.get(session, name)), if_match)
         found = TenantContentsModel(**asdict(await tenants.contents(session, name)))
         job_id = None if dry_run else await tenants.delete(session, name)
     context.server.forget_tenant(name)

@@ -3,12 +3,13 @@
 from typing import Annotated
 
 from mainspring.api.auth import RequestContext, reading, writing
-from mainspring.api.models.base import Page
+from mainspring.api.models.base import Filter, Page
 from mainspring.api.models.tokens import CreatedTokenModel, NewToken, TokenModel
 from mainspring.api.responses import numbered_place, page, read_numbered_place, reply
 from mainspring.api.routes.parameters import After, Cursor, Limit, Named
 from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.domain.access.roles import Role
+from mainspring.domain.access.tokens import TokenState
 from mainspring.services import tokens
 
 router = Router()
@@ -19,7 +20,11 @@ Writer = Annotated[RequestContext, Depends(writing("tokens"))]
 @router.get("/tokens", tags=["tokens"], response_model=Page[TokenModel])
 async def list_tokens(
     context: Reader,
-    ended: Annotated[bool, Query(description="Include expired and revoked tokens.")] = False,
+    state: Annotated[
+        Filter[TokenState] | None,
+        Query(description="Only tokens in one of these states; active ones by default."),
+    ] = None,
+    role: Annotated[Filter[Role] | None, Query(description="Only tokens with these roles.")] = None,
     after: After = None,
     limit: Limit = 100,
     cursor: Cursor = None,
@@ -32,7 +37,8 @@ async def list_tokens(
         after=name,
         after_id=number,
         limit=limit,
-        with_ended=ended,
+        state=state or (TokenState.ACTIVE,),
+        role=role,
     )
     last = found[-1] if len(found) == limit else None
     following = None if last is None else numbered_place(last.name, last.token_id)
@@ -49,6 +55,7 @@ async def create_token(context: Writer, token: Annotated[NewToken, Body()]) -> R
             token.name,
             token.role,
             tenant_id=context.tenant_for(Role(token.role)),
+            tenants=token.tenants,
             scopes=token.scopes,
             life=token.expires_in,
             by=context.caller,

@@ -19,12 +19,13 @@ from mainspring.api.routes.parameters import (
     After,
     Cursor,
     IdempotencyKey,
+    IfMatch,
     Limit,
     Named,
     NameFilter,
     once,
 )
-from mainspring.api.routing import Body, Depends, Response, Router
+from mainspring.api.routing import Body, Depends, Query, Response, Router
 from mainspring.db.tenant_sessions import TransactionSession
 from mainspring.domain.errors import InvalidTrigger
 from mainspring.domain.triggers import TriggerState
@@ -46,9 +47,15 @@ def _facts(state: TriggerState) -> object:
 @router.get("", response_model=Page[TriggerModel])
 async def list_triggers(
     context: Reader,
-    event: NameFilter = None,
-    definition: NameFilter = None,
-    enabled: bool | None = None,
+    event: Annotated[
+        NameFilter, Query(description="Only triggers that match one of these events.")
+    ] = None,
+    definition: Annotated[
+        NameFilter, Query(description="Only triggers of these definitions.")
+    ] = None,
+    is_enabled: Annotated[
+        bool | None, Query(description="Only enabled triggers, or disabled ones.")
+    ] = None,
     after: After = None,
     limit: Limit = 100,
     cursor: Cursor = None,
@@ -63,7 +70,7 @@ async def list_triggers(
             context.listed_tenant,
             after=name or after,
             after_tenant=after_tenant,
-            enabled=enabled,
+            enabled=is_enabled,
             event=event,
             definition=definition,
             limit=count,
@@ -79,14 +86,14 @@ async def list_triggers(
 
 
 @router.post("", response_model=TriggerModel, status_code=201)
-async def create(
+async def create_trigger(
     context: Writer,
     trigger: Annotated[NewTrigger, Body()],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Create a trigger, which enqueues a definition for each matching event."""
     facts = trigger.given()
-    name, enabled = facts.pop("name"), facts.pop("enabled", True)
+    name, enabled = facts.pop("name"), facts.pop("is_enabled", True)
     rule = triggers.make(name, facts)
 
     async def make(session: TransactionSession) -> Response:
@@ -104,8 +111,11 @@ async def get_trigger(context: Reader, name: Named) -> Response:
 
 
 @router.patch("/{name}", response_model=TriggerModel)
-async def update(
-    context: Writer, name: Named, changes: Annotated[TriggerFields, Body()]
+async def update_trigger(
+    context: Writer,
+    name: Named,
+    changes: Annotated[TriggerFields, Body()],
+    if_match: IfMatch = None,
 ) -> Response:
     """Update some fields, from the next event on, if the trigger still matches If-Match."""
     facts = changes.given()
@@ -113,7 +123,9 @@ async def update(
         if value is None and field not in triggers.NULLABLE:
             raise InvalidTrigger(field, "must have a value")
     async with context.editing("trigger", name) as session:
-        context.ensure_unchanged(_facts(await triggers.get(session, context.tenant_id, name)))
+        context.ensure_unchanged(
+            _facts(await triggers.get(session, context.tenant_id, name)), if_match
+        )
         rule = await triggers.changed(session, context.tenant_id, name, changes=facts)
         if "definition" in facts:
             await definitions.ensure_known(session, [rule.definition])
@@ -121,16 +133,22 @@ async def update(
 
 
 @router.delete("/{name}", status_code=204, response_class=Response)
-async def delete(context: Writer, name: Named) -> Response:
+async def delete_trigger(
+    context: Writer,
+    name: Named,
+    if_match: IfMatch = None,
+) -> Response:
     """Delete a trigger; its jobs are kept."""
     async with context.editing("trigger", name) as session:
-        context.ensure_unchanged(_facts(await triggers.get(session, context.tenant_id, name)))
+        context.ensure_unchanged(
+            _facts(await triggers.get(session, context.tenant_id, name)), if_match
+        )
         await triggers.delete(session, context.tenant_id, name)
     return nothing()
 
 
 @router.post("/{name}/enable", response_model=TriggerModel)
-async def enable(context: Writer, name: Named) -> Response:
+async def enable_trigger(context: Writer, name: Named) -> Response:
     """Enable a trigger."""
     return _shown(
         await triggers.set_enabled(context.session, context.tenant_id, name, is_enabled=True)
@@ -138,7 +156,7 @@ async def enable(context: Writer, name: Named) -> Response:
 
 
 @router.post("/{name}/disable", response_model=TriggerModel)
-async def disable(context: Writer, name: Named) -> Response:
+async def disable_trigger(context: Writer, name: Named) -> Response:
     """Disable a trigger; it misses events until it is enabled."""
     return _shown(
         await triggers.set_enabled(context.session, context.tenant_id, name, is_enabled=False)
@@ -146,7 +164,7 @@ async def disable(context: Writer, name: Named) -> Response:
 
 
 @router.post("/{name}/test", response_model=RehearsedModel)
-async def rehearse(
+async def rehearse_trigger(
     context: Reader, name: Named, asked: Annotated[Rehearsal | None, Body()] = None
 ) -> Response:
     """Render the payload that an event would produce; nothing is enqueued."""

@@ -14,9 +14,12 @@ from mainspring.api.models.work import (
     FailureReport,
     Heartbeat,
     KeptModel,
+    NewRegistrations,
     NewWorker,
     ProgressReport,
     RegisteredModel,
+    RegistrationModel,
+    RegistrationsModel,
     StopModel,
     SuccessReport,
     WorkModel,
@@ -25,7 +28,10 @@ from mainspring.api.responses import nothing, reply
 from mainspring.api.routing import Body, Depends, Path, Response, Router
 from mainspring.domain.jobs.model import Progress
 from mainspring.domain.types import Fence, JobId, JobState, WorkerId
+from mainspring.services.registrations import register as register_all
 from mainspring.services.work import Work
+from mainspring.services.work_leases import WorkLeases
+from mainspring.services.work_reports import Failure, WorkReports
 from mainspring.store.work import Lease
 
 router = Router(prefix="/work", tags=["work"])
@@ -36,16 +42,39 @@ JobNumber = Annotated[IdIn, Path(description="The job's id.")]
 
 
 def _work(context: RequestContext) -> Work:
-    server = context.server
-    return Work(server.database, context.caller, server.claim_orders, context.token)
+    return Work(_leases(context), context.server.claim_orders, context.token)
+
+
+def _reports(context: RequestContext) -> WorkReports:
+    return WorkReports(_leases(context))
+
+
+def _leases(context: RequestContext) -> WorkLeases:
+    return WorkLeases(context.server.database, context.caller)
+
+
+def _ended(job_id: int, state: JobState) -> Response:
+    return reply(StateModel.model_construct(id=job_id, state=state))
 
 
 def _lease(worker_id: int, job_id: int, fence: int) -> Lease:
     return Lease(WorkerId(worker_id), JobId(job_id), Fence(fence))
 
 
+@router.post("/register", response_model=RegistrationsModel)
+async def register_definitions(
+    context: Worker, asked: Annotated[NewRegistrations, Body()]
+) -> Response:
+    """Register remote definitions, all or none; writes only what has changed. Only a token for all
+    tenants can create or change them."""
+    given = [each.registration() for each in asked.definitions]
+    stored = await register_all(_leases(context), context.token, given)
+    shown = [RegistrationModel.of(each) for each in stored]
+    return reply(RegistrationsModel.model_construct(definitions=shown))
+
+
 @router.post("/workers", response_model=RegisteredModel, status_code=201)
-async def register(context: Worker, worker: Annotated[NewWorker, Body()]) -> Response:
+async def register_worker(context: Worker, worker: Annotated[NewWorker, Body()]) -> Response:
     """Register a worker, which starts its lease."""
     worker_id = await _work(context).register(
         worker.name,
@@ -58,14 +87,14 @@ async def register(context: Worker, worker: Annotated[NewWorker, Body()]) -> Res
 
 
 @router.delete("/workers/{worker_id:int}", status_code=204, response_class=Response)
-async def leave(context: Worker, worker_id: WorkerNumber) -> Response:
+async def deregister_worker(context: Worker, worker_id: WorkerNumber) -> Response:
     """Deregister a worker; the jobs it holds go back to the queue at once."""
     await _work(context).leave(WorkerId(worker_id))
     return nothing()
 
 
 @router.post("/workers/{worker_id:int}/heartbeat", response_model=KeptModel)
-async def heartbeat(
+async def renew_lease(
     context: Worker, worker_id: WorkerNumber, given: Annotated[Heartbeat | None, Body()] = None
 ) -> Response:
     """Renew the lease; the response lists the jobs to stop."""
@@ -75,7 +104,7 @@ async def heartbeat(
 
 
 @router.post("/workers/{worker_id:int}/claim", response_model=ClaimedModel)
-async def claim(
+async def claim_jobs(
     context: Worker, worker_id: WorkerNumber, asked: Annotated[Claim, Body()]
 ) -> Response:
     """Claim jobs; with `wait`, respond as soon as there is one or the time is up."""
@@ -94,7 +123,7 @@ async def claim(
     status_code=204,
     response_class=Response,
 )
-async def progress(
+async def report_progress(
     context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
@@ -102,7 +131,7 @@ async def progress(
 ) -> Response:
     """Report the progress of a job."""
     reported = Progress(report.current, report.total, report.message, report.data)
-    await _work(context).progress(_lease(worker_id, job_id, report.fence), reported)
+    await _reports(context).progress(_lease(worker_id, job_id, report.fence), reported)
     return nothing()
 
 
@@ -111,53 +140,51 @@ async def progress(
     status_code=204,
     response_class=Response,
 )
-async def checkpoint(
+async def report_checkpoint(
     context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
     report: Annotated[CheckpointReport, Body()],
 ) -> Response:
     """Store a checkpoint for a later attempt to resume from."""
-    await _work(context).checkpoint(_lease(worker_id, job_id, report.fence), report.checkpoint)
+    await _reports(context).checkpoint(_lease(worker_id, job_id, report.fence), report.checkpoint)
     return nothing()
 
 
 @router.post("/workers/{worker_id:int}/jobs/{job_id:int}/complete", response_model=StateModel)
-async def complete(
+async def report_success(
     context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
     report: Annotated[SuccessReport, Body()],
 ) -> Response:
-    """Report that a job succeeded."""
-    await _work(context).complete(_lease(worker_id, job_id, report.fence), report.result)
-    return reply(StateModel.model_construct(id=job_id, state=JobState.SUCCEEDED))
+    """Report that a job succeeded. It can be repeated if the response was lost."""
+    lease = _lease(worker_id, job_id, report.fence)
+    return _ended(job_id, await _reports(context).complete(lease, report.result, report.output))
 
 
 @router.post("/workers/{worker_id:int}/jobs/{job_id:int}/fail", response_model=StateModel)
-async def fail(
+async def report_failure(
     context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
     report: Annotated[FailureReport, Body()],
 ) -> Response:
-    """Report that a job failed; it is retried or has finally failed."""
-    state = await _work(context).fail(
-        _lease(worker_id, job_id, report.fence),
-        report.error,
-        may_retry=report.retry,
-        delay=report.delay,
-    )
-    return reply(StateModel.model_construct(id=job_id, state=state))
+    """Report that a job failed; it is retried or has finally failed. It can be repeated if the
+    response was lost."""
+    lease = _lease(worker_id, job_id, report.fence)
+    failure = Failure(report.error, may_retry=report.retry, delay=report.delay)
+    return _ended(job_id, await _reports(context).fail(lease, failure, report.output))
 
 
 @router.post("/workers/{worker_id:int}/jobs/{job_id:int}/canceled", response_model=StateModel)
-async def canceled(
+async def report_cancel(
     context: Worker,
     worker_id: WorkerNumber,
     job_id: JobNumber,
     report: Annotated[CancelReport, Body()],
 ) -> Response:
-    """Report that a job was stopped, as a heartbeat requested."""
-    await _work(context).cancel(_lease(worker_id, job_id, report.fence), report.reason)
-    return reply(StateModel.model_construct(id=job_id, state=JobState.CANCELED))
+    """Report that a job was stopped, as a heartbeat requested. It can be repeated if the response
+    was lost."""
+    lease = _lease(worker_id, job_id, report.fence)
+    return _ended(job_id, await _reports(context).cancel(lease, report.reason, report.output))

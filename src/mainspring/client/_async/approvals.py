@@ -13,7 +13,7 @@ from mainspring.client.requests import Request, act, given
 class Approvals(Resource):
     """`client.approvals`."""
 
-    async def list(self, **filters: Any) -> AsyncIterator[ApprovalModel]:
+    def list(self, **filters: Any) -> AsyncIterator[ApprovalModel]:
         """Jobs that await approval, longest waiting first."""
         return self._client.pages(Request("GET", "/approvals", filters), Page[ApprovalModel])
 

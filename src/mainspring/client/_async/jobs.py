@@ -6,7 +6,6 @@ from typing import Any
 from mainspring.api.models.base import Page
 from mainspring.api.models.jobs import (
     AttemptModel,
-    Attempts,
     EnqueuedManyModel,
     EnqueuedModel,
     JobModel,
@@ -17,7 +16,7 @@ from mainspring.api.models.jobs import (
 from mainspring.api.models.operations import BulkModel
 from mainspring.api.models.streams import WatchedModel
 from mainspring.client._async.resource import Resource
-from mainspring.client.requests import Request, act, given, new_key, operation, read_as
+from mainspring.client.requests import Request, act, create, given, new_key, operation, read_as
 
 
 class Jobs(Resource):
@@ -43,11 +42,11 @@ class Jobs(Resource):
     ) -> EnqueuedManyModel:
         """Enqueue jobs of one definition together: all or none."""
         body = {"definition": definition, "payloads": list(payloads), **given(**options)}
-        return await self._client.call(Request("POST", "/jobs/many", body=body), EnqueuedManyModel)
+        return await self._client.call(create("/jobs/many", body), EnqueuedManyModel)
 
     def list(self, *, limit: int = 100, **filters: Any) -> AsyncIterator[JobSummaryModel]:
         """All matching jobs in short, newest first; `limit` is the page size, `include` what to
-        add, such as `payload,result`."""
+        add, such as `["payload", "result"]`. A filter takes a value or a list of alternatives."""
         request = Request("GET", "/jobs", {**filters, "limit": limit})
         return self._client.pages(request, Page[JobSummaryModel])
 
@@ -62,7 +61,8 @@ class Jobs(Resource):
 
     async def attempts(self, job_id: int) -> Sequence[AttemptModel]:
         """The attempts of a job, first to last."""
-        return (await self._client.call(Request("GET", f"/jobs/{job_id}/attempts"), Attempts)).items
+        request = Request("GET", f"/jobs/{job_id}/attempts", {"limit": 1000})
+        return [each async for each in self._client.pages(request, Page[AttemptModel])]
 
     async def cancel(self, job_id: int, reason: str = "") -> StateModel:
         """Cancel a job; returns running if it was asked to stop."""

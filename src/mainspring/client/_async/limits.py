@@ -12,8 +12,9 @@ from mainspring.client.requests import Request, given, named
 class Limits(Resource):
     """`client.limits`."""
 
-    def list(self) -> AsyncIterator[LimitModel]:
-        return self._client.pages(Request("GET", "/limits"), Page[LimitModel])
+    def list(self, **filters: Any) -> AsyncIterator[LimitModel]:
+        """Limits by name."""
+        return self._client.pages(Request("GET", "/limits", filters), Page[LimitModel])
 
     async def get(self, name: str) -> LimitModel:
         return await self._client.call(Request("GET", f"/limits/{named(name)}"), LimitModel)

@@ -9,7 +9,6 @@ from mainspring.api.models.schedules import (
     FilledModel,
     Filling,
     FireModel,
-    Fires,
     ScheduleModel,
     SlotModel,
     TriggeredModel,
@@ -83,6 +82,6 @@ class Schedules(Resource):
     ) -> Sequence[FireModel]:
         """The next slots of a schedule."""
         request = Request(
-            "GET", f"/schedules/{named(name)}/preview", given(count=count, after=after)
+            "GET", f"/schedules/{named(name)}/preview", given(limit=count, after=after)
         )
-        return (await self._client.call(request, Fires)).items
+        return (await self._client.call(request, Page[FireModel])).items

@@ -12,9 +12,9 @@ from mainspring.client.requests import Request, act, given, named
 class Tokens(Resource):
     """`client.tokens`."""
 
-    def list(self, *, ended: bool = False, **filters: Any) -> AsyncIterator[TokenModel]:
-        """Tokens by name."""
-        request = Request("GET", "/tokens", {"ended": ended, **filters})
+    def list(self, **filters: Any) -> AsyncIterator[TokenModel]:
+        """Tokens by name; the active ones unless `state` says otherwise."""
+        request = Request("GET", "/tokens", filters)
         return self._client.pages(request, Page[TokenModel])
 
     async def get(self, name: str) -> TokenModel:

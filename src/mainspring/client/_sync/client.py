@@ -65,28 +65,25 @@ class Client(Resources):
         return self.call(Request("GET", "/me"), CallerModel)
 
     def workers(self) -> "list[WorkerModel]":
-        from mainspring.api.models.workers import Workers  # noqa: PLC0415 - slow to import
+        """All workers that you may see, newest first."""
+        from mainspring.api.models.base import Page  # noqa: PLC0415 - slow to import
+        from mainspring.api.models.workers import WorkerModel  # noqa: PLC0415
 
-        return (self.call(Request("GET", "/workers"), Workers)).items
+        return [each for each in self.pages(Request("GET", "/workers"), Page[WorkerModel])]
 
     def queues(self) -> "list[QueueModel]":
-        from mainspring.api.models.queues import Queues  # noqa: PLC0415 - slow to import
+        """All queues that have live jobs, by name."""
+        from mainspring.api.models.base import Page  # noqa: PLC0415 - slow to import
+        from mainspring.api.models.queues import QueueModel  # noqa: PLC0415
 
-        return (self.call(Request("GET", "/queues"), Queues)).items
+        return [each for each in self.pages(Request("GET", "/queues"), Page[QueueModel])]
 
-    def audit(
-        self,
-        *,
-        actor: str | None = None,
-        noun: str | None = None,
-        subject: str | None = None,
-        limit: int = 50,
-    ) -> Iterator["AuditModel"]:
+    def audit(self, *, limit: int = 50, **filters: Any) -> Iterator["AuditModel"]:
         """Changes, newest first; `limit` is the page size."""
         from mainspring.api.models.audit import AuditModel  # noqa: PLC0415
         from mainspring.api.models.base import Page  # noqa: PLC0415 - slow to import
 
-        params = given(actor=actor, noun=noun, subject=subject, limit=limit)
+        params = {**filters, "limit": limit}
         return self.pages(Request("GET", "/audit", params), Page[AuditModel])
 
     def call(self, request: Request, model: type[Model]) -> Model:

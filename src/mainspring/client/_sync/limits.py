@@ -12,8 +12,9 @@ from mainspring.client.requests import Request, given, named
 class Limits(Resource):
     """`client.limits`."""
 
-    def list(self) -> Iterator[LimitModel]:
-        return self._client.pages(Request("GET", "/limits"), Page[LimitModel])
+    def list(self, **filters: Any) -> Iterator[LimitModel]:
+        """Limits by name."""
+        return self._client.pages(Request("GET", "/limits", filters), Page[LimitModel])
 
     def get(self, name: str) -> LimitModel:
         return self._client.call(Request("GET", f"/limits/{named(name)}"), LimitModel)

@@ -9,7 +9,6 @@ from mainspring.api.models.schedules import (
     FilledModel,
     Filling,
     FireModel,
-    Fires,
     ScheduleModel,
     SlotModel,
     TriggeredModel,
@@ -79,6 +78,6 @@ class Schedules(Resource):
     ) -> Sequence[FireModel]:
         """The next slots of a schedule."""
         request = Request(
-            "GET", f"/schedules/{named(name)}/preview", given(count=count, after=after)
+            "GET", f"/schedules/{named(name)}/preview", given(limit=count, after=after)
         )
-        return (self._client.call(request, Fires)).items
+        return (self._client.call(request, Page[FireModel])).items

@@ -44,6 +44,12 @@ def ensure_may_create_token(
         )
 
 
+def ensure_may_serve(caller: Caller) -> None:
+    """Raise Forbidden unless the caller may make a token for a worker of several tenants."""
+    if caller.role is not Role.OPERATOR:
+        raise Forbidden("only an operator can create a worker's token for several tenants")
+
+
 def ensure_may_let_in(caller: Caller, role: Role) -> None:
     """Raise Forbidden unless a person of the role may no more than the caller."""
     _ensure_role(caller, role)

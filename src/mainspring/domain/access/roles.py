@@ -4,7 +4,7 @@ operator  all tenants, and what belongs to none: definitions, limits, tenants, w
 admin     everything of one tenant
 member    enqueues, and sees and steers what it has enqueued itself; approves where it is asked to
 viewer    sees what is in one tenant
-worker    claims the jobs of one tenant, and reports what came of them
+worker    claims the jobs of one tenant, of several or of all, and reports what came of them
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,6 +32,8 @@ class Role(StrEnum):
 READ: Final = "read"
 WRITE: Final = "write"
 VERBS: Final = (READ, WRITE)
+EVERY_TENANT: Final = "*"
+MOST_TENANTS: Final = 100
 
 _EVERYONE = frozenset(Role)
 _PEOPLE = frozenset((Role.OPERATOR, Role.ADMIN, Role.MEMBER, Role.VIEWER))
@@ -61,7 +63,7 @@ NOUNS: Final = tuple(_RIGHTS)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and what it may do. No tenant is all of them.
+    """Who asks, and what it may do. No tenant is all of them, or for a worker its `tenants`.
 
     `actor` is what it is called, `identity` its kind and id, `voter` as whom it votes. `person_id`
     is whose it is, `token_id` which token or session it showed. What it makes ends by `ends_by`, in
@@ -80,11 +82,17 @@ class Caller:
     person: str | None = None
     ends_by: datetime | None = None
     ends_in: timedelta | None = None
+    tenants: tuple[str, ...] | None = None
 
     @property
     def rights(self) -> tuple[object, ...]:
         """What it may see and do; where this has changed, whatever was begun with it has to end."""
-        return self.actor, self.role, self.tenant_id, self.scopes
+        return self.actor, self.role, self.tenant_id, self.tenants, self.scopes
+
+    @property
+    def served(self) -> tuple[str, ...] | None:
+        """The tenants whose jobs it may claim; None is all of them."""
+        return self.tenants if self.tenant_id is None else (self.tenant_id,)
 
     @property
     def is_session(self) -> bool:
@@ -115,6 +123,18 @@ def ensure_role(role: object) -> Role:
         raise InvalidOption(
             "role", f"must be one of {', '.join(Role)}, not {role!r}{hint}"
         ) from None
+
+
+def ensure_tenants_of(role: Role, tenants: Sequence[str]) -> tuple[str, ...] | None:
+    """The tenants that a worker serves, by name; None for all of them, which is `*`."""
+    if role is not Role.WORKER:
+        raise InvalidOption("tenants", f"is for the role worker; the role {role} has one tenant")
+    if isinstance(tenants, str) or not 1 <= len(tenants) <= MOST_TENANTS:
+        raise InvalidOption("tenants", f"must be a list of 1 to {MOST_TENANTS} tenants, or of *")
+    named = tuple(dict.fromkeys(tenants))
+    if EVERY_TENANT in named and len(named) > 1:
+        raise InvalidOption("tenants", "must be * alone, which is all tenants, or name tenants")
+    return None if named == (EVERY_TENANT,) else named
 
 
 def ensure_tenant_of(role: Role, tenant_id: str | None) -> None:

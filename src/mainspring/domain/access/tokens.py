@@ -66,7 +66,8 @@ class TokenState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Token:
     """A token as it is stored. `prefix` is how its text begins; `scopes` is None where it may do
-    all that its role may; `person` is who made it, directly or with another token."""
+    all that its role may; `person` is who made it, directly or with another token. `tenants` are
+    those that a worker serves, if these are several; neither these nor a tenant is all of them."""
 
     token_id: int
     name: str
@@ -81,6 +82,7 @@ class Token:
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
+    tenants: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Everything Mainspring raises on purpose.
+"""Everything Mainspring raises on purpose: a message for people, fields and a code for programs.
 
 MainspringError
 ├── InputError                 the caller asked for something that cannot be; retrying is useless
@@ -31,6 +31,7 @@ MainspringError
 │   ├── WorkerGone             a worker over the API without its lease
 │   ├── NotAnApprover          someone else has to decide on the job
 │   └── LeaseLost              an older lease tried to report
+│       └── LateReport         the same over the API, where it was kept; in errors.access
 ├── NotFoundError
 │   ├── JobNotFound
 │   ├── ScheduleNotFound
@@ -66,8 +67,6 @@ MainspringError
     ├── AppRoleMissing         the role that requests of the API run as; in errors.access
     ├── EmbeddedServerError
     └── EmbeddedServerMissing
-
-The message is for people, the fields carry the same facts for programs, `code` serves clients.
 """
 
 from collections.abc import Sequence
@@ -89,9 +88,10 @@ class InputError(MainspringError):
 
 
 class InvalidPayload(InputError):
-    """The payload is not a JSON object that PostgreSQL can store."""
+    """The payload cannot be stored, or `parts` of it, each with its problem, do not fit."""
 
     code = "invalid_payload"
+    parts: Sequence[tuple[str, str]] = ()
 
 
 class PayloadTooLarge(InputError):

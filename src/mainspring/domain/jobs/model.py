@@ -18,12 +18,15 @@ from typing import Any
 from mainspring.domain.errors import IllegalMove
 from mainspring.domain.types import (
     AttemptStatus,
+    Delivery,
+    EventId,
     JobId,
     JobSource,
     JobState,
     Payload,
     TenantId,
     WaitsFor,
+    WorkerId,
 )
 
 MAX_LOSSES = 3
@@ -97,7 +100,16 @@ class JobSummary:
     progress: Progress | None = None
     last_error: str | None = None
     created_by: str | None = None
-    source: JobSource = JobSource.CODE
+    source: str = JobSource.CODE
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    schedule: str | None = None
+    slot_at: datetime | None = None
+    trigger: str | None = None
+    event_id: EventId | None = None
+    flow_id: int | None = None
+    parent_ids: tuple[JobId, ...] = ()
+    worker_id: WorkerId | None = None
+    definition_version: int = 1
 
     @property
     def is_final(self) -> bool:

@@ -1,5 +1,6 @@
 """What an enqueue may ask for beyond its definition and payload, and the checks of each option."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 from mainspring.domain.errors import InvalidOption, InvalidPayload
 from mainspring.domain.jobs.backoff import ensure_delay
-from mainspring.domain.types import DEFAULT_TENANT, JobId, TenantId
+from mainspring.domain.types import DEFAULT_TENANT, Delivery, JobId, JobSource, TenantId
 
 PRIORITIES = range(1001)
 ATTEMPTS = range(1, 1001)
@@ -23,6 +24,10 @@ MAX_TAGS = 50
 MAX_PARENTS = 10_000
 MAX_JOBS = 1_000_000
 """That one call enqueues."""
+
+_OWN_CREATORS = ("system:", "trigger:", "job:")
+_OWN_SOURCES = (JobSource.SCHEDULE, JobSource.TRIGGER, JobSource.JOB, JobSource.SYSTEM)
+_SOURCE = re.compile(r"[a-z][a-z0-9_.-]{0,49}")
 
 OnDuplicate = Literal["raise", "existing"]
 DedupeBy = Literal["content"]
@@ -51,6 +56,9 @@ class EnqueueOptions:
     approvals_needed: int | None = None
     after: tuple[JobId, ...] = ()
     on_parent_failure: OnParentFailure = "cancel"
+    created_by: str | None = None
+    source: str | None = None
+    delivery: Delivery | None = None
 
     def __post_init__(self) -> None:
         _check_times(self)
@@ -71,6 +79,11 @@ class EnqueueOptions:
                 "after", f"must have at most {MAX_PARENTS:,} entries, not {len(self.after):,}"
             )
         ensure_on_failure(self.on_parent_failure)
+        if self.created_by is not None:
+            ensure_creator(self.created_by)
+        if self.source is not None:
+            ensure_source(self.source)
+        ensure_delivery(self.delivery, self.max_attempts)
 
 
 class EnqueueFields(TypedDict, total=False):
@@ -94,6 +107,9 @@ class EnqueueFields(TypedDict, total=False):
     approvals_needed: int | None
     after: Sequence[Any]
     on_parent_failure: OnParentFailure
+    created_by: str | None
+    source: str | None
+    delivery: Delivery | Literal["at_least_once", "at_most_once"] | None
 
 
 def ensure_priority(priority: int) -> None:
@@ -117,6 +133,49 @@ def ensure_on_failure(choice: str) -> None:
         raise InvalidOption(
             "on_parent_failure", f"must be 'cancel', 'continue' or 'wait', not {choice!r}"
         )
+
+
+class OwnCreator(str):
+    """Who Mainspring itself says a job was created by, in words that nobody else may use."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of_job(cls, job_id: JobId) -> "OwnCreator":
+        """That of a follow-up, which the job enqueued while it ran."""
+        return cls(f"job:{job_id}")
+
+
+def ensure_creator(creator: str) -> None:
+    ensure_text("created_by", creator)
+    if creator.startswith(_OWN_CREATORS) and not isinstance(creator, OwnCreator):
+        raise InvalidOption(
+            "created_by", f"must not start with {_listed(_OWN_CREATORS)}, which Mainspring uses"
+        )
+
+
+def ensure_source(source: str) -> None:
+    ensure_text("source", source)
+    if not _SOURCE.fullmatch(source) or source in _OWN_SOURCES:
+        raise InvalidOption(
+            "source",
+            f"must be 1 to 50 lower-case letters, digits and _ . -, and not "
+            f"{_listed(_OWN_SOURCES)}, which Mainspring uses",
+        )
+
+
+def ensure_delivery(delivery: str | None, max_attempts: int | None) -> None:
+    """Refuse a delivery that there is not, and several attempts of what runs at most once."""
+    if delivery is not None and delivery not in tuple(Delivery):
+        raise InvalidOption("delivery", f"must be {' or '.join(Delivery)}, not {delivery!r}")
+    if delivery == Delivery.AT_MOST_ONCE and max_attempts not in (None, 1):
+        raise InvalidOption(
+            "max_attempts", f"must be 1 with delivery {delivery}, not {max_attempts}"
+        )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def ensure_queue(queue: str) -> None:

@@ -1,6 +1,6 @@
 """What a handler may return, and what becomes of its job."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -13,7 +13,12 @@ MAX_ERROR_LENGTH = 20_000
 
 
 class AttemptFailed(Exception):
-    """An attempt that failed, in words that are kept as they are, without a traceback."""
+    """An attempt that failed, in words that are kept as they are, without a traceback; `answer` is
+    what its handler returned nevertheless."""
+
+    def __init__(self, words: str, answer: Mapping[str, Any] | None = None) -> None:
+        super().__init__(words)
+        self.answer = answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,14 @@ class Fail:
     """End the job as failed, even if attempts are left."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """Leave the job, which has not begun, to another worker: it is ready again after the delay."""
+
+    reason: str
+    delay: timedelta
 
 
 class StopReason(StrEnum):
@@ -66,6 +79,7 @@ class End:
     error: str
     failed: int = 0
     lost: int = 0
+    answer: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +95,13 @@ class Requeue:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """How often a job has failed, may fail, and how long to wait in between."""
+    """How often a job has failed, may fail, and how long to wait in between; whether it has to end
+    with the process that runs it."""
 
     failures: int
     max_attempts: int
     backoff: Backoff
+    runs_once: bool = False
 
 
 Outcome = Succeed | End | Requeue
@@ -96,6 +112,8 @@ def of_answer(answer: object) -> Outcome:
     match answer:
         case Snooze(delay):
             return Requeue(AttemptStatus.SNOOZED, None, delay)
+        case PutOff(reason, delay):
+            return Requeue(AttemptStatus.SNOOZED, clean(reason), delay)
         case Cancel(reason):
             return End(JobState.CANCELED, AttemptStatus.CANCELED, clean(reason))
         case Fail(reason):
@@ -110,11 +128,13 @@ def of_failure(
     *,
     random: Callable[[], float],
     status: AttemptStatus = AttemptStatus.FAILED,
+    answer: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """The outcome of an exception or a timeout: again after the backoff, or no more."""
+    """The outcome of an exception or a timeout: again after the backoff, or no more. The answer is
+    kept with the end."""
     failures = trials.failures + 1
     if failures >= trials.max_attempts:
-        return End(JobState.DEAD_LETTER, status, clean(error), failed=1)
+        return End(JobState.DEAD_LETTER, status, clean(error), failed=1, answer=answer)
     return Requeue(status, clean(error), trials.backoff.delay(failures, random), failed=1)
 
 
@@ -128,11 +148,22 @@ def of_stop(
         case StopReason.CANCEL:
             return End(JobState.CANCELED, AttemptStatus.CANCELED, clean(error))
         case StopReason.SHUTDOWN:
+            if trials.runs_once:
+                return of_loss(error)
             return Requeue(AttemptStatus.LOST, clean(error), timedelta(0))
         case StopReason.LEASE_LOST | StopReason.ABANDONED:
             return None
         case _:
             assert_never(reason)
+
+
+def of_loss(error: str) -> End:
+    """The outcome of the only run of a job that ended with its process."""
+    return End(
+        JobState.DEAD_LETTER,
+        AttemptStatus.LOST,
+        clean(f"lost, and not run again because it runs at most once: {error}"),
+    )
 
 
 def clean(text: str, *, limit: int | None = MAX_ERROR_LENGTH) -> str:

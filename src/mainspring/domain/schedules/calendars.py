@@ -8,7 +8,7 @@ moved at the same local time to the nearest open day after or before it.
 
 import re
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -211,7 +211,7 @@ def from_json(data: object) -> Calendar:
         subdivision=_text(fields, "subdivision"),
         dates=_dates(fields, "dates"),
         workdays=_dates(fields, "workdays"),
-        blackouts=tuple(_blackout(each) for each in _list(fields, "blackouts")),
+        blackouts=tuple(map(_blackout, _list(fields, "blackouts", most=_MOST_BLACKOUTS))),
         when_closed=_when_closed(fields.get("when_closed", WhenClosed.SKIP)),
     )
 
@@ -257,10 +257,12 @@ def _text(fields: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def _list(fields: Mapping[str, Any], key: str) -> list[Any]:
+def _list(fields: Mapping[str, Any], key: str, *, most: int) -> list[Any]:
+    """Counted before each is looked at, of which there may be very many."""
     value = fields.get(key, [])
     if not isinstance(value, list):
         raise _wrong(f"{key} must be a list, not {reprlib.repr(value)}")
+    _ensure_at_most(most, key, value)
     return value
 
 
@@ -277,7 +279,7 @@ def _weekends(value: object) -> frozenset[int]:
 
 
 def _dates(fields: Mapping[str, Any], key: str) -> frozenset[date]:
-    return frozenset(_date(key, each) for each in _list(fields, key))
+    return frozenset(_date(key, each) for each in _list(fields, key, most=_MOST_DATES))
 
 
 def _date(key: str, text: object) -> date:
@@ -322,7 +324,7 @@ def _when_closed(value: object) -> WhenClosed:
         ) from error
 
 
-def _ensure_at_most(most: int, key: str, values: frozenset[Any] | tuple[Any, ...]) -> None:
+def _ensure_at_most(most: int, key: str, values: Collection[Any]) -> None:
     if len(values) > most:
         raise _wrong(f"{key} may contain at most {most:,}, not {len(values):,}")
 

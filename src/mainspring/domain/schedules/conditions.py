@@ -72,9 +72,10 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The check itself went wrong."""
+    """The check itself went wrong; `traceback` says where, if it was code of the user's."""
 
     reason: str
+    traceback: str = ""
 
 
 Verdict = Run | Skip | Failed

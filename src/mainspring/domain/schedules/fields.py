@@ -10,6 +10,7 @@ from mainspring.domain.schedules.conditions import GaugeBounds
 from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import ScheduleSpec, ensure_fields
 from mainspring.domain.schedules.slots import CatchUp, Overlap
+from mainspring.domain.types import Delivery
 
 NULLABLE = frozenset(part.name for part in fields(ScheduleSpec) if part.default is None) - {
     "condition_role"  # Whoever writes the schedule, unless another is given.
@@ -65,6 +66,7 @@ class ScheduleFields(TypedDict, total=False):
     queue: str | None
     priority: int | None
     max_attempts: int | None
+    delivery: Delivery | Literal["at_least_once", "at_most_once"] | None
     misfire_grace: timedelta
     catch_up: CatchUp | Literal["none", "latest", "all"]
     catch_up_limit: int

@@ -11,14 +11,26 @@ from typing import Any
 
 from mainspring.domain import templates
 from mainspring.domain.errors import InvalidOption, InvalidSchedule
-from mainspring.domain.jobs.options import MAX_KEY_LENGTH, MAX_TEXT_LENGTH, ensure_queue
+from mainspring.domain.jobs.options import (
+    MAX_KEY_LENGTH,
+    MAX_TEXT_LENGTH,
+    ensure_delivery,
+    ensure_queue,
+)
 from mainspring.domain.schedules import calendars, timing
 from mainspring.domain.schedules.conditions import Gauge, GaugeBounds
 from mainspring.domain.schedules.cron import DstFold, DstGap, find_zone
-from mainspring.domain.schedules.slots import CatchUp, Misfires, Overlap, SlotTrigger
+from mainspring.domain.schedules.slots import CatchUp, Misfires, Overlap
 from mainspring.domain.schedules.timing import Timing
 from mainspring.domain.suggestions import did_you_mean
-from mainspring.domain.types import DEFAULT_QUEUE, DEFAULT_TENANT, LONGEST_DELAY, TenantId
+from mainspring.domain.types import (
+    DEFAULT_QUEUE,
+    DEFAULT_TENANT,
+    LONGEST_DELAY,
+    Delivery,
+    SlotTrigger,
+    TenantId,
+)
 
 # What a payload template may refer to.
 TEMPLATE_NAMES = frozenset({"slot_at", "local_at", "schedule", "trigger", "missed", "tenant"})
@@ -56,6 +68,7 @@ class ScheduleSpec:
     queue: str | None = None
     priority: int | None = None
     max_attempts: int | None = None
+    delivery: Delivery | None = None
     misfire_grace: timedelta = timedelta(minutes=1)
     catch_up: CatchUp = CatchUp.LATEST
     catch_up_limit: int = 100
@@ -109,13 +122,15 @@ _TEXTS = (
     "gauge_sql",
     "condition_role",
 )
-_WORDS: Mapping[str, type[DstGap | DstFold | CatchUp | Overlap | GaugeBounds]] = {
+_WORDS: Mapping[str, type[DstGap | DstFold | CatchUp | Overlap | GaugeBounds | Delivery]] = {
     "dst_gap": DstGap,
     "dst_fold": DstFold,
     "catch_up": CatchUp,
     "overlap": Overlap,
     "gauge_bounds": GaugeBounds,
+    "delivery": Delivery,
 }
+_LEFT_OUT = frozenset({"gauge_bounds", "delivery"})
 _NUMBERS: Mapping[str, tuple[int, int]] = {
     "priority": (0, 1000),
     "max_attempts": (1, 1000),
@@ -184,9 +199,13 @@ def template_values(
 def _ensure_words(spec: ScheduleSpec) -> None:
     for name, words in _WORDS.items():
         value = getattr(spec, name)
-        if value not in tuple(words) and (value is not None or name != "gauge_bounds"):
+        if value not in tuple(words) and (value is not None or name not in _LEFT_OUT):
             known = ", ".join(words)
             raise InvalidSchedule(name, f"must be one of {known}, not {value!r}")
+    try:
+        ensure_delivery(spec.delivery, spec.max_attempts)
+    except InvalidOption as error:
+        raise InvalidSchedule(error.option, error.problem) from error
 
 
 def _ensure_ranges(spec: ScheduleSpec) -> None:

@@ -20,6 +20,7 @@ from itertools import islice, takewhile
 from typing import assert_never
 
 from mainspring.domain.schedules.timing import Timing, next_slot, slots_after
+from mainspring.domain.types import SlotTrigger
 
 # Enough to tell what was missed; a schedule that was down for longer is estimated.
 _COUNTED = 2000
@@ -36,15 +37,6 @@ class SlotOutcome(StrEnum):
     FAILED = "failed"
     MISSED = "missed"
     COALESCED = "coalesced"
-
-
-class SlotTrigger(StrEnum):
-    """What made a slot fire."""
-
-    SCHEDULER = "scheduler"
-    CATCH_UP = "catchup"
-    MANUAL = "manual"
-    BACKFILL = "backfill"
 
 
 class CatchUp(StrEnum):

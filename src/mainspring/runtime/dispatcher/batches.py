@@ -11,7 +11,8 @@ No tenant's events hold up another's. Small events of many tenants are written t
 whose events are large, slow to render or cannot be written has its turns apart, after the others.
 Where events cannot be written together they are written by tenant, then by halves, down to the one
 that cannot be; that one is recorded as failed and handled, at once or, where trying again may help,
-after a minute.
+after a minute. What no event could be written with, such as a missing privilege, fails none: all
+wait.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from psycopg.pq import TransactionStatus
 
 from mainspring import telemetry
 from mainspring.domain.events import DispatchOutcome, patterns_for
-from mainspring.domain.sqlstates import is_worth_retrying
+from mainspring.domain.sqlstates import is_of_the_statement, is_worth_retrying
 from mainspring.runtime.dispatcher.rendering import Planned, plan_some
 from mainspring.settings import Settings
 from mainspring.store import events as store
@@ -138,13 +139,13 @@ class RoundRobin:
         try:
             dispatched, count = await _write_together(connection, planned)
         except psycopg.Error as error:
-            if connection.closed:
+            if connection.closed or is_of_the_statement(error.sqlstate):
                 raise
             return await self._write_apart(connection, planned, error)
         for each in planned:
             self._failing_since.pop(each.event.event_id, None)
         if count:
-            _log(count, dispatched)
+            _log(planned, count, dispatched)
         return count
 
     async def _write_apart(
@@ -213,11 +214,19 @@ async def _give_up(connection: AsyncConnection[Any], failed: Planned, error: psy
     return count
 
 
-def _log(count: int, dispatched: Sequence[Dispatched]) -> None:
+def _log(planned: Sequence[Planned], count: int, dispatched: Sequence[Dispatched]) -> None:
     failed = [each for each in dispatched if each.outcome == DispatchOutcome.FAILED]
-    jobs = sum(each.outcome == DispatchOutcome.ENQUEUED for each in dispatched)
-    telemetry.event("events_dispatched", events=count, jobs=jobs, failed=len(failed))
+    jobs = [each.job_id for each in dispatched if each.outcome == DispatchOutcome.ENQUEUED]
+    tenants = {each.event.event_id: each.event.tenant_id for each in planned}
+    telemetry.event(
+        "events_dispatched",
+        tenants=telemetry.first(sorted(set(tenants.values()))),
+        count=count,
+        event_ids=telemetry.first(tenants),
+        jobs=len(jobs),
+        job_ids=telemetry.first(jobs),
+        failed=len(failed),
+    )
     for each in failed:
-        telemetry.event(
-            "trigger_failed", trigger=each.trigger_name, event_id=each.event_id, error=each.error
-        )
+        facts = {"tenant": tenants.get(each.event_id), "event_id": each.event_id}
+        telemetry.event("trigger_failed", **facts, trigger=each.trigger_name, error=each.error)

@@ -136,7 +136,7 @@ def _rendered(
         template = documents.read(match.payload)
         prepared = prepare(
             triggers.render(template, source, match.unknown_paths, largest=largest),
-            _rules(match.definition, match.version, match.arg_schema),
+            _rules(match.definition, match.arg_schema, match.other_schemas),
             Owner(TenantId(event.tenant_id), match.definition),
             settings=settings,
             is_compared=match.dedupe_window is not None,
@@ -167,8 +167,8 @@ def _reason(error: Exception) -> str:
 
 
 @lru_cache(maxsize=256)
-def _rules(key: str, version: int | None, document: str | None) -> PayloadRules:
-    """Made once for each version of a definition."""
-    if version is None or document is None:
+def _rules(key: str, document: str | None, others: str | None) -> PayloadRules:
+    """Made once for each set of schemas."""
+    if document is None:
         return PayloadRules()
-    return rules_of(key, documents.read(document))
+    return rules_of(key, documents.read(document), documents.read(others) if others else ())

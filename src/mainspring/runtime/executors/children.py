@@ -26,6 +26,7 @@ from mainspring.domain.errors import InputError
 from mainspring.domain.jobs.outcomes import Succeed, of_answer
 from mainspring.domain.secrets.redaction import Redactor
 from mainspring.domain.types import ExecutionMode, WorkerId
+from mainspring.runtime import logs
 from mainspring.runtime.executors import protection
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.context import Context, JobCanceled
@@ -107,6 +108,7 @@ class _StopRequest:
 
 
 _stop = _StopRequest()
+_are_logs_configured = threading.Event()
 
 
 def serve(pipe: Pipe, settings: Settings, worker_pid: int) -> None:
@@ -116,7 +118,7 @@ def serve(pipe: Pipe, settings: Settings, worker_pid: int) -> None:
         protection.hide_environment()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's to handle.
     signal.signal(signal.SIGTERM, _stop)
-    telemetry.configure()
+    telemetry.guard_streams()
     while True:
         try:
             call: ChildCall = pipe.recv()
@@ -127,9 +129,17 @@ def serve(pipe: Pipe, settings: Settings, worker_pid: int) -> None:
             pipe.send(_answer(call, pipe, settings))
 
 
+def _configure_logs(settings: Settings) -> None:
+    """Once the app is imported, which may set up logging itself."""
+    if not _are_logs_configured.is_set():
+        logs.configure(settings, role="worker")
+        _are_logs_configured.set()
+
+
 def _answer(call: ChildCall, pipe: Pipe, settings: Settings) -> tuple[Any, ...]:
     try:
         target = call.target()
+        _configure_logs(settings)
         function = getattr(target, "function", target)
         app = getattr(target, "app", None)
         if app is not None and app.settings != settings:
@@ -152,7 +162,8 @@ def _run(
         answer = _plain(result, job.redactor)
         if job.transaction is not None and job.transaction.is_open:
             if isinstance(of_answer(result), Succeed):
-                job.transaction.commit(job.timings(), encode_result(answer, job.redactor))
+                stored = encode_result(answer, job.redactor)
+                job.transaction.commit(job.timings(), stored, job.progress)
                 return ("done", answer, True)
             job.transaction.roll_back(JobCanceled("the handler did not succeed"))
     except BaseException as error:  # noqa: BLE001 - a handler may raise anything
@@ -172,7 +183,8 @@ async def _arun(
         answer = _plain(result, job.redactor)
         if job.transaction is not None and job.transaction.is_open:
             if isinstance(of_answer(result), Succeed):
-                await job.transaction.acommit(job.timings(), encode_result(answer, job.redactor))
+                stored = encode_result(answer, job.redactor)
+                await job.transaction.acommit(job.timings(), stored, job.progress)
                 return ("done", answer, True)
             await job.transaction.aroll_back(JobCanceled("the handler did not succeed"))
     except BaseException as error:  # noqa: BLE001 - a handler may raise anything
@@ -256,6 +268,7 @@ class _ChildEnvironment:
         return connect.connect_sync(self._url, use_pooler=self._settings.use_pooler)
 
     def note_progress(self, job: ClaimedJob, progress: bytes) -> None:
+        job.progress = progress
         self._pipe.send(("progress", progress))
 
     async def close(self) -> None:

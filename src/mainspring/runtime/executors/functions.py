@@ -138,7 +138,7 @@ class FunctionExecutor:
         result = None if answer is None else orjson.dumps(answer).decode()
         await _undisturbed(self._commit(connection, job, call=call, result=result))
         if answer is None:
-            raise declined or _Declined
+            raise declined or _Declined("the function returned nothing")
         return answer
 
     async def _commit(
@@ -164,7 +164,7 @@ def _read(job: ClaimedJob, answer: object) -> tuple[dict[str, Any], None] | tupl
         # An error shows the answer, and may show a part of it only.
         return read_answer(job.redactor.value(answer) if job.redactor else answer), None
     except AttemptFailed as error:
-        return None, _Declined(*error.args)
+        return None, _Declined(str(error), error.answer)
 
 
 async def _undisturbed(work: Coroutine[Any, Any, None]) -> None:

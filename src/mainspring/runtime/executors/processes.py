@@ -15,7 +15,7 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -82,6 +82,7 @@ class ProcessExecutor:
         function: Callable[..., Any],
         *,
         wants_context: bool,
+        on_place: Callable[[ClaimedJob], Awaitable[None]],
         on_progress: Callable[[ClaimedJob, bytes], None],
         on_begin: Callable[[ClaimedJob], None],
         needs_new: bool = False,
@@ -91,6 +92,7 @@ class ProcessExecutor:
         this kills the child. TimeoutError if there was no free place for so many seconds."""
         await self._take_place(patience)
         try:
+            await on_place(job)
             child = self._take(needs_new=needs_new)
             job.interrupt = child.terminate
             call = ChildCall.of(job, function, wants_context=wants_context)

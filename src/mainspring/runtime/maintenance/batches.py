@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar
 import psycopg
 from psycopg import AsyncConnection
 
-from mainspring import telemetry
 from mainspring.domain.batches import LOCKED_PAUSES, PAUSES, halves
 from mainspring.domain.sqlstates import is_locked, is_of_a_row
+from mainspring.services.job_names import log_about
 from mainspring.store import set_aside
 
 T = TypeVar("T")
@@ -74,6 +74,5 @@ async def _put_aside(
     pauses = LOCKED_PAUSES if is_locked(cause.sqlstate) else PAUSES
     tries = await set_aside.put(connection, duty, key, reason=reason, pauses=pauses)
     seconds = pauses[min(tries, len(pauses)) - 1].total_seconds()
-    telemetry.event(
-        "row_set_aside", duty=duty, job_id=key, tries=tries, seconds=seconds, error=reason
-    )
+    facts = {"duty": duty, "tries": tries, "seconds": seconds, "error": reason}
+    await log_about(connection, "row_set_aside", key, **facts)

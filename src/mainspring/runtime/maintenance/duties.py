@@ -1,15 +1,18 @@
 """What keeps the queue going besides running jobs; every worker does it, whoever is first.
 
-    due           jobs whose instant has come: at the instant
-    waits         deadlines, requested cancels, jobs that waited for a handler: every few seconds
-    recovery      jobs of dead workers: every second
-    grants        which jobs that wait for a limit can go: when a place is free, and every second
-    dependencies  jobs that wait for others: when one of those ends, and every few seconds
+    due               jobs whose instant has come: at the instant
+    release_known     jobs that waited for a handler: every few seconds
+    expire            jobs past their deadline: the same
+    settle_cancels    jobs that were asked to stop and never started: the same
+    expire_approvals  jobs that nobody approved in time: the same
+    recovery          jobs of dead workers: every second
+    grants            which jobs that wait for a limit can go: when a place is free, every second
+    dependencies      jobs that wait for others: when one of those ends, and every few seconds
 
 All of them keep promises, so nothing that only tidies shares their connection: that is in
 `cleanup.py`. A statement over many jobs that one of them makes fail goes on without it
-(`batches.py`). A pass that finds nothing costs an index probe or two, and an idle worker makes
-about four a second in all.
+(`batches.py`); one that fails whatever the jobs are holds up its own loop only. A pass that finds
+nothing costs an index probe or two, and an idle worker makes about four a second in all.
 """
 
 import random
@@ -24,6 +27,7 @@ from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.notifications import Notification, NotificationKind
+from mainspring.domain.types import JobState
 from mainspring.runtime.executors import orphans
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance.batches import Batch, run_batch
@@ -31,6 +35,7 @@ from mainspring.runtime.maintenance.dependencies import DependencyResolver
 from mainspring.runtime.maintenance.limit_grants import Grants
 from mainspring.runtime.worker.claimer import Claimer
 from mainspring.runtime.worker.lease import host_name, is_gone
+from mainspring.services.job_names import log_about
 from mainspring.store import approvals, recovery, waits, workers
 
 _BUSY_REST = 1.0
@@ -64,7 +69,7 @@ _ENDS: tuple[Batch[Any], ...] = (
 
 
 class Maintenance:
-    """Five loops on one connection, for a worker whose claimer is woken when jobs become ready."""
+    """Loops on one connection, for a worker whose claimer is woken when jobs become ready."""
 
     def __init__(
         self,
@@ -83,14 +88,15 @@ class Maintenance:
         self._max_losses = max_losses
         self._claimer, self._use_pooler = claimer, use_pooler
         self.due = Loop("due", self._pass_due)
-        self.waits = Loop("waits", self._pass_waits)
+        self.known = Loop("release_known", self._pass_known)
+        self.ends = tuple(Loop(end.duty, partial(self._pass_end, end)) for end in _ENDS)
         self.recovery = Loop("recovery", self._pass_recovery)
         self.grants = grants
         self.dependencies = DependencyResolver(connection, on_ready=claimer.wake)
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        own = (self.due, self.waits, self.recovery)
+        own = (self.due, self.known, *self.ends, self.recovery)
         return (*own, self.grants.loop, self.dependencies.loop)
 
     def on_notification(self, notification: Notification) -> None:
@@ -113,13 +119,12 @@ class Maintenance:
     async def _pass_due(self) -> float:
         return await self._connection.try_once(self._promote)
 
-    async def _pass_waits(self) -> float:
-        # Each gets the connection by itself, so that the others get it in between.
+    async def _pass_known(self) -> float:
         await self._connection.try_once(self._release_known)
-        ended = 0
-        for end in _ENDS:
-            ended += len(await self._connection.try_once(partial(run_batch, batch=end)))
-        if ended:
+        return _WAITS_EVERY * random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
+
+    async def _pass_end(self, end: Batch[Any]) -> float:
+        if await self._connection.try_once(partial(run_batch, batch=end)):
             self.grants.scan_soon()
             self.dependencies.sweep_soon()
         return _WAITS_EVERY * random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
@@ -195,18 +200,23 @@ async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
     run = partial(recovery.recover, max_losses=max_losses, jitter=_JITTER, limit=_BATCH)
     while True:
         lost = await run_batch(connection, Batch("recover", run, recovery.find_lost))
-        _log_lost(lost)
+        await _log_lost(connection, lost)
         if len(lost) < _BATCH and not await recovery.adopt_orphans(connection):
             break
     await workers.note_recovered(connection)
     return True
 
 
-def _log_lost(lost: Sequence[recovery.LostJob]) -> None:
+async def _log_lost(connection: AsyncConnection[Any], lost: Sequence[recovery.LostJob]) -> None:
     if not lost:
         return
-    parked = [job.job_id for job in lost if job.is_parked]
-    by_worker = sorted({job.worker_id for job in lost})
-    telemetry.event("job_recovered", jobs=len(lost) - len(parked), workers=by_worker)
-    for job_id in parked:
-        telemetry.event("job_parked", job_id=job_id)
+    recovered = [job.job_id for job in lost if not (job.is_parked or job.is_ended)]
+    workers_lost = telemetry.first(sorted({job.worker_id for job in lost}))
+    facts = {"count": len(recovered), "job_ids": telemetry.first(recovered)}
+    if recovered:
+        telemetry.event("job_recovered", **facts, workers=workers_lost)
+    for job in lost:
+        if job.is_parked or job.is_ended:
+            facts = {"worker": job.worker_id, "state": JobState.DEAD_LETTER}
+            event = "job_parked" if job.is_parked else "job_lost"
+            await log_about(connection, event, job.job_id, **facts)

@@ -2,15 +2,22 @@
 
 A worker that is killed in a batch leaves no trace of it, and one that has lost its lease cannot
 commit any: so each job is changed once, and counted once, however many attempts it takes.
+
+A batch that the database refuses because of one of its jobs is changed by halves, down to the one
+job, which is skipped with the reason.
 """
 
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import psycopg
 from psycopg import AsyncConnection
 
+from mainspring.domain.batches import halves
 from mainspring.domain.jobs.outcomes import Fail
-from mainspring.domain.operations import BULK, Operation, Sweep
+from mainspring.domain.operations import BULK, Change, Operation, Sweep, refused
+from mainspring.domain.sqlstates import is_of_a_row
 from mainspring.runtime.worker.context import Context
 from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.store import operations as store
@@ -58,7 +65,7 @@ class Operator:
             step = _wait if sweep.busy else _batch
             after = await step(connection, operation, sweep, up_to=ctx.job_id - 1)
             # Last, since it locks the row of the operation, which others have to reach.
-            await ctx.acheckpoint(asdict(after), connection=connection)
+            await ctx.acheckpoint(after.saved(), connection=connection)
         return after
 
 
@@ -68,10 +75,10 @@ async def _batch(
     """The next jobs, but for those that someone else holds."""
     place = Place(operation.stages[sweep.stage], sweep.after, up_to)
     found = await store.seek_jobs(connection, operation, place, most_found=_BATCH)
-    if not found.jobs:
-        return sweep.moved(found.edge)
-    change = await store.change_jobs(connection, operation, found.jobs, is_patient=False)
-    return sweep.moved(found.edge).noted(change)
+    sweep = sweep.moved(found.edge)
+    for change in await _change(connection, operation, found.jobs, is_patient=False):
+        sweep = sweep.noted(change)
+    return sweep
 
 
 async def _wait(
@@ -79,8 +86,34 @@ async def _wait(
 ) -> Sweep:
     """The first of those that someone else had locked. Who has locked nothing else can wait."""
     job_ids = [job_id for job_id in sweep.busy[:1] if job_id <= up_to]
-    change = await store.change_jobs(connection, operation, job_ids, is_patient=True)
-    return sweep.without_first().noted(change)
+    sweep = sweep.without_first()
+    for change in await _change(connection, operation, job_ids, is_patient=True):
+        sweep = sweep.noted(change)
+    return sweep
+
+
+async def _change(
+    connection: AsyncConnection[Any],
+    operation: Operation,
+    job_ids: Sequence[int],
+    *,
+    is_patient: bool,
+) -> list[Change]:
+    """What came of the jobs: together, or by halves where the database refuses them together."""
+    if not job_ids:
+        return []
+    try:
+        async with connection.transaction():
+            return [await store.change_jobs(connection, operation, job_ids, is_patient=is_patient)]
+    except psycopg.Error as error:
+        if not is_of_a_row(error.sqlstate):
+            raise
+        if len(job_ids) == 1:
+            return [refused(job_ids[0], error.diag.message_primary or str(error))]
+    changes = []
+    for half in halves(job_ids):
+        changes += await _change(connection, operation, half, is_patient=is_patient)
+    return changes
 
 
 def _report_progress(ctx: Context, sweep: Sweep) -> None:

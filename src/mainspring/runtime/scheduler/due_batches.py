@@ -113,10 +113,11 @@ def _plan(group: DueGroup, batch: Batch, alone: AbstractSet[Key]) -> None:
 async def _refuse(connection: AsyncConnection[Any], group: DueGroup, error: Exception) -> None:
     """A timing that only the program can read, and cannot: it was written by plain SQL."""
     reason = str(error) if isinstance(error, InputError) else repr(error)
-    await due_schedules.refuse_timing(
+    names = await due_schedules.refuse_timing(
         connection, group.schedule_ids, group.revisions, reason=reason
     )
-    telemetry.event("schedule_disabled", schedules=len(group.schedule_ids), error=reason)
+    facts = {"count": len(names), "schedules": telemetry.first(names)}
+    telemetry.event("schedule_disabled", **facts, slot=group.slot_at, error=reason)
 
 
 async def _fire_set(connection: AsyncConnection[Any], firings: list[Firing]) -> int:
@@ -131,7 +132,7 @@ async def _fire_set(connection: AsyncConnection[Any], firings: list[Firing]) -> 
             raise
         return 0
     if fired.slots:
-        telemetry.event("slots_fired", slots=fired.slots, jobs=fired.jobs)
+        telemetry.event("slots_fired", **fired.log_facts())
     return fired.slots
 
 

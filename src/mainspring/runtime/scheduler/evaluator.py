@@ -23,13 +23,15 @@ from mainspring.domain.jobs.outcomes import clean
 from mainspring.domain.schedules import conditions, slots
 from mainspring.domain.schedules.conditions import Failed, GaugeBounds, Run, Skip, Verdict
 from mainspring.domain.schedules.model import ScheduleSpec, template_values
-from mainspring.domain.schedules.slots import Plan, PlannedSlot, SlotOutcome, SlotTrigger
+from mainspring.domain.schedules.slots import Plan, PlannedSlot, SlotOutcome
 from mainspring.domain.suggestions import closest
-from mainspring.domain.types import JobId
+from mainspring.domain.types import JobId, SlotTrigger
 from mainspring.runtime.scheduler.launcher_queue import LauncherQueue
 from mainspring.runtime.scheduler.launchers import Launch, Launcher, Launchers, has_own_launch
+from mainspring.runtime.scheduler.payload_rules import DefinitionRules
 from mainspring.runtime.scheduler.plans import carry_out
-from mainspring.runtime.secrets import ScheduleSecrets
+from mainspring.runtime.scheduler.secrets import ScheduleSecrets
+from mainspring.services.drafts import ensure_draft
 from mainspring.services.payloads import prepare
 from mainspring.services.secrets import Owner, holds_encrypted
 from mainspring.settings import Settings
@@ -40,6 +42,9 @@ from mainspring.store.due_schedules import DueSchedule
 
 # Beyond the server's own timeout, in case it cannot be heard any more.
 _NETWORK_SECONDS = 5
+_STILL_LIVE = "an earlier run is still live"
+# All that the database itself finds missing.
+_MISSING = "unknown or inactive definition"
 
 
 class Checker:
@@ -56,6 +61,7 @@ class Checker:
     ) -> None:
         self._pool = pool
         self._secrets = ScheduleSecrets(pool, settings)
+        self._rules = DefinitionRules(pool)
         self._logins = logins
         self._settings = settings
         self._registered = launchers
@@ -79,11 +85,13 @@ class Checker:
         if isinstance(verdict, Run):
             verdict, payloads = await self._own_payloads(due, verdict, firing)
         facts = plan_facts(plan, verdict, payloads)
+        if isinstance(verdict, Run):
+            facts["schema_key"] = await self._rules.fitting_schema(due)
         async with self._pool.connection() as connection:
             whose = {"schedule_id": due.schedule_id, "revision": due.revision, "waits": True}
             (outcome,) = await carry_out(connection, [{**whose, **facts}])
         if firing:
-            _log(due, outcome, _reason(verdict))
+            _log(due, outcome, verdict)
 
     async def check_asked(self, due: DueSchedule) -> None:
         """Decide about a slot that a person asked for."""
@@ -99,19 +107,22 @@ class Checker:
         }
         async with self._pool.connection() as connection:
             outcome = await slot_store.apply_trigger(connection, plan)
-        _log(due, outcome, _reason(verdict), counts=False)
+        _log(due, outcome, verdict, counts=False)
 
     async def _refuse(self, due: DueSchedule, reason: str) -> None:
         """Disable a schedule whose timing was written by plain SQL and cannot be understood."""
         async with self._pool.connection() as connection:
             await store.refuse_timing(connection, [due.schedule_id], [due.revision], reason=reason)
-        telemetry.event("schedule_disabled", schedule=due.spec.name, error=reason)
+        telemetry.event("schedule_disabled", **due.log_facts(), error=reason)
 
     async def _judge(self, due: DueSchedule, launch: Launch) -> Verdict:
         verdict = await self._decide(due, launch)
         if isinstance(verdict, Run):
             return verdict
-        return replace(verdict, reason=clean(await self._secrets.shown(due, verdict.reason)))
+        shown = replace(verdict, reason=clean(await self._secrets.shown(due, verdict.reason)))
+        if isinstance(shown, Failed) and shown.traceback:
+            return replace(shown, traceback=await self._secrets.shown(due, shown.traceback))
+        return shown
 
     async def _decide(self, due: DueSchedule, launch: Launch) -> Verdict:
         verdict = await self._ask(due, launch)
@@ -144,9 +155,11 @@ class Checker:
         """The payload as its job stores it, of another definition if given; one that is not the
         schedule's own comes from a launcher."""
         key = definition or due.spec.definition
+        rules = await self._rules.find(key)
+        ensure_draft(payload, rules)
         return prepare(
             payload,
-            await self._secrets.rules(key, payload),
+            rules,
             Owner(due.spec.tenant_id, key),
             settings=self._settings,
             is_checked=False,
@@ -298,22 +311,21 @@ def _unknown(name: str, registered: Mapping[str, Any]) -> str:
 
 
 def _log(
-    due: DueSchedule, outcome: SlotOutcome | None, reason: str | None, *, counts: bool = True
+    due: DueSchedule, outcome: SlotOutcome | None, verdict: Verdict, *, counts: bool = True
 ) -> None:
     """`counts` says whether a failure leads to the end of the schedule."""
-    name = due.spec.name
+    facts, reason = due.log_facts(), _reason(verdict)
     if outcome is SlotOutcome.ENQUEUED:
-        telemetry.event("schedule_fired", schedule=name, slot=_stamp(due.slot_at))
+        telemetry.event("schedule_fired", **facts)
     elif outcome is SlotOutcome.SKIPPED:
-        why = reason or "an earlier run is still live"
-        telemetry.event("schedule_skipped", schedule=name, reason=why)
+        telemetry.event("schedule_skipped", **facts, reason=reason or _STILL_LIVE)
     elif outcome is SlotOutcome.FAILED:
-        # All that the database itself finds missing.
-        why = reason or "unknown or inactive definition"
+        traceback = verdict.traceback if isinstance(verdict, Failed) else ""
+        why = f"{reason or _MISSING}\n{traceback}".strip()
         retry = due.retry_count + counts
-        telemetry.event("schedule_failed", schedule=name, error=why, retry=retry)
+        telemetry.event("schedule_failed", **facts, error=why, retry=retry)
         if counts and retry >= due.spec.max_retries:
-            telemetry.event("schedule_disabled", schedule=name, error=why)
+            telemetry.event("schedule_disabled", **facts, error=reason or _MISSING)
 
 
 def _stamp(instant: datetime) -> str:

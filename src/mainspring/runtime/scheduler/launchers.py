@@ -29,8 +29,9 @@ from typing import Any, ClassVar
 from mainspring.domain.errors import InputError, InvalidPayload
 from mainspring.domain.schedules.conditions import Failed, Run, Skip, Verdict
 from mainspring.domain.schedules.model import ScheduleSpec
-from mainspring.domain.schedules.slots import SlotTrigger
+from mainspring.domain.types import SlotTrigger
 from mainspring.runtime.scheduler.launcher_queue import LauncherQueue
+from mainspring.runtime.worker.failures import describe
 
 _MOST_THREADS = 200
 
@@ -139,7 +140,8 @@ class Launchers:
                 raise
             if scope.expired():
                 return Failed(f"{name} did not answer within {limit:g} s")
-            return Failed(f"{name}: {type(error).__name__}: {error}")
+            traceback = describe(error).partition("\n\n")[2]
+            return Failed(f"{name}: {type(error).__name__}: {error}", traceback)
         finally:
             thread.end()
 

@@ -57,6 +57,8 @@ async def _fail(
         if not is_of_a_row(error.sqlstate):
             raise
         # Not even its failure can be written. It stays due, and the others go on.
-        telemetry.event("check_failed", check=f"schedule {plan['schedule_id']}", error=str(error))
+        (name,) = await due_schedules.name_schedules(connection, [plan["schedule_id"]]) or [{}]
+        slot = plan["slots"][-1]["at"] if plan["slots"] else None
+        telemetry.event("check_failed", **name, slot=slot, error=str(error))
         return None
     return outcome

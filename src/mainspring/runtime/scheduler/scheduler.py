@@ -26,12 +26,14 @@ from psycopg import AsyncConnection
 from mainspring import telemetry
 from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.listen import listen
+from mainspring.db.outages import OUTAGES
 from mainspring.db.pool import AsyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.notifications import NotificationKind, parse_notification
+from mainspring.domain.sqlstates import is_of_a_row, is_worth_retrying
 from mainspring.runtime.dispatcher.dispatcher import Dispatcher
-from mainspring.runtime.loop import Loop
+from mainspring.runtime.loop import Failures, Loop
 from mainspring.runtime.maintenance.duties import recover
 from mainspring.runtime.scheduler import due_batches, prefetch
 from mainspring.runtime.scheduler.due_batches import Batch, Key, Written, ensure_written
@@ -39,7 +41,6 @@ from mainspring.runtime.scheduler.evaluator import Checker
 from mainspring.runtime.scheduler.launchers import Launcher
 from mainspring.runtime.scheduler.prefetch import Prefetch
 from mainspring.runtime.worker.lease import is_gone, process_identity
-from mainspring.services.refused_claims import is_of_a_job
 from mainspring.settings import Settings
 from mainspring.store import due_schedules as store
 from mainspring.store import slots as slot_store
@@ -111,6 +112,7 @@ class Scheduler:
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
+        self._failures: dict[str, Failures] = {}
         self.loop = Loop("fire", self._pass)
         self.maintenance = Loop("schedule maintenance", self._maintain)
         self.pruning = Loop("slots", self._prune)
@@ -123,6 +125,9 @@ class Scheduler:
 
     def stop(self) -> None:
         self._stopping.set()
+
+    def hurry(self) -> None:
+        """It waits for nothing as it is."""
 
     async def run(self) -> None:
         """Fire until `stop`; what is being checked then is left to another scheduler."""
@@ -160,7 +165,7 @@ class Scheduler:
 
     def _duty_ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            telemetry.event("loop_failed", loop=task.get_name(), error=repr(error))
+            telemetry.event("loop_failed", loop=task.get_name(), error=error)
             self._failure = error
             self.stop()
 
@@ -188,9 +193,9 @@ class Scheduler:
             await self._take_over(connection)
             await recover(connection, max_losses=self._settings.max_losses)
         except psycopg.Error as error:
-            if not is_of_a_job(error):
+            if not is_of_a_row(error.sqlstate):
                 raise
-            telemetry.event("loop_failed", loop="recovery", error=str(error))
+            telemetry.event("loop_failed", loop="recovery", error=error)
 
     async def _take_over(self, connection: AsyncConnection[Any]) -> None:
         """The checks of dead schedulers."""
@@ -216,8 +221,8 @@ class Scheduler:
         try:
             async with asyncio.timeout(3):
                 await self._fires.run(lambda c: store.drop_checks(c, [self._identity]))
-        except TimeoutError:
-            telemetry.event("database_lost", connection="schedule checks")
+        except TimeoutError as error:
+            OUTAGES.unreachable(self._url, "mainspring fire", error)
 
     # Firing
 
@@ -327,26 +332,29 @@ class Scheduler:
     def _start_check(self, check: Coroutine[Any, Any, None], due: DueSchedule) -> None:
         task = asyncio.create_task(check, name=f"check {due.spec.name}")
         self._checks.add(task)
-        task.add_done_callback(self._checked)
+        task.add_done_callback(partial(self._checked, due))
 
-    def _checked(self, task: "asyncio.Task[None]") -> None:
+    def _checked(self, due: DueSchedule, task: "asyncio.Task[None]") -> None:
         self._checks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             # It is ours until its lease ends; then another look is taken.
-            telemetry.event("check_failed", check=task.get_name(), error=repr(error))
+            telemetry.event("check_failed", **due.log_facts(), error=error)
         self.loop.wake()
 
     # Chores
 
     async def _maintain(self) -> float:
         for duty in (_close_overdue, store.release_turns, self._take_over, _count_runs):
+            failures = self._failures.setdefault(duty.__name__, Failures(duty.__name__))
             try:
                 await self._maintenance_connection.try_once(duty)
             except psycopg.Error as error:
-                if not is_of_a_job(error):
+                if is_worth_retrying(error.sqlstate):
                     raise
                 # It would fail again and again, and the next one need not.
-                telemetry.event("loop_failed", loop=duty.__name__, error=str(error))
+                failures.note(error)
+            else:
+                failures.end()
         # The others do them too, if seldom: who leads may hang.
         return _MAINTENANCE_EVERY if self.leads else _LONGEST_REST
 
@@ -361,7 +369,9 @@ class Scheduler:
 
 async def _close_overdue(connection: AsyncConnection[Any]) -> None:
     if closed := await store.overdue_runs(connection, limit=100):
-        telemetry.event("runs_timed_out", runs=closed)
+        job_ids = telemetry.first(job_id for job_id, _ in closed)
+        schedules = telemetry.first(sorted({name for _, name in closed}))
+        telemetry.event("runs_timed_out", count=len(closed), job_ids=job_ids, schedules=schedules)
 
 
 async def _count_runs(connection: AsyncConnection[Any]) -> None:

@@ -44,6 +44,7 @@ class ClaimedJob:
         "redactor",
         "stop",
         "stop_note",
+        "stored_progress",
         "task",
         "tenant_id",
         "transaction",
@@ -97,6 +98,7 @@ class ClaimedJob:
         self.task: asyncio.Task[None] | None = None
         self.interrupt: Callable[[], None] | None = None
         self.progress: bytes | None = None
+        self.stored_progress: bytes | None = None
         self.handler: Any = None
         self.output: Any = None
         self.transaction: Any = None
@@ -140,6 +142,16 @@ class ClaimedJob:
         """Whether it lost the process that ran it before."""
         return self.extras is not None and bool(self.rare("is_suspect"))
 
+    @property
+    def unstored_progress(self) -> bytes | None:
+        """What was reported last, unless it is stored."""
+        return None if self.progress is self.stored_progress else self.progress
+
+    @property
+    def runs_once(self) -> bool:
+        """Whether it is not to run again once it has begun."""
+        return self.extras is not None and bool(self.rare("runs_once"))
+
     def limit_place(self) -> LimitKey | None:
         """Where it has a place of a limit; None if nothing limits it."""
         name = self.limit_name
@@ -155,12 +167,19 @@ class ClaimedJob:
         waited = int((began - self.claimed_at) * 1e6)
         return max(waited, 0), int((time.monotonic() - began) * 1e6)
 
+    def log_facts(self) -> dict[str, Any]:
+        """What every log line about the job names."""
+        facts: dict[str, Any] = {
+            "tenant": self.tenant_id,
+            "job_id": self.id,
+            "definition": self.definition,
+            "queue": self.queue,
+            "attempt": self.attempt,
+            "worker": self.worker_id,
+        }
+        if self.extras is not None and (origin := self.rare("origin")) is not None:
+            facts |= {"schedule": origin.get("schedule"), "slot": self.rare("slot_at")}
+        return facts
+
     def log_event(self, event: str, **facts: Any) -> None:
-        telemetry.event(
-            event,
-            job_id=self.id,
-            definition=self.definition,
-            tenant=self.tenant_id,
-            attempt=self.attempt,
-            **{key: str(value) for key, value in facts.items()},
-        )
+        telemetry.event(event, **self.log_facts(), **facts)

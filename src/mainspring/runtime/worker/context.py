@@ -14,10 +14,9 @@ from mainspring.db.blocking_sessions import ConnectionSession, at_once
 from mainspring.domain.errors import InputError, LeaseLost
 from mainspring.domain.flows import Parent
 from mainspring.domain.jobs.model import Progress
-from mainspring.domain.jobs.options import MAX_CHECKPOINT_BYTES, MAX_PROGRESS_BYTES
-from mainspring.domain.schedules.slots import SlotTrigger
+from mainspring.domain.jobs.options import MAX_CHECKPOINT_BYTES, MAX_PROGRESS_BYTES, OwnCreator
 from mainspring.domain.secrets.redaction import NO_SECRETS
-from mainspring.domain.types import ExecutionMode, JobId, TenantId
+from mainspring.domain.types import ExecutionMode, JobId, SlotTrigger, TenantId
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.environment import ExecutionEnvironment
 from mainspring.runtime.worker.results import encode
@@ -111,14 +110,8 @@ class Context:
     def log(self) -> Any:
         """A logger that adds the job to every line."""
         if self._log is None:
-            self._log = telemetry.logger_for(
-                job_id=self._job.id,
-                tenant=self._job.tenant_id,
-                definition=self._job.definition,
-                attempt=self._job.attempt,
-                worker=self._job.worker_id,
-                redactor=self._job.redactor,
-            )
+            facts = self._job.log_facts()
+            self._log = telemetry.logger_for(redactor=self._job.redactor, **facts)
         return self._log
 
     @property
@@ -140,7 +133,8 @@ class Context:
         *,
         data: Any = None,
     ) -> None:
-        """Report progress. Cheap: only the latest report is stored, about twice a second."""
+        """Report progress. Cheap: only the latest report is stored, about twice a second, and the
+        last one with the end of the job."""
         _ensure_number("current", current)
         if total is not None:
             _ensure_number("total", total)
@@ -219,6 +213,7 @@ class Context:
             "tenant_id": self._job.tenant_id,
             "correlation_id": self.correlation_id or str(self._job.id),
             "connection": transaction.connection if transaction is not None else None,
+            "created_by": OwnCreator.of_job(self._job.id),
         }
 
 

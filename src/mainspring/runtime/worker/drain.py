@@ -23,7 +23,7 @@ from psycopg import AsyncConnection
 from mainspring.db.connect import for_own_statements
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.claiming.lanes import Lane
-from mainspring.domain.definitions import Handler
+from mainspring.domain.definitions import Handler, schemas_of
 from mainspring.domain.errors import JobNotFound, JobUnsuccessful
 from mainspring.domain.jobs.model import Job
 from mainspring.domain.jobs.outcomes import Fail
@@ -42,8 +42,8 @@ from mainspring.runtime.worker.buffer import Buffer, by_lane
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.environment import Enqueuer, WorkerEnvironment
 from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.job_log import JobLog
 from mainspring.runtime.worker.lease import Lease, host_name, process_identity
-from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.runners import Runners
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.runtime.worker.stored_handlers import StoredHandlers, executors
@@ -99,8 +99,7 @@ class Drain:
         self._environment = WorkerEnvironment.open(
             url, enqueuer, size=_POOL_SIZE, use_pooler=settings.use_pooler
         )
-        self._worker_id = WorkerId(0)
-        self._version = version
+        self._worker_id, self._version = WorkerId(0), version
         self._watch = _Watch()
         known = {**handlers, **housekeeping.handlers(self._environment.async_source, settings)}
         self._handlers = {key: _watched(each, self._watch) for key, each in known.items()}
@@ -114,7 +113,8 @@ class Drain:
         )
         lease = Lease(_LEASE.total_seconds())
         speculation, events = SpeculativeStarts(lease), WorkerEvents()
-        self._reporter = Reporter(
+        log = JobLog(settings.log_jobs)
+        self._reporter = log.reporter(
             self._connection, buffer=self._buffer, speculation=speculation, events=events
         )
         self._processes = ProcessExecutor(1, url, settings)
@@ -141,6 +141,7 @@ class Drain:
             keys=key_ring(settings),
             speculation=speculation,
             events=events,
+            log=log,
         )
         self._watchdog = Watchdog(
             self._runners, self._connection, grace_seconds=settings.cancel_grace_seconds
@@ -156,6 +157,7 @@ class Drain:
             queues=(),
             concurrency=1,
             version=self._version,
+            schemas=schemas_of(self._handlers),
         )
         self._worker_id = await self._do(lambda c: workers.register(c, facts, _LEASE))
         self._reporter.worker_id = self._watchdog.worker_id = self._worker_id

@@ -23,7 +23,9 @@ async def hand_back_unknown(
     begun = speculation.keep(found)
     if lost := [report for report in found if report not in begun]:
         queues = await attempts.hand_back(connection, lost)
-        telemetry.event("lost_claims_returned", jobs=len(lost), queues=sorted(queues))
+        job_ids = telemetry.first(report.job_id for report in lost)
+        facts = {"count": len(lost), "job_ids": job_ids, "queues": sorted(queues)}
+        telemetry.event("lost_claims_returned", worker=worker_id, **facts)
 
 
 async def leave(connection: AsyncConnection[Any], worker_id: WorkerId) -> None:

@@ -4,14 +4,12 @@ The claim policy (`services/claiming.py`) says what a claimed job needs to begin
 rate, and probation (`suspects.py`) if it lost its worker before.
 """
 
-import asyncio
 import math
 import time
 from typing import Any, assert_never
 
 from mainspring.domain.definitions import Handler
-from mainspring.domain.errors import InvalidPayload
-from mainspring.domain.jobs.outcomes import Fail, Succeed, of_answer
+from mainspring.domain.jobs.outcomes import Succeed, of_answer
 from mainspring.domain.secrets.paths import ENCRYPTION_MARK
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.executors.processes import Committed, ProcessExecutor
@@ -21,12 +19,12 @@ from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.context import Context
 from mainspring.runtime.worker.environment import ExecutionEnvironment
 from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.payload_checks import PayloadChecks
 from mainspring.runtime.worker.queue_argument import QueueArgument
 from mainspring.runtime.worker.results import encode_result
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.runtime.worker.suspects import PUT_BACK, Suspects
 from mainspring.services import claiming
-from mainspring.services.payloads import LARGE_BYTES
 from mainspring.services.secrets import KeyRing
 
 
@@ -50,11 +48,14 @@ class Calls:
         self._keys = keys
         self._speculation = speculation
         self._events = events
+        self._payloads = PayloadChecks(environment.async_calls)
 
     async def call(self, job: ClaimedJob, handler: Handler) -> Any:
         """What the handler answers, or PUT_BACK; raises what it raises."""
         is_rated = job.rare("is_rated")
-        if job.is_speculative and (handler.sees_its_job or job.is_suspect or is_rated):
+        if job.is_speculative and (
+            handler.sees_its_job or job.is_suspect or is_rated or job.runs_once
+        ):
             await self._speculation.resolved()
         if is_rated and not await self._take_token(job):
             return PUT_BACK
@@ -72,14 +73,8 @@ class Calls:
         return is_taken
 
     async def _checked(self, job: ClaimedJob, handler: Handler) -> Any:
-        if handler.schema is not None:
-            try:
-                if len(job.payload_text) > LARGE_BYTES:
-                    await asyncio.to_thread(handler.schema.ensure, job.payload())
-                else:
-                    handler.schema.ensure(job.payload())
-            except InvalidPayload as error:
-                return Fail(str(error))
+        if (refused := await self._payloads.check(job, handler)) is not None:
+            return refused
         if job.is_suspect and handler.mode in (ExecutionMode.ASYNC, ExecutionMode.THREAD):
             # The others run elsewhere already: in a process of their own, or in the database.
             return await self._suspects.call(job, handler, self)
@@ -87,6 +82,8 @@ class Calls:
 
     async def execute(self, job: ClaimedJob, handler: Handler) -> Any:
         """Call the handler as it was declared."""
+        if handler.mode is not ExecutionMode.PROCESS:
+            await self._record_begin(job)
         match handler.mode:
             case ExecutionMode.ASYNC:
                 return await handler.function(**self._arguments(job, handler))
@@ -108,10 +105,16 @@ class Calls:
             job,
             handler.function,
             wants_context=handler.wants_context,
+            on_place=self._record_begin,
             on_progress=self._environment.note_progress,
             on_begin=self.restart_clock,
             **how,
         )
+
+    async def _record_begin(self, job: ClaimedJob) -> None:
+        if job.runs_once:
+            async with self._environment.async_calls.connection() as connection:
+                await claiming.record_begin(connection, [job.report])
 
     def _arguments(self, job: ClaimedJob, handler: Handler) -> dict[str, Any]:
         arguments = job.payload()
@@ -127,7 +130,8 @@ class Calls:
         else:
             answer = handler.function(**self._arguments(job, handler))
         if job.transaction is not None and job.transaction.is_open and _is_success(answer):
-            job.transaction.commit(job.timings(), encode_result(answer, job.redactor))
+            result = encode_result(answer, job.redactor)
+            job.transaction.commit(job.timings(), result, job.unstored_progress)
             return Committed(answer)
         return answer
 

@@ -188,13 +188,13 @@ class LeaseKeeper:
         self._withdrawn += withdrawn
         if not lease.is_stalled:
             lease.is_stalled = True
+            blocking = self._owner.stalled_facts() if is_blocked else {}
             telemetry.event(
                 "worker_stalled",
-                worker=self._worker_id,
+                **{"worker": self._worker_id, **blocking},
                 hangs="event loop" if is_blocked else oldest.of,
                 seconds=round(silence if is_blocked else now - oldest.at, 1),
                 handed_back=len(withdrawn),
-                **(self._owner.stalled_facts() if is_blocked else {}),
             )
 
     def _hand_back(self) -> None:

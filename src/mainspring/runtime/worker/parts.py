@@ -43,9 +43,9 @@ from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.claimer import Claimer
 from mainspring.runtime.worker.environment import Enqueuer, WorkerEnvironment
 from mainspring.runtime.worker.events import WorkerEvents
+from mainspring.runtime.worker.job_log import JobLog
 from mainspring.runtime.worker.lease import Lease
 from mainspring.runtime.worker.progress import Progress
-from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.runners import Runners
 from mainspring.runtime.worker.speculation import SpeculativeStarts
 from mainspring.runtime.worker.stored_handlers import StoredHandlers, executors
@@ -155,7 +155,8 @@ class Parts:
         known = {**handlers, **housekeeping.handlers(self.environment.async_source, settings)}
         self.speculation = SpeculativeStarts(self.lease, known, use_pooler=settings.use_pooler)
         self.buffer = Buffer(order.shares)
-        self.reporter = Reporter(
+        self._log = JobLog(settings.log_jobs)
+        self.reporter = self._log.reporter(
             self.connections.finishes,
             buffer=self.buffer,
             speculation=self.speculation,
@@ -236,6 +237,7 @@ class Parts:
             keys=key_ring(self._settings),
             speculation=self.speculation,
             events=self._events,
+            log=self._log,
         )
 
     def _make_claimer(self, order: ClaimOrder, queues: tuple[str, ...]) -> Claimer:

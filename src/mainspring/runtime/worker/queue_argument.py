@@ -58,7 +58,7 @@ class QueueArgument:
             "tags": list(stored.tags),
             "created_by": stored.created_by,
             "job_source": str(stored.source),
-            "is_system_job": stored.source is JobSource.SCHEDULE,
+            "is_system_job": stored.source == JobSource.SCHEDULE,
             "created_at": _stamp(stored.created_at),
             "started_at": _stamp(stored.started_at),
         }

@@ -12,7 +12,7 @@ A batch that the database refuses is halved, down to the one report that it cann
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, TypeVar
@@ -42,13 +42,14 @@ from mainspring.runtime.worker.refused_reports import (
     put_off,
     send_in_halves,
 )
+from mainspring.runtime.worker.report_slices import LARGEST_BATCH, slices
+from mainspring.runtime.worker.results import encode_answer
 from mainspring.runtime.worker.speculation import SpeculativeStarts
+from mainspring.services.job_names import log_about
 from mainspring.store import attempts, outputs
 from mainspring.store.attempts import Ending, Finished, Report, Return, Successes
 from mainspring.store.outputs import Output
 
-_LARGEST_BATCH = 2000
-_MOST_BYTES = 16 * 1024 * 1024
 _LATE_SECONDS = 60.0
 _APART_SECONDS = 0.01
 
@@ -93,13 +94,15 @@ class Reporter:
         return len(self._successes) + len(self._endings) + len(self._returns) + self.in_flight
 
     def succeed(self, job: ClaimedJob, ran: float, result: bytes | None) -> None:
-        """The hot path: five appends and a flag; `ran` is in seconds."""
+        """The hot path: five appends, a comparison and a flag; `ran` is in seconds."""
         reports = self._successes
         reports.job_ids.append(job.id)
         reports.fences.append(job.fence)
         reports.waits.append(int((job.began_at - job.claimed_at) * 1e6))
         reports.runs.append(int(ran * 1e6))
         reports.results.append(result)
+        if (progress := job.progress) is not job.stored_progress and progress is not None:
+            reports.progress[job.id] = progress
         if job.limit_name is not None or job.redactor is not NO_SECRETS:
             self._note(job)
         self._has_reports.set()
@@ -124,6 +127,8 @@ class Reporter:
                 error=outcome.error,
                 failed=outcome.failed,
                 lost=outcome.lost,
+                progress=job.unstored_progress,
+                result=encode_answer(outcome.answer),
             )
         )
         self._has_reports.set()
@@ -212,8 +217,8 @@ class Reporter:
         await self._store_outputs()
         for batch in slices(successes):
             await self._finish(worker_id, batch, attempts.finish_succeeded)
-        if endings:
-            await self._finish(worker_id, endings, attempts.finish_ended)
+        for part in slices(endings):
+            await self._finish(worker_id, part, attempts.finish_ended)
         if returns:
             ready, self._ready = self._ready, {}
             has_waits, self._has_waits = self._has_waits, False
@@ -237,7 +242,7 @@ class Reporter:
 
         async def skip(part: list[Output], error: psycopg.Error) -> None:
             # How jobs ended matters more.
-            telemetry.event("loop_failed", loop="outputs", error=str(error))
+            await self._log_about("output_refused", part[0].report, error=str(error))
 
         await send_in_halves(found, store, skip)
 
@@ -290,7 +295,7 @@ class Reporter:
     ) -> None:
         redactor = self._redactors.get(leases_of(reports)[0][0].job_id, NO_SECRETS)
         refused = RefusedReport(reports, error, redactor)
-        telemetry.event("report_refused", job_id=refused.lease.job_id, error=refused.problem)
+        await self._log_about("report_refused", refused.lease, error=refused.problem)
         if is_locked(error):
             self._unsent.add(statement, reports)
             return
@@ -306,7 +311,7 @@ class Reporter:
 
     async def put_off(self, report: Report, problem: str) -> None:
         """Queue a job that could not be handed back again after a while, with the reason."""
-        telemetry.event("report_refused", job_id=report.job_id, error=problem)
+        await self._log_about("report_refused", report, error=problem)
         again = [put_off(report, clean(problem))]
         if not await self._replace(self.worker_id, again, attempts.finish_requeued):
             self._unsent.add(attempts.finish_requeued, again)
@@ -319,6 +324,12 @@ class Reporter:
             return False
         return True
 
+    async def _log_about(self, event: str, report: Report, *, error: str) -> None:
+        facts = {"worker": self.worker_id, "error": error}
+        await self._connection.run(
+            lambda c: log_about(c, event, report.job_id, **facts), is_passing=is_worth_retrying
+        )
+
     async def _try(
         self, what: str, action: Callable[[AsyncConnection[Any]], Awaitable[T]]
     ) -> T | None:
@@ -326,7 +337,7 @@ class Reporter:
         try:
             return await self._connection.run(action, is_passing=is_worth_retrying)
         except psycopg.Error as error:
-            telemetry.event("loop_failed", loop=what, error=str(error))
+            telemetry.event("loop_failed", loop=what, error=error)
             return None
 
     async def record_late(self, reports: Sequence[tuple[Report, AttemptStatus]]) -> None:
@@ -345,35 +356,17 @@ class Reporter:
         if not late:
             return
 
-        async def record(connection: AsyncConnection[Any]) -> tuple[int, set[Report]]:
+        async def record(connection: AsyncConnection[Any]) -> tuple[list[JobId], set[Report]]:
             reports = [(report, status) for report, (status, _) in late.items()]
             return await attempts.record_late_reports(connection, reports)
 
-        recorded, unresolved = await self._try("late reports", record) or (0, set())
+        recorded, unresolved = await self._try("late reports", record) or ([], set())
         if recorded:
-            telemetry.event("late_report_refused", reports=recorded)
+            facts = {"count": len(recorded), "job_ids": telemetry.first(recorded)}
+            telemetry.event("late_report_refused", worker=self.worker_id, **facts)
         self._late = {report: late[report] for report in late if report in unresolved} | self._late
 
     def _keep_late(self, reports: Sequence[tuple[Report, AttemptStatus]]) -> None:
-        most = max(_LARGEST_BATCH - len(self._late), 0)
+        most = max(LARGEST_BATCH - len(self._late), 0)
         now = time.monotonic()
         self._late |= {report: (status, now) for report, status in reports[:most]}
-
-
-def slices(reports: Successes) -> Iterator[Successes]:
-    """Neither too many reports nor too many bytes of results at once."""
-    if 0 < len(reports) <= _LARGEST_BATCH and _size(reports.results) <= _MOST_BYTES:
-        yield reports
-        return
-    start = size = 0
-    for place, result in enumerate(reports.results):
-        size += len(result or b"")
-        if place > start and (size > _MOST_BYTES or place - start >= _LARGEST_BATCH):
-            yield reports[start:place]
-            start, size = place, len(result or b"")
-    if start < len(reports):
-        yield reports[start:]
-
-
-def _size(results: Sequence[bytes | None]) -> int:
-    return sum(map(len, filter(None, results)))

@@ -1,5 +1,6 @@
 """Results, checkpoints and progress as JSON text, within their limits."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -35,6 +36,15 @@ def encode_result(result: Any, redactor: Redactor = NO_SECRETS) -> bytes | None:
                 f"({error.__cause__}); return a dict, list, str, number, bool or None"
             ) from error
         raise UnstorableResult(str(error)) from error
+
+
+def encode_answer(answer: Mapping[str, Any] | None) -> bytes | None:
+    """What a failed attempt returned, without secrets as it is; None for what cannot be stored,
+    since how the job ended matters more."""
+    try:
+        return encode_result(answer)
+    except UnstorableResult:
+        return None
 
 
 def encode(what: str, value: Any, redactor: Redactor, *, limit: int) -> bytes:

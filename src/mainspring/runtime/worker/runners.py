@@ -25,16 +25,19 @@ from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import LeaseLost
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.domain.jobs.outcomes import (
+    AttemptFailed,
     Cancel,
     End,
     Fail,
     Outcome,
+    PutOff,
     Requeue,
     StopReason,
     Succeed,
     Trials,
     of_answer,
     of_failure,
+    of_loss,
     of_stop,
 )
 from mainspring.domain.secrets.paths import ENCRYPTION_MARK
@@ -48,6 +51,7 @@ from mainspring.runtime.worker.environment import ExecutionEnvironment
 from mainspring.runtime.worker.events import WorkerEvents
 from mainspring.runtime.worker.failures import describe
 from mainspring.runtime.worker.handler_calls import Calls
+from mainspring.runtime.worker.job_log import JobLog
 from mainspring.runtime.worker.reporter import Reporter
 from mainspring.runtime.worker.results import UnstorableResult, encode_result
 from mainspring.runtime.worker.speculation import SpeculativeStarts
@@ -80,7 +84,9 @@ class Runners:
         keys: KeyRing,
         speculation: SpeculativeStarts,
         events: WorkerEvents,
+        log: JobLog,
     ) -> None:
+        self._log = log
         self.running: dict[int, ClaimedJob] = {}
         self._capacity = Capacity(concurrency, self.running, self._has_more_capacity)
         self._max_losses = max_losses
@@ -145,7 +151,7 @@ class Runners:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            telemetry.event("loop_failed", loop="runner", error=repr(error))
+            telemetry.event("loop_failed", loop="runner", error=error)
         if self._buffer:
             self.start()
         elif not self._tasks:
@@ -156,7 +162,7 @@ class Runners:
         fresh = contextvars.copy_context()
         slice_ends, slice_left = time.monotonic() + _SLICE, _SLICE_JOBS
         buffer, handlers, running = self._buffer, self._handlers, self.running
-        capacity = self._capacity
+        capacity, logs_all = self._capacity, self._log.logs_all
         while buffer and len(running) < capacity.most:
             try:
                 job = buffer.popleft()
@@ -171,13 +177,16 @@ class Runners:
             job.began_at = now = time.monotonic()
             job.expires_at = now + handler.definition.timeout.total_seconds()
             running[job.id] = job
+            if logs_all:
+                self._log.started(job)
             if buffer and not self._is_starter_scheduled:
                 self.start()
             try:
                 needs_nothing = job.extras is None and ENCRYPTION_MARK not in job.payload_text
-                if handler.is_simple and needs_nothing:
+                payload = job.payload() if handler.is_simple and needs_nothing else None
+                if payload is not None and (handler.schema is None or handler.schema.fits(payload)):
                     # The hot path: no context, no executor, nothing to clean up.
-                    answer = await handler.function(**job.payload())
+                    answer = await handler.function(**payload)
                 else:
                     answer = await self._calls.call(job, handler)
                 now = time.monotonic()
@@ -231,7 +240,7 @@ class Runners:
 
     def abandon(self, job: ClaimedJob) -> None:
         """Report a handler that cannot be ended, and let it be."""
-        trials = Trials(job.failures, job.max_attempts, job.handler.definition.backoff)
+        trials = _trials(job, job.handler)
         reason = job.stop or StopReason.CANCEL
         if (outcome := of_stop(reason, job.stop_note, trials, random=random.random)) is not None:
             self._report(job, outcome)
@@ -276,7 +285,7 @@ class Runners:
             return
         result = encode_result(outcome.result, job.redactor)
         if job.transaction is not None and job.transaction.is_open:
-            await job.transaction.acommit(job.timings(), result)
+            await job.transaction.acommit(job.timings(), result, job.unstored_progress)
             self._reporter.committed(job, is_parent=job.transaction.is_parent)
         else:
             self._reporter.succeed(job, time.monotonic() - job.began_at, result)
@@ -297,10 +306,12 @@ class Runners:
     def _outcome_of(
         self, job: ClaimedJob, handler: Handler, error: BaseException
     ) -> Outcome | None:
-        trials = Trials(job.failures, job.max_attempts, handler.definition.backoff)
+        trials = _trials(job, handler)
         if job.stop is not None:
             return of_stop(job.stop, job.stop_note, trials, random=random.random)
         match error:
+            case SuspectDied() if job.runs_once:
+                return of_loss(f"the job's process {error.how}")
             case SuspectDied():
                 losses, most = job.losses, self._max_losses
                 return probation.of_death(error.how, losses, most, random=random.random)
@@ -309,7 +320,9 @@ class Runners:
             case UnstorableResult() | UnreadableSecret():
                 return End(JobState.FAILED, AttemptStatus.FAILED, str(error), failed=1)
             case _:
-                return of_failure(describe(error, job.redactor), trials, random=random.random)
+                answer = error.answer if isinstance(error, AttemptFailed) else None
+                words = describe(error, job.redactor)
+                return of_failure(words, trials, random=random.random, answer=answer)
 
     async def _roll_back(self, job: ClaimedJob, error: BaseException) -> None:
         transaction = job.transaction
@@ -325,22 +338,19 @@ class Runners:
             case Succeed():
                 self._reporter.succeed(job, time.monotonic() - job.began_at, None)
             case End():
-                job.log_event(_end_event(outcome), state=outcome.state, error=outcome.error)
+                self._log.ended(job, outcome)
                 self._reporter.end(job, outcome)
             case Requeue():
-                if outcome.failed:
-                    job.log_event("attempt_failed", error=outcome.error, retry_in=outcome.delay)
-                elif outcome.lost:
-                    job.log_event("suspect_died", error=outcome.error, retry_in=outcome.delay)
+                self._log.requeued(job, outcome)
                 self._reporter.requeue(job, outcome)
             case _:
                 assert_never(outcome)
 
 
-def _end_event(outcome: End) -> str:
-    if outcome.lost:
-        return "job_parked"
-    return "job_dead" if outcome.state is JobState.DEAD_LETTER else "job_ended"
+def _trials(job: ClaimedJob, handler: Handler) -> Trials:
+    return Trials(
+        job.failures, job.max_attempts, handler.definition.backoff, runs_once=job.runs_once
+    )
 
 
 def _cancel_task(job: ClaimedJob) -> None:
@@ -359,5 +369,7 @@ def _shown(job: ClaimedJob, answer: object) -> object:
             return Fail(job.shown(reason))
         case Cancel(reason):
             return Cancel(job.shown(reason))
+        case PutOff(reason, delay):
+            return PutOff(job.shown(reason), delay)
         case _:
             return answer

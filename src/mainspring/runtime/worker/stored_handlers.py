@@ -54,6 +54,7 @@ class StoredHandlers:
         self.kinds = tuple(executors)
         self._executors = executors
         self._known: dict[Version, Handler | None] = {}
+        self._remote: set[Version] = set()
 
     def get(self, job: ClaimedJob) -> Handler | None:
         return self._known.get((job.definition, job.version))
@@ -62,12 +63,18 @@ class StoredHandlers:
         """Whether its definition has been looked up, found or not."""
         return (job.definition, job.version) in self._known
 
+    def is_remote(self, job: ClaimedJob) -> bool:
+        """Whether its definition has been looked up, and its jobs are run by remote workers."""
+        return (job.definition, job.version) in self._remote
+
     async def load(self, connection: AsyncConnection[Any], versions: Collection[Version]) -> None:
         found = await definitions.load_versions(connection, versions)
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
+            self._remote.clear()
         for version in versions:
             self._known[version] = self._handler(found.get(version))
+        self._remote |= {version for version, known in found.items() if known.kind is Kind.REMOTE}
 
     def _handler(self, definition: Definition | None) -> Handler | None:
         if definition is None or definition.kind not in self._executors:

@@ -83,7 +83,7 @@ class Suspects:
                 try:
                     return await self._call_in_process(job, handler, calls)
                 except ChildUnreachable as error:
-                    job.log_event("suspect_unreachable", error=error)
+                    job.log_event("suspect_unreachable", error=str(error))
             return await self._call_alone(job, handler, calls)
 
     async def _call_in_process(self, job: ClaimedJob, handler: Handler, calls: Calls) -> Any:

@@ -102,9 +102,12 @@ class JobTransaction:
         if error is not None:
             self.roll_back(error)
 
-    async def acommit(self, timings: tuple[int, int], result: bytes | None) -> None:
-        """Report success inside the transaction and commit; LeaseLost rolls it back."""
-        success = _success(self._report, timings, result)
+    async def acommit(
+        self, timings: tuple[int, int], result: bytes | None, progress: bytes | None
+    ) -> None:
+        """Report success, and progress that is not stored yet, inside the transaction and commit;
+        LeaseLost rolls it back."""
+        success = _success(self._report, timings, result, progress=progress)
         try:
             await attempts.end_with_lease(self.connection, self._worker_id)
             done = await attempts.finish_succeeded(self.connection, self._worker_id, success)
@@ -125,9 +128,11 @@ class JobTransaction:
             raise
         await self._aleave(None)
 
-    def commit(self, timings: tuple[int, int], result: bytes | None) -> None:
+    def commit(
+        self, timings: tuple[int, int], result: bytes | None, progress: bytes | None
+    ) -> None:
         """The same as `acommit` on a blocking connection."""
-        success = _success(self._report, timings, result)
+        success = _success(self._report, timings, result, progress=progress)
         try:
             session = ConnectionSession(self.connection)
             at_once(attempts.end_with_lease(session, self._worker_id))
@@ -175,6 +180,11 @@ class JobTransaction:
                 lent.__exit__(None, None, None)
 
 
-def _success(report: Report, timings: tuple[int, int], result: bytes | None) -> Successes:
+def _success(
+    report: Report, timings: tuple[int, int], result: bytes | None, *, progress: bytes | None
+) -> Successes:
     waited, ran = timings
-    return Successes([report.job_id], [report.fence], [waited], [ran], [result])
+    success = Successes([report.job_id], [report.fence], [waited], [ran], [result])
+    if progress is not None:
+        success.progress[report.job_id] = progress
+    return success

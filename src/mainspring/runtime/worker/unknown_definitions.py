@@ -7,7 +7,6 @@ from functools import partial
 
 import psycopg
 
-from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.jobs.outcomes import End, Requeue, clean
 from mainspring.domain.types import AttemptStatus, JobState
@@ -24,8 +23,8 @@ _AGAIN_AFTER = timedelta(minutes=5)
 
 class UnknownDefinitions:
     """Keeps claimed jobs while their definitions are loaded. Those that cannot be run here fail if
-    `fails_unknown`, and else wait in `missing` to be handed back. Those whose definition cannot be
-    read are queued again after a while, with the reason."""
+    `fails_unknown`, and else wait in `missing` to be handed back, as those of remote workers always
+    do. Those whose definition cannot be read are queued again after a while, with the reason."""
 
     def __init__(
         self,
@@ -37,7 +36,7 @@ class UnknownDefinitions:
         events: WorkerEvents,
     ) -> None:
         self.loading: list[ClaimedJob] = []
-        self.missing: list[Report] = []
+        self.missing: list[ClaimedJob] = []
         self._connection, self._stored = connection, stored
         self._reporter, self._fails_unknown = reporter, fails_unknown
         self._events = events
@@ -64,22 +63,22 @@ class UnknownDefinitions:
     async def _refuse(self, versions: list[Version], error: psycopg.Error) -> None:
         """Put off the jobs of a version that cannot be read."""
         problem = clean(f"the definition could not be read: {said_by(error)}")
-        telemetry.event("loop_failed", loop="definitions", error=problem)
         refused = [job for job in self.loading if (job.definition, job.version) == versions[0]]
         self.loading = [job for job in self.loading if job not in refused]
         for job in refused:
+            job.log_event("definition_unreadable", error=problem)
             job.began_at = time.monotonic()
             again = Requeue(AttemptStatus.FAILED, problem, _AGAIN_AFTER)
             self._reporter.requeue(job, again)
         self._events.capacity_freed()
 
-    def take_missing(self) -> list[Report]:
+    def take_missing(self) -> list[ClaimedJob]:
         taken, self.missing = self.missing, []
         return taken
 
     def take_all(self) -> list[Report]:
         taken, self.loading = self.loading, []
-        return self.take_missing() + [job.report for job in taken]
+        return [job.report for job in (*self.take_missing(), *taken)]
 
     def _sort(self) -> None:
         arrived, self.loading = self.loading, []
@@ -93,10 +92,10 @@ class UnknownDefinitions:
             self._events.definitions_loaded(known)
 
     def _give_up(self, job: ClaimedJob) -> None:
-        if self._fails_unknown:
+        if self._fails_unknown and not self._stored.is_remote(job):
             job.began_at = time.monotonic()
             note = f"no handler for {job.definition!r} in this worker (unknown_handler = fail)"
             self._reporter.end(job, End(JobState.FAILED, AttemptStatus.FAILED, note, failed=1))
         else:
-            self.missing.append(job.report)
+            self.missing.append(job)
         self._events.capacity_freed()

@@ -7,13 +7,13 @@ is asked and stored, cancels, progress and output, has a loop of its own.
 """
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection
 
-from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.jobs.outcomes import StopReason
 from mainspring.domain.types import WorkerId
@@ -101,11 +101,7 @@ class Watchdog:
                 self._runners.stop_job(job, StopReason.CANCEL, reason or "canceled by request")
 
     async def _store_progress(self, jobs: list[ClaimedJob]) -> None:
-        reports: list[ProgressReport] = []
-        for job in jobs:
-            if job.progress is not None:
-                reports.append((job.report, job.progress))
-                job.progress = None
+        reports = [(job.report, sent) for job in jobs if (sent := job.unstored_progress)]
         locked: set[Report] = set()
 
         async def send(some: list[ProgressReport]) -> None:
@@ -116,11 +112,11 @@ class Watchdog:
             )
 
         if reports:
-            await send_in_halves(reports, send, _skip_progress)
-        known = dict(reports)
+            await send_in_halves(reports, send, partial(_skip_progress, jobs))
+        # What is locked is sent again, or stored with the end of its job; what was refused is not.
+        stored = {report: sent for report, sent in reports if report not in locked}
         for job in jobs:
-            if job.report in locked and job.progress is None:
-                job.progress = known[job.report]
+            job.stored_progress = stored.get(job.report, job.stored_progress)
 
     async def _store_output(self, jobs: list[ClaimedJob]) -> None:
         writing = [job for job in jobs if job.output is not None]
@@ -130,12 +126,24 @@ class Watchdog:
             await self._connection.run(lambda c: outputs.store(c, some), is_passing=_IS_PASSING)
 
         if found:
-            await send_in_halves(found, send, _skip_output)
+            await send_in_halves(found, send, partial(_skip_output, jobs))
 
 
-async def _skip_progress(reports: list[ProgressReport], error: psycopg.Error) -> None:
-    telemetry.event("progress_refused", job_id=reports[0][0].job_id, error=str(error))
+async def _skip_progress(
+    jobs: Sequence[ClaimedJob], reports: list[ProgressReport], error: psycopg.Error
+) -> None:
+    _log_refused("progress_refused", jobs, reports[0][0], error=error)
 
 
-async def _skip_output(found: list[Output], error: psycopg.Error) -> None:
-    telemetry.event("output_refused", job_id=found[0].report.job_id, error=str(error))
+async def _skip_output(
+    jobs: Sequence[ClaimedJob], found: list[Output], error: psycopg.Error
+) -> None:
+    _log_refused("output_refused", jobs, found[0].report, error=error)
+
+
+def _log_refused(
+    event: str, jobs: Sequence[ClaimedJob], report: Report, *, error: psycopg.Error
+) -> None:
+    for job in jobs:
+        if job.report == report:
+            job.log_event(event, error=str(error))

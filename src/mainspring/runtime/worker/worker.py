@@ -13,7 +13,7 @@ start, stop and start over.
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,7 +22,8 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.listen import listen
-from mainspring.domain.definitions import Handler
+from mainspring.db.outages import OUTAGES
+from mainspring.domain.definitions import Handler, schemas_of
 from mainspring.domain.jobs.outcomes import StopReason
 from mainspring.domain.notifications import Notification, NotificationKind, parse_notification
 from mainspring.domain.types import WaitsFor, WorkerId
@@ -68,6 +69,7 @@ class Worker:
             queues=queues,
             concurrency=settings.concurrency,
             version=version,
+            schemas=schemas_of(handlers),
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
@@ -106,6 +108,16 @@ class Worker:
         self._hurry.set()
 
     @property
+    def running(self) -> int:
+        """How many jobs it runs."""
+        return len(self.parts.runners.running)
+
+    def _running_facts(self) -> dict[str, Any]:
+        running = self.parts.runners.running
+        facts = {"count": len(running), "job_ids": telemetry.first(running)}
+        return {"worker": self.worker_id, **facts}
+
+    @property
     def has_stuck_threads(self) -> bool:
         """Whether a handler's thread outlived the drain; only leaving the process ends it."""
         return self.parts.runners.threads.abandoned > 0
@@ -121,9 +133,8 @@ class Worker:
             self._spawn(
                 listen(self._url, on_message=self._on_notification, on_connect=self._check_all)
             )
-        telemetry.event(
-            "worker_started", worker=self.worker_id, queues=",".join(self._facts.queues)
-        )
+        facts = {"name": self._facts.name, "queues": ",".join(self._facts.queues)}
+        telemetry.event("worker_started", worker=self.worker_id, **facts)
         self.started.set()
 
     async def _register(self) -> None:
@@ -163,14 +174,14 @@ class Worker:
 
     def _duty_ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            telemetry.event("loop_failed", loop=task.get_name(), error=repr(error))
+            telemetry.event("loop_failed", loop=task.get_name(), error=error)
             self._failure = error
             self.stop()
 
     async def _drain(self) -> None:
         parts = self.parts
-        running = len(parts.runners.running)
-        telemetry.event("worker_stopping", worker=self.worker_id, running=running)
+        facts = {**self._running_facts(), "drain_seconds": self._settings.drain_seconds}
+        telemetry.event("worker_stopping", **facts)
         parts.claimer.is_stopping = True
         buffered = parts.claimer.take_all()
         announced = asyncio.create_task(self._announce_stop(buffered))
@@ -185,7 +196,7 @@ class Worker:
                 await parts.reporter.drained()
                 await self._hand_back(parts.unknown.take_all())
         except (TimeoutError, psycopg.Error) as error:
-            telemetry.event("database_lost", connection="drain", error=str(error))
+            OUTAGES.unreachable(self._url, "mainspring drain", error)
 
     async def _announce_stop(self, buffered: list[Report]) -> None:
         await self._do(lambda connection: workers.stop(connection, self.worker_id))
@@ -215,7 +226,7 @@ class Worker:
             async with asyncio.timeout(_LAST_WORDS_SECONDS):
                 await self._do(partial(leave, worker_id=self.worker_id))
         except (TimeoutError, psycopg.Error) as error:
-            telemetry.event("database_lost", connection="leave", error=str(error))
+            OUTAGES.unreachable(self._url, "mainspring leave", error)
 
     # Jobs
 
@@ -226,8 +237,8 @@ class Worker:
             await self._hand_back(self.parts.claimer.take_stale())
             await self.parts.reporter.repeat_late()
             if missing := self.parts.unknown.take_missing():
-                telemetry.event("handler_unknown", jobs=len(missing))
-                await self._hand_back(missing, WaitsFor.HANDLER)
+                telemetry.event("handler_unknown", **_unknown_facts(self.worker_id, missing))
+                await self._hand_back([job.report for job in missing], WaitsFor.HANDLER)
 
     async def _hand_back(self, reports: list[Report], waits_for: WaitsFor | None = None) -> None:
         if not reports:
@@ -253,7 +264,7 @@ class Worker:
         """Hand back what a claim took whose answer was lost."""
         parts = self.parts
         claimed = (*parts.buffer, *parts.unknown.loading, *parts.runners.running.values())
-        known = {*(job.id for job in claimed), *(report.job_id for report in parts.unknown.missing)}
+        known = {*(job.id for job in claimed), *(job.id for job in parts.unknown.missing)}
         known |= parts.reporter.job_ids()
         await hand_back_unknown(connection, self.worker_id, known, speculation=parts.speculation)
         self._disown_speculative()
@@ -298,7 +309,7 @@ class Worker:
         task = asyncio.current_task(self._loop)
         running = list(self.parts.runners.running.values())
         job = next((job for job in running if job.task is task), None)
-        return {} if job is None else {"job_id": job.id, "definition": job.definition}
+        return {} if job is None else job.log_facts()
 
     def hand_back_refused(self, reports: list[Report]) -> None:
         self.parts.claimer.returns += reports
@@ -310,8 +321,7 @@ class Worker:
 
     def lease_lost(self, worker_id: WorkerId) -> None:
         if worker_id == self.worker_id and not self._stopping.is_set():
-            running = len(self.parts.runners.running)
-            telemetry.event("lease_lost", worker=worker_id, running=running)
+            telemetry.event("lease_lost", **self._running_facts())
             self._spawn(self._start_over())
 
     async def _start_over(self) -> None:
@@ -338,7 +348,16 @@ class Worker:
         try:
             await self._do(self.parts.maintenance.recover)
         except psycopg.Error as error:
-            telemetry.event("loop_failed", loop="recovery", error=str(error))
+            telemetry.event("loop_failed", loop="recovery", error=error)
 
     async def _do(self, action: Callable[[AsyncConnection[Any]], Awaitable[T]]) -> T:
         return await self.parts.connections.maintenance.run(action)
+
+
+def _unknown_facts(worker_id: WorkerId, jobs: Sequence[ClaimedJob]) -> dict[str, Any]:
+    return {
+        "worker": worker_id,
+        "count": len(jobs),
+        "job_ids": telemetry.first(job.id for job in jobs),
+        "definitions": telemetry.first(sorted({job.definition for job in jobs})),
+    }

@@ -7,6 +7,8 @@ update mainspring.definitions set is_plain = false where key like 'mainspring.%'
 update mainspring.definition_versions set secret_paths = mainspring.secret_paths(arg_schema)
  where arg_schema is not null
    and secret_paths is distinct from mainspring.secret_paths(arg_schema);
+update mainspring.definitions set schema_key = mainspring.schema_key_of(arg_schema)
+ where schema_key <> mainspring.schema_key_of(arg_schema);
 update mainspring.definitions set secret_paths = mainspring.secret_paths(arg_schema)
  where arg_schema is not null
    and secret_paths is distinct from mainspring.secret_paths(arg_schema);
@@ -49,3 +51,8 @@ update mainspring.enqueue_keys as kept set key = held.new_key
     select from mainspring.enqueue_keys as other
      where other.tenant_id = kept.tenant_id and other.kind = 'window'
        and other.key = held.new_key);
+
+-- Schedules whose jobs do not say yet which launcher created them.
+update mainspring.schedules
+   set origin = jsonb_build_object('schedule', name, 'launcher', launcher)
+ where launcher is not null and origin ->> 'launcher' is distinct from launcher;

@@ -4,7 +4,8 @@ revoke execute on all functions in schema mainspring from public;
 -- Whoever reads a view needs the right to call what it calls. These look at nothing but what they
 -- are given.
 grant execute on function mainspring.redacted, mainspring.redacted_at,
-    mainspring.is_isolated, mainspring.is_visible, mainspring.is_own, mainspring.source_of
+    mainspring.is_isolated, mainspring.is_visible, mainspring.is_own, mainspring.source_of,
+    mainspring.creator_of, mainspring.trigger_of
     to public;
 
 -- The defaults of columns call these.

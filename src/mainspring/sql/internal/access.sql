@@ -32,10 +32,10 @@ return not mainspring.is_isolated()
 -- a token its own. `approver` is as which approvers it counts: by role, by its own name, unless
 -- that is a person's, and as the person whose it is. `voter` is as whom it votes. It is no view,
 -- since an upgrade replaces those after the functions that need them.
-create or replace function mainspring.bearer(
+create or replace function mainspring.bearer_of(
     digest bytea, out token_id bigint, out kind text, out role text, out tenant_id text,
     out scopes text[], out actor text, out approver text[], out actor_id text, out voter text,
-    out person_id bigint, out person text, out ends_by timestamptz)
+    out person_id bigint, out person text, out ends_by timestamptz, out tenants text[])
 returns setof record
 language sql stable
 as $$
@@ -57,18 +57,33 @@ select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, hel
             when token.kind = 'console' then 'sql:' || token.created_by
             else coalesce(token.voter, 'token:' || token.token_id) end,
        person.person_id, person.name,
-       case token.kind when 'token' then token.expires_at else token.ends_by end
+       case token.kind when 'token' then token.expires_at else token.ends_by end, token.tenants
   from mainspring.tokens as token
   left join mainspring.people as person on person.person_id = token.person_id
  cross join lateral (
     select case token.kind when 'session' then person.role else token.role end as role,
            case token.kind when 'session' then person.name when 'console' then token.created_by
                            else token.name end as actor) as held
- where token.digest = bearer.digest and token.kind <> 'login' and held.role is not null
+ where token.digest = bearer_of.digest and token.kind <> 'login' and held.role is not null
    and token.revoked_at is null and person.disabled_at is null
    and not exists (select from mainspring.tenants as owner
                     where owner.tenant_id = token.tenant_id and owner.disabled_at is not null)
    and (token.expires_at is null or token.expires_at > now())
+$$;
+
+-- The same for programs of the release before, which take a token without a tenant to be for all of
+-- them: one for several tenants lets nobody in there.
+create or replace function mainspring.bearer(
+    digest bytea, out token_id bigint, out kind text, out role text, out tenant_id text,
+    out scopes text[], out actor text, out approver text[], out actor_id text, out voter text,
+    out person_id bigint, out person text, out ends_by timestamptz)
+returns setof record
+language sql stable
+as $$
+select token_id, kind, role, tenant_id, scopes, actor, approver, actor_id, voter, person_id, person,
+       ends_by
+  from mainspring.bearer_of(digest)
+ where tenants is null
 $$;
 
 -- Authenticates the bearer of a token for the rest of the transaction. An operator has no tenant
@@ -80,7 +95,7 @@ as $$
 declare
     shown record;
 begin
-    select * into shown from mainspring.bearer(enter.digest);
+    select * into shown from mainspring.bearer_of(enter.digest);
     if shown.token_id is null then
         perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
     end if;
@@ -90,7 +105,8 @@ begin
                        array[shown.actor, shown.actor_id, shown.voter]::text, true),
             set_config('mainspring.approver', coalesce(shown.approver::text, ''), true);
     if shown.role is distinct from 'operator' then
-        perform set_config('mainspring.tenant', shown.tenant_id, true),
+        -- A worker of several tenants sees no tenant's data but the jobs that it claims.
+        perform set_config('mainspring.tenant', coalesce(shown.tenant_id, ''), true),
                 set_config('mainspring.member',
                            case when shown.role = 'member' then shown.actor else '' end, true),
                 set_config('role', mainspring.app_role(), true);
@@ -234,7 +250,7 @@ select format('grant execute on function %s to %I', called.oid::regprocedure, ap
   from pg_catalog.pg_proc as called
  where called.pronamespace = 'mainspring'::regnamespace
    and not called.proname = any (array[
-       'app_role', 'ask_as_reader', 'bearer', 'call_function', 'change_jobs',
+       'app_role', 'ask_as_reader', 'bearer', 'bearer_of', 'call_function', 'change_jobs',
        'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter',
        'log_out', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
        'set_limit', 'start_tenant_deletion', 'use_login'])

@@ -10,9 +10,10 @@ as $$
 #variable_conflict use_column
 begin
     delete from mainspring.votes as vote where vote.job_id = ask_approval.job_id;
-    insert into mainspring.approvals as asked (job_id, tenant_id, needed, approvers, expires_at)
+    insert into mainspring.approvals as asked
+        (job_id, tenant_id, needed, approvers, requested_at, expires_at)
     values (ask_approval.job_id, tenant, defined.approvals_needed, defined.approvers,
-            now() + defined.approval_expiry)
+            clock_timestamp(), clock_timestamp() + defined.approval_expiry)
     on conflict (job_id) do update
        set needed = excluded.needed, approvers = excluded.approvers,
            requested_at = excluded.requested_at, expires_at = excluded.expires_at,
@@ -115,7 +116,7 @@ begin
         perform mainspring.refuse_job(lock_approval.job_id);
     end if;
     if asked.job_id is null or found_job.state <> 'awaiting_approval'
-       or asked.decided_at is not null or asked.expires_at <= now() then
+       or asked.decided_at is not null or asked.expires_at <= clock_timestamp() then
         perform mainspring.refuse_move(lock_approval.job_id, found_job.state, target);
     end if;
     if not may_decide then

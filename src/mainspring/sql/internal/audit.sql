@@ -48,10 +48,10 @@ language plpgsql
 as $$
 begin
     insert into mainspring.audit (
-        tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
-    values (note_action.tenant, mainspring.actor(), (mainspring.identity())[2], note_action.action,
-            note_action.noun, note_action.subject, note_action.reason, note_action.before,
-            note_action.after);
+        at, tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
+    values (clock_timestamp(), note_action.tenant, mainspring.actor(), (mainspring.identity())[2],
+            note_action.action, note_action.noun, note_action.subject, note_action.reason,
+            note_action.before, note_action.after);
 end
 $$;
 

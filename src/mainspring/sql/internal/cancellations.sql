@@ -34,7 +34,7 @@ language plpgsql
 as $$
 begin
     update mainspring.jobs as job
-       set cancel_requested_at = coalesce(job.cancel_requested_at, now()),
+       set cancel_requested_at = coalesce(job.cancel_requested_at, clock_timestamp()),
            last_error = stop_jobs.reason
      where job.job_id = any (stop_jobs.job_ids);
     perform mainspring.notify_cancel(running.worker_id)
@@ -61,6 +61,7 @@ language plpgsql
 as $$
 declare
     moved bigint;
+    ended_at timestamptz := clock_timestamp();
 begin
     -- Sent when the transaction is committed.
     perform mainspring.notify_limit(freed.limit_name, freed.limit_key, freed.tenant_id)
@@ -75,12 +76,14 @@ begin
            and job.cancel_requested_at is not null
         returning job, job.tenant_id
     ), tallied as (
-        insert into mainspring.tally_changes (tenant_id, state, count)
-        select tenant_id, 'canceled', count(*) from ended group by tenant_id
+        insert into mainspring.tally_changes (tenant_id, state, day, count)
+        select tenant_id, 'canceled', mainspring.day_of(ended_at), count(*) from ended
+         group by tenant_id
     )
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
-        ended.job, 'canceled', started_at => (ended.job).started_at) as past;
+        ended.job, 'canceled', started_at => (ended.job).started_at,
+        finished_at => ended_at) as past;
     get diagnostics moved = row_count;
     if moved > 0 and exists (
         select from mainspring.dependencies as d

@@ -21,6 +21,26 @@ return jsonb_populate_record(
     null::mainspring.definition_versions,
     to_jsonb(definition) || jsonb_build_object('created_at', now()));
 
+-- Stands for a JSON Schema, or for none.
+create or replace function mainspring.schema_key_of(arg_schema jsonb)
+returns uuid
+language sql immutable
+return md5(coalesce(arg_schema::text, ''))::uuid;
+
+-- The JSON Schemas that live workers have for a definition whose own is another: a deployment is
+-- under way. One that takes any payload has an empty one. Null if there are none.
+create or replace function mainspring.other_schemas(definition mainspring.definitions)
+returns jsonb
+language sql stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+select jsonb_agg(distinct coalesce(known.arg_schema, '{}'))
+  from mainspring.worker_schemas as known join mainspring.workers as worker using (worker_id)
+ where known.key = definition.key and known.arg_schema is distinct from definition.arg_schema
+   and worker.expires_at > now() and not worker.is_stopping
+$$;
+
 -- The backoff of a version as JSON, by the names of its columns; durations are in seconds.
 create or replace function mainspring.backoff_of(version mainspring.definition_versions)
 returns text
@@ -57,6 +77,9 @@ begin
         perform mainspring.refuse_definition(definition.key, 'kind', 'is missing; to run a SQL '
             || 'function, call mainspring.schedule_function, or give kind ''sql'' and spec '
             || '{"function": "..."}; definitions of Python jobs are stored by the program');
+    elsif definition.kind not in ('python', 'sql', 'command', 'remote') then
+        perform mainspring.refuse_definition(definition.key, 'kind', format(
+            'must be python, sql, command or remote, not %L', definition.kind));
     end if;
     if definition.key like 'mainspring.%' and definition.kind <> 'python' then
         perform mainspring.refuse_definition(definition.key, 'key',
@@ -98,6 +121,7 @@ create or replace function mainspring.is_plain_definition(definition mainspring.
 returns boolean
 language sql stable
 return definition.limit_name is null and definition.approvals_needed = 0
+       and definition.delivery = 'at_least_once'
        and definition.key not like 'mainspring.%'
        and not exists (select from mainspring.tenants as t
                         where t.tenant_id = 'default' and t.max_running is not null);
@@ -120,7 +144,9 @@ return coalesce(
                     ('approval_expiry', definition.approval_expiry)) as bound (field, value)
       where value not between '0' and mainspring.longest_delay()
       limit 1),
-    case when definition.backoff_factor > 1e9 then '{backoff_factor,must be at most 1e9}'::text[]
+    case when definition.delivery not in ('at_least_once', 'at_most_once')
+         then '{delivery,must be at_least_once or at_most_once}'::text[]
+         when definition.backoff_factor > 1e9 then '{backoff_factor,must be at most 1e9}'
          when greatest(definition.concurrency, definition.key_concurrency, definition.rate_count,
                        definition.burst) > mainspring.largest_count()
          then '{limit,must be at most 1000000000}' end);
@@ -167,6 +193,10 @@ begin
           and jsonb_typeof(definition.spec -> 'argv') is distinct from 'array' then
         perform mainspring.refuse_definition(
             definition.key, 'argv', 'must be an array of arguments');
+    elsif definition.kind = 'remote' and (definition.spec - 'revision' <> '{}'
+          or jsonb_typeof(definition.spec -> 'revision') <> 'number') then
+        perform mainspring.refuse_definition(definition.key, 'spec',
+            'must be {} or have a number as revision: a remote worker knows what it runs');
     end if;
 end
 $$;

@@ -53,7 +53,8 @@ create or replace function mainspring.asked_job(
     priority integer default null, max_attempts integer default null,
     scheduled_for timestamptz default null, deadline timestamptz default null,
     dedupe_key text default null, correlation_id text default null, tags text[] default null,
-    limit_key text default null, job_id bigint default null
+    limit_key text default null, job_id bigint default null, created_by text default null,
+    source text default null, delivery text default null
 )
 returns mainspring.jobs
 language plpgsql
@@ -78,6 +79,22 @@ begin
     asked.correlation_id := correlation_id;
     asked.tags := tags;
     asked.limit_key := limit_key;
+    asked.created_by := created_by;
+    asked.source := mainspring.given_source(source, created_by);
+    asked.delivery := delivery;
+    return asked;
+end
+$$;
+
+-- A job that is created at this moment, by whoever asks, and due after the delay.
+create or replace function mainspring.asked_now(asked mainspring.jobs, delay interval)
+returns mainspring.jobs
+language plpgsql
+as $$
+begin
+    asked.created_at := clock_timestamp();
+    asked.created_by := coalesce(asked.created_by, mainspring.creator());
+    asked.scheduled_for := coalesce(asked.scheduled_for, asked.created_at + delay);
     return asked;
 end
 $$;
@@ -96,16 +113,17 @@ declare
         defined, asked.tenant_id, coalesce(asked.payload, '{}'), asked.limit_key);
 begin
     if asked.created_at is null then
-        asked.created_at := now();
-        asked.created_by := mainspring.creator();
+        asked := mainspring.asked_now(asked, null);
     end if;
     asked.job_id := coalesce(asked.job_id, nextval('mainspring.job_ids'));
     asked.definition_version := coalesce(asked.definition_version, defined.version);
     asked.queue := coalesce(asked.queue, defined.queue);
     asked.priority := coalesce(asked.priority, defined.priority);
-    asked.max_attempts := coalesce(asked.max_attempts, defined.max_attempts);
+    asked.delivery := nullif(coalesce(asked.delivery, defined.delivery), 'at_least_once');
+    asked.max_attempts := case when asked.delivery is null
+                               then coalesce(asked.max_attempts, defined.max_attempts) else 1 end;
     asked.payload := coalesce(asked.payload, '{}');
-    asked.scheduled_for := coalesce(asked.scheduled_for, now());
+    asked.scheduled_for := coalesce(asked.scheduled_for, asked.created_at);
     asked.attempt := coalesce(asked.attempt, 0);
     asked.failures := 0;
     asked.losses := 0;
@@ -175,21 +193,23 @@ begin
     with added as (
         insert into mainspring.jobs as job (
             tenant_id, queue, definition, definition_version, priority, payload, max_attempts,
-            scheduled_for, state, waits_for, deadline_at, dedupe_key, correlation_id, tags,
-            limit_name, limit_key)
+            created_at, scheduled_for, state, waits_for, deadline_at, dedupe_key, correlation_id,
+            tags, created_by, source, delivery, limit_name, limit_key)
         select model.tenant_id, model.queue, model.definition, model.definition_version,
-               model.priority, item.payload, model.max_attempts, model.scheduled_for, model.state,
-               model.waits_for, model.deadline_at, item.dedupe_key, model.correlation_id,
-               model.tags, model.limit_name,
+               model.priority, item.payload, model.max_attempts, model.created_at,
+               model.scheduled_for, model.state, model.waits_for, model.deadline_at,
+               item.dedupe_key, model.correlation_id, model.tags, model.created_by, model.source,
+               model.delivery, model.limit_name,
                case when model.limit_name is not null then mainspring.limit_key_of(
                    item.payload, defined.limit_by, add_jobs.limit_key) end
           from unnest(add_jobs.payloads, add_jobs.dedupe_keys) as item (payload, dedupe_key)
         on conflict (tenant_id, dedupe_key) where dedupe_key is not null do nothing
         returning job.job_id
     ), asked as (
-        insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+        insert into mainspring.approvals
+            (job_id, tenant_id, needed, approvers, requested_at, expires_at)
         select added.job_id, model.tenant_id, defined.approvals_needed, defined.approvers,
-               now() + defined.approval_expiry
+               model.created_at, model.created_at + defined.approval_expiry
           from added where defined.approvals_needed > 0
     )
     select added.job_id from added;
@@ -221,7 +241,6 @@ begin
     perform mainspring.check_payload(asked.payload);
     if num_nonnulls(delay, asked.scheduled_for, asked.deadline_at) > 0 then
         perform mainspring.check_times(delay, asked.scheduled_for, asked.deadline_at);
-        asked.scheduled_for := coalesce(asked.scheduled_for, now() + delay);
     end if;
     if num_nonnulls(asked.queue, asked.correlation_id, asked.tags, idempotency_key,
                     asked.limit_key) > 0 then
@@ -229,6 +248,9 @@ begin
         perform mainspring.check_text('idempotency_key', idempotency_key);
         perform mainspring.check_text('limit_key', asked.limit_key);
     end if;
+    perform mainspring.check_origin(asked.created_by, asked.source);
+    asked := mainspring.asked_now(asked, delay);
+    perform mainspring.check_delivery(asked.delivery, asked.max_attempts, defined);
     asked.dedupe_key := mainspring.dedupe_key_of(asked, dedupe_by, dedupe_window, on_duplicate);
     if approvals_needed is not null then
         defined := mainspring.with_approvals(defined, approvals_needed);
@@ -288,7 +310,8 @@ begin
     job_queue := coalesce(prepare_bulk.queue, defined.queue);
     job_priority := coalesce(prepare_bulk.priority, defined.priority);
     job_max_attempts := coalesce(prepare_bulk.max_attempts, defined.max_attempts);
-    due_at := coalesce(prepare_bulk.scheduled_for, now() + prepare_bulk.delay, now());
+    due_at := coalesce(prepare_bulk.scheduled_for, clock_timestamp() + prepare_bulk.delay,
+                       clock_timestamp());
     is_plain := defined.is_plain and not exists (
         select from mainspring.tenants as t
          where t.tenant_id = prepare_bulk.tenant and t.max_running is not null);

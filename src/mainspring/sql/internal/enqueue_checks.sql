@@ -123,9 +123,9 @@ begin
     elsif delay is not null and scheduled_for is not null then
         perform mainspring.refuse_option('delay',
             'delay and scheduled_for cannot be used together; choose one');
-    elsif deadline <= now() then
+    elsif deadline <= clock_timestamp() then
         perform mainspring.refuse_option('deadline', 'deadline ' || deadline || ' has passed');
-    elsif coalesce(scheduled_for, now() + delay) >= deadline then
+    elsif coalesce(scheduled_for, clock_timestamp() + delay) >= deadline then
         perform mainspring.refuse_option('scheduled_for',
             'scheduled_for is not before the deadline; the job could never run');
     end if;
@@ -306,17 +306,17 @@ begin
     loop
         insert into mainspring.enqueue_keys (tenant_id, kind, key, job_id, expires_at, fingerprint)
         values (reserve_key.tenant, reserve_key.kind, reserve_key.key, reserve_key.job_id,
-                now() + reserve_key.lifetime, reserve_key.fingerprint)
+                clock_timestamp() + reserve_key.lifetime, reserve_key.fingerprint)
         on conflict do nothing
         returning * into holder;
         exit when found;
         select * into holder from mainspring.enqueue_keys as held
          where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
-           and held.key = reserve_key.key and held.expires_at > now();
+           and held.key = reserve_key.key and held.expires_at > clock_timestamp();
         exit when found;
         delete from mainspring.enqueue_keys as held
          where held.tenant_id = reserve_key.tenant and held.kind = reserve_key.kind
-           and held.key = reserve_key.key and held.expires_at <= now();
+           and held.key = reserve_key.key and held.expires_at <= clock_timestamp();
     end loop;
     return holder;
 end

@@ -113,7 +113,7 @@ begin
                                where known.event_id = plan.event_id
                                  and known.trigger_id = plan.trigger_id
                                  and known.replay = plan.replay);
-        select plan.event_id, plan.trigger_id, null, now(), plan.replay, 'failed',
+        select plan.event_id, plan.trigger_id, null, clock_timestamp(), plan.replay, 'failed',
                plan.trigger_name, plan.error
           into result;
         if plan.error is null then
@@ -129,8 +129,9 @@ begin
                 result.job_id := made.job_id;
                 result.outcome := case when made.is_new then 'enqueued' else 'duplicate' end;
             exception when others then
-                -- What another try may mend is no fault of the event.
-                if sqlstate ~ '^(40|53|57|58)' or sqlstate = '55P03' then
+                -- What another try or an operator may mend is no fault of the event. Python has
+                -- the same rule (domain/sqlstates.py).
+                if sqlstate ~ '^(08|40|53|57|58|0A|25|26|28|3D|3F|42)' or sqlstate = '55P03' then
                     raise;
                 end if;
                 result.error := left(sqlerrm, 2000);
@@ -139,7 +140,7 @@ begin
         insert into mainspring.dispatches values (result.*);
         return next result;
     end loop;
-    update mainspring.events as event set handled_at = now(), replay_trigger = null
+    update mainspring.events as event set handled_at = clock_timestamp(), replay_trigger = null
      where event.event_id = any (event_ids);
 end
 $$;

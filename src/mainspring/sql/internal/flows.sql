@@ -6,7 +6,8 @@ returns table (
     step text, definition text, payload jsonb, queue text, priority integer,
     max_attempts integer, correlation_id text, tags text[], limit_key text,
     approvals_needed integer, on_parent_failure text, scheduled_for timestamptz,
-    delay double precision, after jsonb, after_jobs jsonb, number bigint
+    delay double precision, after jsonb, after_jobs jsonb, created_by text, source text,
+    delivery text, number bigint
 )
 language sql stable
 as $$
@@ -14,7 +15,8 @@ as $$
         step text, definition text, payload jsonb, queue text, priority integer,
         max_attempts integer, correlation_id text, tags text[], limit_key text,
         approvals_needed integer, on_parent_failure text, scheduled_for timestamptz,
-        delay double precision, after jsonb, after_jobs jsonb)) with ordinality as given
+        delay double precision, after jsonb, after_jobs jsonb, created_by text, source text,
+        delivery text)) with ordinality as given
 $$;
 
 -- Refuses a flow with a step that is wrong; names it by its number from 0.
@@ -38,7 +40,8 @@ begin
          or given.approvals_needed not between 0 and 100
          or given.on_parent_failure not in ('cancel', 'continue', 'wait')
          or pg_column_size(given.payload) > 65536 or mainspring.has_mark(given.payload)
-         or (given.limit_key is not null and d.limit_name is null);
+         or (given.limit_key is not null and d.limit_name is null)
+         or num_nonnulls(given.created_by, given.source, given.delivery, given.max_attempts) > 0;
     perform mainspring.check_step_jobs(steps, tenant);
 end
 $$;
@@ -124,6 +127,9 @@ begin
         step ->> 'queue', step ->> 'correlation_id', mainspring.texts_of(step -> 'tags'));
     perform mainspring.check_text('limit_key', step ->> 'limit_key');
     perform mainspring.check_text('step', nullif(step ->> 'step', ''));
+    perform mainspring.check_origin(step ->> 'created_by', step ->> 'source');
+    perform mainspring.check_delivery(
+        step ->> 'delivery', (step ->> 'max_attempts')::integer, defined);
     problem := case
         when needed not between 0 and 100 then 'approvals_needed must be from 0 to 100'
         when step ->> 'on_parent_failure' not in ('cancel', 'continue', 'wait')
@@ -169,16 +175,19 @@ begin
            lateral mainspring.asked_job(
                step.definition, step.payload, add_steps.tenant, step.queue, step.priority,
                step.max_attempts,
-               coalesce(step.scheduled_for, now() + make_interval(secs => step.delay)), null, null,
+               coalesce(step.scheduled_for,
+                        clock_timestamp() + make_interval(secs => step.delay)), null, null,
                coalesce(step.correlation_id, 'flow:' || add_steps.flow_id), step.tags,
-               step.limit_key, add_steps.job_ids[step.number]) as asked,
+               step.limit_key, add_steps.job_ids[step.number], step.created_by, step.source,
+               step.delivery) as asked,
            lateral mainspring.new_job(
                asked, mainspring.with_approvals(d, step.approvals_needed),
                coalesce(jsonb_array_length(step.after), 0)
                    + coalesce(jsonb_array_length(step.after_jobs), 0) > 0) as added;
-    insert into mainspring.approvals (job_id, tenant_id, needed, approvers, expires_at)
+    insert into mainspring.approvals
+        (job_id, tenant_id, needed, approvers, requested_at, expires_at)
     select add_steps.job_ids[step.number], add_steps.tenant, defined.approvals_needed,
-           defined.approvers, now() + defined.approval_expiry
+           defined.approvers, clock_timestamp(), clock_timestamp() + defined.approval_expiry
       from mainspring.read_steps(add_steps.steps) as step
       join mainspring.definitions as d on d.key = step.definition,
            lateral mainspring.with_approvals(d, step.approvals_needed) as defined

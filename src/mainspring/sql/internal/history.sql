@@ -2,23 +2,26 @@
 
 -- The history row of a job that ends. Every statement that ends jobs inserts what this gives, so
 -- that there is one list of columns; in the order of the table, which test_history.py holds it to.
--- Stable and a single query, so that it becomes a part of the statement that calls it.
+-- Stable and a single query, so that it becomes a part of the statement that calls it. A job ends
+-- when that statement is sent, however long ago its transaction began; inside a function, where
+-- that may be long ago too, the caller gives the instant. Tallies are to name the day of the same.
 create or replace function mainspring.history_of(
     job mainspring.jobs, state mainspring.job_state, started_at timestamptz,
     result jsonb default null, failed integer default 0, losses integer default null,
-    error text default null
+    error text default null, finished_at timestamptz default null, progress jsonb default null
 )
 returns setof mainspring.jobs_history
 language sql stable
 as $$
     select job.job_id, null::bigint, null::bigint, job.created_at, job.scheduled_for,
-           history_of.started_at, now(), job.deadline_at, job.cancel_requested_at,
-           null::timestamptz, job.attempt, job.failures + failed,
-           coalesce(history_of.losses, job.losses), job.max_attempts, history_of.state,
-           null::mainspring.waits_for, job.priority, job.tenant_id, job.queue, job.definition,
-           job.payload, job.dedupe_key, job.correlation_id, job.tags, job.progress,
-           job.checkpoint, history_of.result, coalesce(error, job.last_error), job.schedule_id,
-           job.slot_at, job.origin, job.definition_version, job.created_by
+           history_of.started_at, coalesce(history_of.finished_at, statement_timestamp()),
+           job.deadline_at, job.cancel_requested_at, null::timestamptz, job.attempt,
+           job.failures + failed, coalesce(history_of.losses, job.losses), job.max_attempts,
+           history_of.state, null::mainspring.waits_for, job.priority, job.tenant_id, job.queue,
+           job.definition, job.payload, job.dedupe_key, job.correlation_id, job.tags,
+           coalesce(history_of.progress, job.progress), job.checkpoint, history_of.result,
+           coalesce(error, job.last_error), job.schedule_id, job.slot_at,
+           job.origin, job.definition_version, job.created_by, job.delivery, job.source
 $$;
 
 -- Makes the partitions of the days from today on. Each is made apart and then attached, which locks

@@ -1,18 +1,11 @@
--- Jobs: which one the caller may see, where it came from, and how one is removed.
-
--- Where a job came from.
-create or replace function mainspring.source_of(schedule_id bigint, created_by text)
-returns text
-language sql immutable
-return case when schedule_id is not null then 'schedule'
-            when created_by like 'trigger:%' then 'trigger'
-            when created_by is not null then 'api' else 'code' end;
+-- Jobs: which one the caller may see, how one is put back, and how one is removed.
 
 -- Puts jobs that were claimed back to queued: the one shape of that change. Those that have not
 -- begun are as if they had not been claimed; those that have keep their attempt. A job is due at
 -- another instant if one is given. One that is given a number of losses has lost the process that
 -- ran it, and is a suspect from then on. One that waits for nothing else waits for its limit again.
--- The caller has locked them.
+-- One that runs at most once and has had its run is not put back but ended. The caller has locked
+-- them.
 create or replace function mainspring.requeue_jobs(
     job_ids bigint[], waits mainspring.waits_for[], have_begun boolean default true,
     due_ats timestamptz[] default null, failures integer[] default null,
@@ -24,6 +17,7 @@ as $$
 declare
     freed record;
 begin
+    perform mainspring.end_spent_jobs(job_ids, have_begun);
     with requeued as (
         update mainspring.jobs as job
            set state = 'queued', fence = null, worker_id = null, started_at = null,
@@ -52,26 +46,52 @@ begin
 end
 $$;
 
--- Whether a job is one of those that a filter means; what the filter does not name matches. Lists
--- and bulk operations use it, so that they mean the same. A single expression, so that it becomes
--- a part of the statement that calls it.
+-- A job that this very statement has enqueued, as JSON text; null if the caller may not see it.
+-- Volatile, so that it sees what the statement has done so far.
+create or replace function mainspring.enqueued_text(job_id bigint)
+returns text
+language plpgsql volatile
+as $$
+begin
+    return (select to_jsonb(job)::text from mainspring.job_status as job
+             where job.job_id = enqueued_text.job_id);
+end
+$$;
+
+-- The texts of a filter, which is one text or a list, as patterns that find them anywhere.
+create or replace function mainspring.parts_sought(asked jsonb)
+returns text[]
+language sql immutable
+as $$
+    select array_agg('%' || replace(replace(replace(
+               lower(part), '\', '\\'), '%', '\%'), '_', '\_') || '%')
+      from jsonb_array_elements_text(
+               case jsonb_typeof(asked) when 'array' then asked
+                                        else jsonb_build_array(asked) end) as part
+$$;
+
+-- Whether a job is one of those that a filter means: it has one of the values of each name, a text
+-- or a list of texts; what the filter does not name matches. Lists and bulk operations use it, so
+-- that they mean the same. A single expression, so that it becomes a part of the statement that
+-- calls it. Programs of the previous release write `status`.
 create or replace function mainspring.job_matches(
     filter jsonb, state mainspring.job_state, queue text, definition text, source text,
     tags text[], created_at timestamptz, last_error text
 )
 returns boolean
 language sql stable
-return (filter ->> 'status' is null or state = (filter ->> 'status')::mainspring.job_state)
-   and (filter ->> 'queue' is null or queue = filter ->> 'queue')
-   and (filter ->> 'definition' is null or definition = filter ->> 'definition')
-   and (filter ->> 'source' is null or source = filter ->> 'source')
-   and (filter ->> 'tag' is null or filter ->> 'tag' = any (tags))
+return (coalesce(filter -> 'state', filter -> 'status') is null
+        or coalesce(filter -> 'state', filter -> 'status') ? state::text)
+   and (filter -> 'queue' is null or filter -> 'queue' ? queue)
+   and (filter -> 'definition' is null or filter -> 'definition' ? definition)
+   and (filter -> 'source' is null or filter -> 'source' ? source)
+   and (filter -> 'tag' is null or filter -> 'tag' ?| tags)
    and (filter ->> 'created_after' is null
         or created_at >= (filter ->> 'created_after')::timestamptz)
    and (filter ->> 'created_before' is null
         or created_at < (filter ->> 'created_before')::timestamptz)
-   and (filter ->> 'error' is null
-        or strpos(lower(last_error), lower(filter ->> 'error')) > 0);
+   and (filter -> 'error' is null
+        or lower(last_error) like any (mainspring.parts_sought(filter -> 'error')));
 
 -- The state of a job that the caller may see; refuses any other as if it were not there.
 create or replace function mainspring.visible_state(job_id bigint, tenant text)
@@ -115,7 +135,8 @@ begin
         returning job.job_id, job.state, job.schedule_id, job.slot_at
     ), closed as (
         update mainspring.slots as slot
-           set run_state = 'canceled', finished_at = now(), reason = 'its job was deleted'
+           set run_state = 'canceled', finished_at = clock_timestamp(),
+               reason = 'its job was deleted'
           from gone
          where slot.schedule_id = gone.schedule_id and slot.scheduled_for = gone.slot_at
     ), past as (

@@ -251,12 +251,13 @@ create or replace function mainspring.extras_of(job mainspring.jobs, rated text[
 returns text
 language sql stable
 return case when num_nonnulls(job.checkpoint, job.correlation_id, job.tags, job.origin,
-                              job.cancel_requested_at, job.suspected_at) > 0
+                              job.cancel_requested_at, job.suspected_at, job.delivery) > 0
                  or job.losses > 0 or job.limit_name = any (rated)
             then jsonb_build_object(
                 'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
                 'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
                 'is_suspect', job.suspected_at is not null or job.losses > 0,
+                'runs_once', job.delivery is not null,
                 'is_rated', job.limit_name = any (rated)) end::text;
 
 -- Claims jobs of the queues that wait for the given limit keys (limit, key, tenant), each named

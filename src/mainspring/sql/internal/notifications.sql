@@ -17,9 +17,9 @@
 -- for such jobs by themselves; null for one that is due later.
 create or replace function mainspring.ready_message(queue text, due_at timestamptz)
 returns text
-language sql stable
-return case when due_at <= now() then 'ready:' || queue
-            when due_at < now() + interval '15 seconds' then 'due:' end;
+language sql
+return case when due_at <= clock_timestamp() then 'ready:' || queue
+            when due_at < clock_timestamp() + interval '15 seconds' then 'due:' end;
 
 -- Sends a message. Simple enough to become a part of the statement that calls it.
 create or replace function mainspring.send_message(message text)
@@ -35,7 +35,7 @@ as $$ select mainspring.send_message('ready:' || queue) $$;
 
 -- Wakes idle workers for jobs of a queue that are due at an instant.
 create or replace function mainspring.notify_job_ready(
-    queue text, due_at timestamptz default now()
+    queue text, due_at timestamptz default clock_timestamp()
 )
 returns void
 language plpgsql
@@ -116,7 +116,7 @@ begin
     if exists (select from mainspring.workers as worker
                 where worker.wants_wake and notify_enqueued.queue = any (worker.queues)) then
         perform mainspring.notify_job_ready(notify_enqueued.queue, notify_enqueued.due_at);
-    elsif notify_enqueued.due_at <= now() and exists (
+    elsif notify_enqueued.due_at <= clock_timestamp() and exists (
         select from mainspring.workers as worker
          where notify_enqueued.queue = any (worker.queues)) then
         perform mainspring.notify_lane(

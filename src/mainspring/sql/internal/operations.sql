@@ -140,27 +140,31 @@ create or replace function mainspring.seek_jobs(
     up_to bigint, ended_before timestamptz, most_seen integer, most_found integer,
     out job_ids bigint[], out seen bigint, out edge bigint)
 language plpgsql stable
-security definer
-set search_path = pg_catalog, pg_temp
+security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
-    creator text := asked ->> 'created_by';
+    -- One creator has an index; those of several are found among all.
+    creators jsonb := asked -> 'created_by';
+    creator text := case when jsonb_typeof(creators) = 'string'
+                              and creators #>> '{}' not like 'system:%' then creators #>> '{}' end;
     of_state mainspring.job_state := nullif(nullif(section, 'live'), 'ended');
     last_seen bigint;
 begin
     perform mainspring.ensure_visible(tenant);
     with walked as materialized (
         select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at,
+               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version
           from mainspring.walk_live(creator, behind, up_to, most_seen) as job
          where section = 'live'
         union all
         select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
-               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at
+               job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at,
+               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version
           from mainspring.walk_ended(
                    seek_jobs.tenant, of_state, creator, behind, up_to, most_seen) as job
          where section <> 'live'
@@ -170,8 +174,15 @@ begin
            and job.definition not like 'mainspring.%'
            and mainspring.job_matches(
                asked, job.state, job.queue, job.definition,
-               mainspring.source_of(job.schedule_id, job.created_by), job.tags, job.created_at,
-               job.last_error)
+               coalesce(job.source, mainspring.source_of(job.schedule_id, job.created_by)),
+               job.tags, job.created_at, job.last_error)
+           and mainspring.origin_matches(
+               asked, mainspring.creator_of(job.created_by, job.schedule_id, job.origin),
+               case when asked ? 'schedule'
+                    then mainspring.schedule_of(job.schedule_id, job.origin) end, job.slot_at,
+               mainspring.trigger_of(job.created_by), job.worker_id, job.definition_version)
+           and (not asked ?| '{flow_id,event_id,parent_id}'
+                or mainspring.is_related(asked, job.job_id, job.created_by))
            and (seek_jobs.ended_before is null or job.finished_at <= seek_jobs.ended_before)
            and mainspring.is_own(job.created_by)
          order by job.job_id limit seek_jobs.most_found

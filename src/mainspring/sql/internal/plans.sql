@@ -107,6 +107,7 @@ begin
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null, retry_count = 0,
            next_slot_at = next_slot,
+           schema_key = coalesce((plan ->> 'schema_key')::uuid, c.schema_key),
            next_run_at = mainspring.run_instant(c.schedule_id, next_slot, schedule.jitter),
            last_slot_at = coalesce(fired.newest_at, c.last_slot_at),
            last_enqueued_at = case when fired.enqueued > 0 then now() else c.last_enqueued_at end,

@@ -36,13 +36,15 @@ as $$
 declare
     job mainspring.jobs := mainspring.asked_job(
         ended.definition, coalesce(payload, ended.payload), ended.tenant_id, ended.queue,
-        ended.priority, ended.max_attempts, now(), null, ended.dedupe_key, ended.correlation_id,
-        ended.tags);
+        ended.priority, ended.max_attempts, clock_timestamp(), null, ended.dedupe_key,
+        ended.correlation_id, ended.tags,
+        delivery => coalesce(ended.delivery, 'at_least_once'));
 begin
     job.job_id := ended.job_id;
     job.definition_version := ended.definition_version;
     job.created_at := ended.created_at;
     job.created_by := ended.created_by;
+    job.source := ended.source;
     job.attempt := ended.attempt;
     job.checkpoint := ended.checkpoint;
     job.last_error := ended.last_error;
@@ -93,7 +95,9 @@ begin
            and (asked.decision is distinct from 'approved' or again.payload <> ended.payload)), 0);
     again := mainspring.new_job(
         again, defined, has_parents, is_behind_others => ended.slot_at is not null);
-    update mainspring.slots as slot set run_state = null, started_at = null, finished_at = null
+    update mainspring.slots as slot
+       set run_state = null, started_at = null, finished_at = null, message = null,
+           details = null, is_details_omitted = false
      where slot.schedule_id = ended.schedule_id and slot.scheduled_for = ended.slot_at
        and slot.job_id = ended.job_id;
     holder := mainspring.add_job(again, defined);

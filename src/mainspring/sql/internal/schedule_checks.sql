@@ -74,6 +74,10 @@ begin
         then '{overlap,"must be skip, queue or replace"}'
         when schedule.catch_up not in ('none', 'latest', 'all')
         then '{catch_up,"must be none, latest or all"}'
+        when schedule.delivery not in ('at_least_once', 'at_most_once')
+        then '{delivery,must be at_least_once or at_most_once}'
+        when schedule.delivery = 'at_most_once' and schedule.max_attempts > 1
+        then '{max_attempts,must be 1 with delivery at_most_once}'
         when jsonb_typeof(schedule.payload) <> 'object'
         then '{payload,must be a JSON object}'
         when mainspring.has_foreign_mark(schedule.payload)

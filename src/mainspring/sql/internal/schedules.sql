@@ -53,7 +53,8 @@ $$;
 create or replace function mainspring.is_plain(schedule mainspring.schedules)
 returns boolean
 language sql stable
-return num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql) = 0
+return num_nonnulls(schedule.launcher, schedule.condition_sql, schedule.gauge_sql,
+                    schedule.delivery) = 0
        and not schedule.is_templated
        and not exists (select from mainspring.tenants as t
                         where t.tenant_id = schedule.tenant_id and t.max_running is not null);

@@ -5,6 +5,29 @@
 -- of its clock, and whoever fires names the revision it read, so of any number of schedulers one
 -- succeeds. Whoever needs both rows locks the schedule first and then its clock.
 
+-- What a slot keeps of the result of its run: its message and details if it has these, as SQL
+-- functions do, else all of it. Text is cut; details that are large are left out. The size as
+-- stored comes first: it is known without writing them as text.
+create or replace function mainspring.run_answer(
+    result jsonb, out message text, out details jsonb, out is_details_omitted boolean
+)
+language plpgsql immutable
+as $$
+begin
+    if jsonb_typeof(result -> 'message') = 'string' then
+        message := left(result ->> 'message', 2000);
+    end if;
+    details := nullif(case when message is not null or (result ? 'details')
+                                and jsonb_typeof(result) = 'object'
+                           then result -> 'details' else result end, 'null');
+    is_details_omitted := coalesce(
+        pg_column_size(details) > 65536 or octet_length(details::text) > 8192, false);
+    if is_details_omitted then
+        details := null;
+    end if;
+end
+$$;
+
 -- Turns one slot into a job under the schedule's overlap rule. The caller holds the schedule's
 -- row and writes the slot. A reserved id is that of the job.
 create or replace function mainspring.start_slot(
@@ -43,7 +66,8 @@ begin
     end if;
     asked := mainspring.asked_job(
         wanted, coalesce(start_slot.payload, schedule.payload), schedule.tenant_id,
-        schedule.queue, schedule.priority, schedule.max_attempts, job_id => reserved);
+        schedule.queue, schedule.priority, schedule.max_attempts, job_id => reserved,
+        delivery => schedule.delivery);
     asked.schedule_id := schedule.schedule_id;
     asked.slot_at := slot;
     asked.origin := schedule.origin || jsonb_build_object('trigger', source, 'missed', missed);
@@ -118,7 +142,7 @@ begin
     if free > 0 then
         for released in
             update mainspring.jobs as job
-               set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = now()
+               set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = clock_timestamp()
              where job.job_id = any (array(
                 select waiting.job_id from mainspring.jobs as waiting
                  where waiting.schedule_id = release_turn.schedule_id
@@ -165,18 +189,19 @@ begin
                                       mainspring.unknown_facts(schedule.definition));
         end if;
         insert into mainspring.slots as s
-            (schedule_id, scheduled_for, outcome, trigger, job_id, reason)
+            (schedule_id, scheduled_for, outcome, trigger, job_id, reason, fired_at)
         values (backfill.schedule_id, slot_at, started.outcome, 'backfill', started.job_id,
-                started.reason)
+                started.reason, clock_timestamp())
         on conflict (schedule_id, scheduled_for) do update
            set outcome = excluded.outcome, trigger = 'backfill', job_id = excluded.job_id,
-               reason = excluded.reason, fired_at = now();
+               reason = excluded.reason, fired_at = excluded.fired_at;
         job_id := started.job_id;
         return next;
     end loop;
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null,
-           last_enqueued_at = case when job_id is null then c.last_enqueued_at else now() end
+           last_enqueued_at = case when job_id is null then c.last_enqueued_at
+                                   else clock_timestamp() end
      where c.schedule_id = backfill.schedule_id;
 end
 $$;
@@ -202,8 +227,8 @@ begin
     select 'it ran longer than the ' || s.run_timeout || ' its schedule allows' into limit_text
       from mainspring.schedules as s where s.schedule_id = overdue.schedule_id;
     update mainspring.slots as slot
-       set run_state = 'timed_out', started_at = overdue.started_at, finished_at = now(),
-           reason = limit_text
+       set run_state = 'timed_out', started_at = overdue.started_at,
+           finished_at = clock_timestamp(), reason = limit_text
      where slot.schedule_id = overdue.schedule_id and slot.scheduled_for = overdue.slot_at;
     update mainspring.jobs as job set slot_at = null
      where job.job_id = close_overdue_run.job_id;

@@ -12,11 +12,11 @@ create or replace function mainspring.first_wait(
     limit_name text
 )
 returns mainspring.waits_for
-language sql stable
+language sql
 return case when needs_approval then 'approval'::mainspring.waits_for
             when has_parents then 'parents'
             when is_behind_others then 'turn'
-            when due_at > now() then 'time'
+            when due_at > clock_timestamp() then 'time'
             when limit_name is not null then 'limit' end;
 
 -- The state that goes with a wait.

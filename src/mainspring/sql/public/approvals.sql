@@ -19,14 +19,15 @@ begin
     perform mainspring.check_reason(approve.reason);
     asked := mainspring.lock_approval(approve.job_id, tenant, 'approved');
     -- The same vote again changes nothing, so that an answer that was lost can be asked for anew.
-    insert into mainspring.votes (job_id, actor, name, is_approval, reason)
-    select asked.job_id, voter.id, voter.name, true, coalesce(approve.reason, '')
+    insert into mainspring.votes (job_id, actor, name, is_approval, reason, voted_at)
+    select asked.job_id, voter.id, voter.name, true, coalesce(approve.reason, ''),
+           clock_timestamp()
       from mainspring.voter(tenant) as voter
     on conflict do nothing;
     is_new := found;
     if (select count(*) from mainspring.votes as vote
          where vote.job_id = asked.job_id and vote.is_approval) >= asked.needed then
-        update mainspring.approvals as a set decision = 'approved', decided_at = now()
+        update mainspring.approvals as a set decision = 'approved', decided_at = clock_timestamp()
          where a.job_id = asked.job_id;
         became := mainspring.move_on(asked.job_id);
     end if;
@@ -56,12 +57,12 @@ begin
     perform mainspring.ensure_visible(tenant);
     perform mainspring.check_text('reason', coalesce(reject.reason, ''));
     asked := mainspring.lock_approval(reject.job_id, tenant, 'rejected');
-    insert into mainspring.votes as vote (job_id, actor, name, is_approval, reason)
-    select asked.job_id, voter.id, voter.name, false, reject.reason
+    insert into mainspring.votes as vote (job_id, actor, name, is_approval, reason, voted_at)
+    select asked.job_id, voter.id, voter.name, false, reject.reason, clock_timestamp()
       from mainspring.voter(tenant) as voter
     on conflict (job_id, actor) do update
-       set is_approval = false, reason = excluded.reason, voted_at = now();
-    update mainspring.approvals as a set decision = 'rejected', decided_at = now()
+       set is_approval = false, reason = excluded.reason, voted_at = excluded.voted_at;
+    update mainspring.approvals as a set decision = 'rejected', decided_at = clock_timestamp()
      where a.job_id = asked.job_id;
     became := mainspring.stop_job(
         asked.job_id, 'rejected by ' || mainspring.actor() || ': ' || reject.reason, tenant);

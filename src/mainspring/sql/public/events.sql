@@ -20,8 +20,8 @@ begin
     perform mainspring.check_event(emit.name, emit.context);
     perform mainspring.check_text('correlation_id', emit.correlation_id);
     perform mainspring.ensure_tenant(emit.tenant);
-    insert into mainspring.events (tenant_id, name, context, correlation_id)
-    values (emit.tenant, emit.name, emit.context, emit.correlation_id)
+    insert into mainspring.events (tenant_id, name, context, correlation_id, emitted_at)
+    values (emit.tenant, emit.name, emit.context, emit.correlation_id, clock_timestamp())
     returning event_id into emitted;
     perform mainspring.notify_event();
     return emitted;

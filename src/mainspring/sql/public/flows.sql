@@ -31,8 +31,8 @@ begin
     end if;
     perform mainspring.ensure_tenant(tenant);
     perform mainspring.check_steps(steps, tenant);
-    insert into mainspring.flows as flow (tenant_id, name)
-    values (tenant, enqueue_flow.name) returning flow.flow_id into flow_id;
+    insert into mainspring.flows as flow (tenant_id, name, created_at)
+    values (tenant, enqueue_flow.name, clock_timestamp()) returning flow.flow_id into flow_id;
     select array_agg(nextval('mainspring.job_ids')) into job_ids
       from generate_series(1, jsonb_array_length(steps));
     perform mainspring.add_steps(flow_id, job_ids, steps, tenant);

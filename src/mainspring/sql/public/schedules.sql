@@ -82,8 +82,7 @@ begin
     schedule := mainspring.find_schedule(tenant, name);
     perform from mainspring.clocks as c where c.schedule_id = schedule.schedule_id for update;
     slot_at := mainspring.free_slot(schedule, slot);
-    if schedule.launcher is not null or schedule.is_templated
-       or (num_nonnulls(schedule.condition_sql, schedule.gauge_sql) > 0 and not force) then
+    if mainspring.needs_look(schedule, force) then
         select 'pending'::mainspring.slot_outcome as outcome, null::bigint as job_id,
                'waiting for a scheduler' as reason into started;
         perform mainspring.notify_schedule();
@@ -104,9 +103,9 @@ begin
            job_id = excluded.job_id, reason = excluded.reason, is_forced = excluded.is_forced;
     update mainspring.clocks as c
        set revision = c.revision + 1, checking_until = null, checking_by = null,
-           last_enqueued_at = case when started.outcome = 'enqueued' then now()
+           last_enqueued_at = case when started.outcome = 'enqueued' then clock_timestamp()
                                    else c.last_enqueued_at end,
-           last_skipped_at = case when started.outcome = 'skipped' then now()
+           last_skipped_at = case when started.outcome = 'skipped' then clock_timestamp()
                                   else c.last_skipped_at end,
            enqueued_count = c.enqueued_count + (started.outcome = 'enqueued')::integer,
            skipped_count = c.skipped_count + (started.outcome = 'skipped')::integer

@@ -21,6 +21,7 @@ select job_id, tenant_id, definition, payload::text, state::text, needed, approv
   from mainspring.approval_status
  where tenant_id = %(tenant_id)s and state = 'awaiting_approval' and decided_at is null
    and job_id > coalesce(%(after)s::bigint, 0)
+   and (%(definitions)s::text[] is null or definition = any (%(definitions)s::text[]))
  order by job_id limit %(limit)s;
 
 -- name: open_approvals_everywhere
@@ -32,6 +33,7 @@ select job_id, tenant_id, definition, payload::text, state::text, needed, approv
   from mainspring.approval_status
  where state = 'awaiting_approval' and decided_at is null
    and job_id > coalesce(%(after)s::bigint, 0)
+   and (%(definitions)s::text[] is null or definition = any (%(definitions)s::text[]))
  order by job_id limit %(limit)s;
 
 -- name: get_approval

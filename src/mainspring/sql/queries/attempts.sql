@@ -45,14 +45,14 @@ update mainspring.jobs as job
                   and waiting.job_id > lane.mark and waiting.job_id <= lane.until
                   and waiting.state = 'queued' and waiting.waits_for is null
                   and waiting.cancel_requested_at is null
-                  and (waiting.deadline_at is null or waiting.deadline_at > now())
+                  and (waiting.deadline_at is null or waiting.deadline_at > clock_timestamp())
                 order by waiting.job_id limit lane.share for update skip locked) as ready
      limit %(limit)s))
 returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt, job.failures,
           job.losses, job.max_attempts, job.queue, job.priority, job.tenant_id,
           case when job.checkpoint is null and job.correlation_id is null and job.tags is null
                     and job.origin is null and job.cancel_requested_at is null
-                    and job.suspected_at is null and job.losses = 0
+                    and job.suspected_at is null and job.losses = 0 and job.delivery is null
                     and (job.limit_name is null
                          or job.limit_name <> all (array(
                              select known.name from mainspring.limits as known
@@ -62,6 +62,7 @@ returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
                    'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
                    'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
                    'is_suspect', job.suspected_at is not null or job.losses > 0,
+                   'runs_once', job.delivery is not null,
                    'is_rated', job.limit_name = any (array(
                        select known.name from mainspring.limits as known
                         where known.rate_count is not null))) end::text,
@@ -90,34 +91,38 @@ select lane.priority, lane.tenant_id, lane.queue, ready.job_id
 
 -- name: finish_succeeded
 -- scope: system
--- Moves succeeded jobs to history with their attempt rows. Returns null when all reports were
+-- Moves succeeded jobs to history with their attempt rows, and with the progress that is not
+-- stored yet; of that there may be fewer than jobs. Returns null when all reports were
 -- accepted, else the leases that were; the others' lease is not the newest. And which of the jobs
 -- others wait for. A fence is set only while a job runs, so the state need not be asked, which
 -- would tempt the planner to walk the index of all that run.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
-                         %(runs)s::bigint[], %(results)s::text[])
-        as report (job_id, fence, waited, ran, result)
+                         %(runs)s::bigint[], %(results)s::text[], %(progress)s::text[])
+        as report (job_id, fence, waited, ran, result, progress)
 ), ended as (
     delete from mainspring.jobs as job using reported
      where job.job_id = reported.job_id and job.fence = reported.fence
-       and (select expires_at > now() from mainspring.workers
+       and (select expires_at > clock_timestamp() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
     returning job, job.job_id, job.fence, job.worker_id, job.attempt, job.tenant_id,
               job.started_at + reported.waited * interval '1 microsecond' as began_at,
               job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
-              as done_at, reported.result::jsonb as answer
+              as done_at, reported.result::jsonb as answer,
+              reported.progress::jsonb as last_progress
 ), archived as (
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
-        ended.job, 'succeeded', started_at => began_at, result => answer) as past
+        ended.job, 'succeeded', started_at => began_at, result => answer,
+        progress => last_progress) as past
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status)
     select job_id, fence, worker_id, began_at, done_at, attempt, 'succeeded' from ended
 ), tallied as (
-    insert into mainspring.tally_changes (tenant_id, state, count)
-    select tenant_id, 'succeeded', count(*) from ended group by tenant_id
+    insert into mainspring.tally_changes (tenant_id, state, day, count)
+    select tenant_id, 'succeeded', mainspring.day_of(statement_timestamp()), count(*) from ended
+     group by tenant_id
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
@@ -127,36 +132,40 @@ select case when count(*) < %(count)s
 
 -- name: finish_ended
 -- scope: system
--- Moves jobs that failed for good or were canceled to history with their attempt rows. Returns
--- what finish_succeeded does.
+-- Moves jobs that failed for good or were canceled to history with their attempt rows, and with
+-- what a SQL function answered although it declined. Returns what finish_succeeded does.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(states)s::mainspring.job_state[],
                          %(statuses)s::mainspring.attempt_outcome[], %(errors)s::text[],
-                         %(failures)s::integer[], %(losses)s::integer[])
-        as report (job_id, fence, waited, ran, end_state, status, error, failed, lost)
+                         %(failures)s::integer[], %(losses)s::integer[], %(results)s::text[],
+                         %(progress)s::text[])
+        as report (job_id, fence, waited, ran, end_state, status, error, failed, lost, result,
+                   progress)
 ), ended as (
     delete from mainspring.jobs as job using reported
      where job.job_id = reported.job_id and job.fence = reported.fence
-       and (select expires_at > now() from mainspring.workers
+       and (select expires_at > clock_timestamp() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
     returning job, job.job_id, job.fence, job.worker_id, job.attempt, job.tenant_id,
               job.started_at + reported.waited * interval '1 microsecond' as began_at,
               job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
               as done_at, reported.end_state, reported.status, reported.error, reported.failed,
-              job.losses + reported.lost as losses
+              job.losses + reported.lost as losses, reported.result::jsonb as answer,
+              reported.progress::jsonb as last_progress
 ), archived as (
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
-        ended.job, end_state, started_at => began_at, failed => ended.failed,
-        losses => ended.losses, error => ended.error) as past
+        ended.job, end_state, started_at => began_at, result => answer, failed => ended.failed,
+        losses => ended.losses, error => ended.error, progress => last_progress) as past
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
     select job_id, fence, worker_id, began_at, done_at, attempt, status, error from ended
 ), tallied as (
-    insert into mainspring.tally_changes (tenant_id, state, count)
-    select tenant_id, end_state, count(*) from ended group by tenant_id, end_state
+    insert into mainspring.tally_changes (tenant_id, state, day, count)
+    select tenant_id, end_state, mainspring.day_of(statement_timestamp()), count(*) from ended
+     group by tenant_id, end_state
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
@@ -168,7 +177,8 @@ select case when count(*) < %(count)s
 -- scope: system
 -- Puts jobs that failed with attempts left, were snoozed or interrupted, or lost a process of their
 -- own back to queued, due after their delay in microseconds, with their attempt rows; and notifies
--- whom requeue_jobs would, and idle workers of the queues that have ready work again. Returns what
+-- whom requeue_jobs would, and idle workers of the queues that have ready work again. One that runs
+-- at most once and has begun is refused unless its handler asks for another run. Returns what
 -- finish_succeeded does. A fast path of requeue_jobs, which would lock each job and then look for
 -- it again; test_finishing.py compares the two. When a job started is read beside the change, as
 -- it was before.
@@ -190,7 +200,9 @@ with reported as (
            last_error = coalesce(reported.error, job.last_error)
       from reported
      where job.job_id = reported.job_id and job.fence = reported.fence
-       and (select expires_at > now() from mainspring.workers
+       and (job.delivery is null or reported.status = 'snoozed'
+            or job.begun_fence is distinct from job.fence)
+       and (select expires_at > clock_timestamp() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
     returning job.job_id, reported.fence, job.attempt, reported.waited, reported.ran,
               reported.status, reported.error, job.queue, job.waits_for, job.limit_name,
@@ -237,8 +249,8 @@ select unnest(queues) from requeued;
 
 -- name: record_late_reports
 -- scope: system
--- Keeps what a worker reported after its lease was lost; it changes nothing else. Returns how
--- many were kept, and the reports of attempts that nobody has closed yet.
+-- Keeps what a worker reported after its lease was lost; it changes nothing else. Returns the
+-- jobs whose reports were kept, and the reports of attempts that nobody has closed yet.
 with report as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[],
                          %(statuses)s::mainspring.attempt_outcome[])
@@ -251,7 +263,7 @@ with report as (
        and attempt.status = 'lost'
     returning attempt.job_id
 )
-select (select count(*) from kept),
+select array(select job_id from kept),
        array(select array[report.job_id, report.fence] from report
               where not exists (select from mainspring.attempts as attempt
                                  where attempt.job_id = report.job_id
@@ -279,6 +291,15 @@ select job_id, fence from mainspring.jobs
 update mainspring.jobs set alone_fence = fence
  where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint
 returning job_id;
+
+-- name: mark_begun
+-- scope: system
+-- Says that jobs which run at most once are about to begin, so that they are not run again if their
+-- worker dies. Returns those that are still under this lease.
+update mainspring.jobs as job set begun_fence = job.fence
+  from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) as beginning (job_id, fence)
+ where job.job_id = beginning.job_id and job.fence = beginning.fence
+returning job.job_id;
 
 -- name: lock_lease
 -- scope: system
@@ -314,6 +335,13 @@ select job_id, fence from report
  where (job_id, fence) not in (select job_id, fence from held)
    and exists (select from mainspring.jobs as job
                 where job.job_id = report.job_id and job.fence = report.fence);
+
+-- name: store_progress
+-- scope: system
+-- Stores how far one running job is, once its row is free; no row means that the lease was lost.
+update mainspring.jobs set progress = %(progress)s::jsonb
+ where job_id = %(job_id)s::bigint and fence = %(fence)s::bigint
+returning job_id;
 
 -- name: save_checkpoint
 -- scope: system

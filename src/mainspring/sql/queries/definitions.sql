@@ -9,11 +9,11 @@ with declared as materialized (
         key, kind, description, queue, priority, max_attempts, timeout, backoff_base,
         backoff_factor, backoff_cap, backoff_jitter, arg_schema, tags, retention, concurrency,
         key_concurrency, rate_count, rate_period, burst, limit_name, limit_by, approvals_needed,
-        approval_expiry, approvers)
+        approval_expiry, approvers, delivery)
     select key, 'python', description, queue, priority, max_attempts, timeout, backoff_base,
            backoff_factor, backoff_cap, backoff_jitter, arg_schema, tags, retention, concurrency,
            key_concurrency, rate_count, rate_period, burst, limit_name, limit_by,
-           approvals_needed, approval_expiry, approvers
+           approvals_needed, approval_expiry, approvers, coalesce(delivery, 'at_least_once')
       from declared
     on conflict (key) do update
        set description = excluded.description, queue = excluded.queue,
@@ -26,19 +26,21 @@ with declared as materialized (
            rate_count = excluded.rate_count, rate_period = excluded.rate_period,
            burst = excluded.burst, limit_name = excluded.limit_name,
            limit_by = excluded.limit_by, approvals_needed = excluded.approvals_needed,
-           approval_expiry = excluded.approval_expiry, approvers = excluded.approvers
+           approval_expiry = excluded.approval_expiry, approvers = excluded.approvers,
+           delivery = excluded.delivery
      where d.kind = 'python'
        and (d.description, d.queue, d.priority, d.max_attempts, d.timeout, d.backoff_base,
             d.backoff_factor, d.backoff_cap, d.backoff_jitter, d.arg_schema, d.tags, d.retention,
             d.concurrency, d.key_concurrency, d.rate_count, d.rate_period, d.burst, d.limit_name,
-            d.limit_by, d.approvals_needed, d.approval_expiry, d.approvers)
+            d.limit_by, d.approvals_needed, d.approval_expiry, d.approvers, d.delivery)
            is distinct from
            (excluded.description, excluded.queue, excluded.priority, excluded.max_attempts,
             excluded.timeout, excluded.backoff_base, excluded.backoff_factor, excluded.backoff_cap,
             excluded.backoff_jitter, excluded.arg_schema, excluded.tags, excluded.retention,
             excluded.concurrency, excluded.key_concurrency, excluded.rate_count,
             excluded.rate_period, excluded.burst, excluded.limit_name, excluded.limit_by,
-            excluded.approvals_needed, excluded.approval_expiry, excluded.approvers)
+            excluded.approvals_needed, excluded.approval_expiry, excluded.approvers,
+            excluded.delivery)
 )
 select d.key, d.kind from mainspring.definitions as d join declared using (key)
  where d.kind <> 'python';
@@ -48,10 +50,14 @@ select d.key, d.kind from mainspring.definitions as d join declared using (key)
 -- The keys of all definitions, and whether each is active.
 select key, is_active from mainspring.definitions order by key;
 
--- name: schema_of
+-- name: schemas_of
 -- scope: system
--- The JSON Schema that payloads of a definition are checked by.
-select arg_schema from mainspring.definitions where key = %(key)s;
+-- The JSON Schema that payloads of a definition are checked by, what stands for it, the other ones
+-- that live workers have, and whether the definition changed a short while ago. Texts, which every
+-- driver carries alike.
+select d.arg_schema::text, d.schema_key::text, mainspring.other_schemas(d)::text,
+       d.updated_at > now() - interval '1 hour'
+  from mainspring.definitions as d where d.key = %(key)s;
 
 -- name: create_definition
 -- scope: system
@@ -60,11 +66,11 @@ insert into mainspring.definitions (
     key, kind, description, queue, priority, max_attempts, timeout, backoff_base, backoff_factor,
     backoff_cap, backoff_jitter, arg_schema, spec, tags, retention, concurrency, key_concurrency,
     rate_count, rate_period, burst, limit_name, limit_by, approvals_needed, approval_expiry,
-    approvers)
+    approvers, delivery)
 select key, kind, description, queue, priority, max_attempts, timeout, backoff_base,
        backoff_factor, backoff_cap, backoff_jitter, arg_schema, spec, tags, retention,
        concurrency, key_concurrency, rate_count, rate_period, burst, limit_name, limit_by,
-       approvals_needed, approval_expiry, approvers
+       approvals_needed, approval_expiry, approvers, delivery
   from jsonb_populate_record(null::mainspring.definitions, %(facts)s::jsonb)
 on conflict (key) do nothing
 returning key;
@@ -83,7 +89,7 @@ update mainspring.definitions as d
        rate_count = changed.rate_count, rate_period = changed.rate_period,
        burst = changed.burst, limit_name = changed.limit_name, limit_by = changed.limit_by,
        approvals_needed = changed.approvals_needed, approval_expiry = changed.approval_expiry,
-       approvers = changed.approvers
+       approvers = changed.approvers, delivery = changed.delivery
   from mainspring.definitions as known,
        lateral jsonb_populate_record(known, %(changes)s::jsonb) as changed
  where d.key = %(key)s and known.key = d.key
@@ -100,7 +106,7 @@ select mainspring.definition_text(d) from mainspring.definitions as d where d.ke
 select mainspring.definition_text(d)
   from mainspring.definitions as d
  where d.key > coalesce(%(after)s::text, '')
-   and (%(kind)s::text is null or d.kind = %(kind)s::text)
+   and (%(kinds)s::text[] is null or d.kind = any (%(kinds)s::text[]))
    and (%(active)s::boolean is null or d.is_active = %(active)s::boolean)
  order by d.key limit %(limit)s;
 

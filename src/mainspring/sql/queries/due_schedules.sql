@@ -1,9 +1,10 @@
 -- name: due
 -- scope: system
 -- The plain schedules that are due, grouped by what decides their next slot, so that a thousand
--- of one kind are planned once. Those without a condition, a template, a limit, an approval or a
--- missing definition are plain. :late is how long a slot must have been due, :skip how many are
--- being fired already. Each clock comes with its revision and the place of its row.
+-- of one kind are planned once. Those without a condition, a template, a limit, an approval, a
+-- missing definition or a payload that may not fit it are plain. :late is how long a slot must
+-- have been due, :skip how many are being fired already. Each clock comes with its revision and the
+-- place of its row.
 select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_gap,
        schedule.dst_fold, schedule.calendar, schedule.starts_at, schedule.ends_at,
        schedule.paused_until, mainspring.counted_from(schedule), mainspring.spread_by(schedule),
@@ -19,8 +20,9 @@ select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_g
                   from mainspring.clocks
                  where next_run_at <= coalesce(%(now)s::timestamptz, now()) - %(late)s::interval
                    and (next_slot_at is null
-                        or (is_plain and definition in (select key from mainspring.definitions
-                                                         where is_active and is_plain)))
+                        or (is_plain and (definition, schema_key) in (
+                            select key, schema_key from mainspring.definitions
+                             where is_active and is_plain)))
                  order by next_run_at limit %(limit)s offset %(skip)s) as due
          group by plan_key, next_slot_at, base_at) as alike
   join mainspring.schedules as schedule using (schedule_id);
@@ -28,7 +30,8 @@ select schedule.cron, schedule.every, schedule.at, schedule.zone, schedule.dst_g
 -- name: due_checks
 -- scope: system
 -- The schedules that are due and need a look of their own: a condition, a template, a limit, an
--- approval, or a definition that is not there. Whoever reads them has them to itself for a while.
+-- approval, a definition that is not there, or a payload that may not fit it. Whoever reads them
+-- has them to itself for a while.
 update mainspring.clocks as clock
    set checking_until = now() + schedule.condition_timeout + interval '5 seconds',
        checking_by = %(identity)s
@@ -38,8 +41,8 @@ update mainspring.clocks as clock
      where due.next_run_at <= coalesce(%(now)s::timestamptz, now()) - %(late)s::interval
        and (due.checking_until is null or due.checking_until <= now())
        and due.next_slot_at is not null
-       and (not due.is_plain or due.definition not in (select key from mainspring.definitions
-                                                        where is_active and is_plain))
+       and (not due.is_plain or (due.definition, due.schema_key) not in (
+            select key, schema_key from mainspring.definitions where is_active and is_plain))
      order by due.next_run_at limit %(limit)s for update skip locked))
    and schedule.schedule_id = clock.schedule_id
 returning schedule.*, clock.revision, clock.next_slot_at, clock.gauge_is_high, clock.retry_count,
@@ -134,7 +137,11 @@ with due as materialized (
 )
 select count(*), count(job_id),
        coalesce(array_agg(schedule_id) filter (where is_full and overlap = 'replace'), '{}'),
-       array(select distinct queue from fired where job_id is not null)
+       array(select distinct queue from fired where job_id is not null),
+       -- What a log line names.
+       array(select origin->>'schedule' from fired limit 10),
+       array(select job_id from fired where job_id is not null limit 10),
+       (select array[tenant_id, definition, to_json(slot_at)#>>'{}'] from fired limit 1)
   from fired;
 
 -- name: replace_runs
@@ -193,7 +200,14 @@ update mainspring.schedules as schedule
          where held.schedule_id = given.schedule_id and clock.schedule_id = given.schedule_id
            and clock.revision = given.revision
            for update of held, clock skip locked) as wrong
- where schedule.schedule_id = wrong.schedule_id;
+ where schedule.schedule_id = wrong.schedule_id
+returning schedule.name;
+
+-- name: name_schedules
+-- scope: system
+-- What log lines call schedules of which only the id is at hand.
+select tenant_id, definition, name
+  from mainspring.schedules where schedule_id = any (%(schedule_ids)s::bigint[]);
 
 -- name: drop_checks
 -- scope: system
@@ -225,7 +239,7 @@ select pg_try_advisory_lock(hashtext('mainspring.scheduler'));
 -- scope: system
 -- Closes runs that go on for longer than their schedule allows. The offset keeps the planner at
 -- the few jobs of a schedule, away from all that run.
-select mainspring.close_overdue_run(run.job_id)
+select run.job_id, schedule.name, mainspring.close_overdue_run(run.job_id)
   from mainspring.schedules as schedule,
        lateral (select job.job_id, job.state, job.started_at from mainspring.jobs as job
                  where job.schedule_id = schedule.schedule_id and job.slot_at is not null

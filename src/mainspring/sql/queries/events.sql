@@ -32,7 +32,9 @@ select (to_jsonb(event) || jsonb_build_object('dispatches', array(
   from mainspring.event_status as event
  where event.tenant_id = %(tenant_id)s
    and (%(before)s::bigint is null or event.event_id < %(before)s::bigint)
-   and (%(pattern)s::text is null or mainspring.event_matches(%(pattern)s::text, event.name))
+   and (%(patterns)s::text[] is null or exists (
+           select from unnest(%(patterns)s::text[]) as pattern
+            where mainspring.event_matches(pattern, event.name)))
    and (%(handled)s::boolean is null
         or (event.handled_at is not null) = %(handled)s::boolean)
    and (%(failed)s::boolean is null or (event.failures > 0) = %(failed)s::boolean)
@@ -47,7 +49,9 @@ select (to_jsonb(event) || jsonb_build_object('dispatches', array(
             order by dispatch.replay, dispatch.trigger_name)))::text
   from mainspring.event_status as event
  where (%(before)s::bigint is null or event.event_id < %(before)s::bigint)
-   and (%(pattern)s::text is null or mainspring.event_matches(%(pattern)s::text, event.name))
+   and (%(patterns)s::text[] is null or exists (
+           select from unnest(%(patterns)s::text[]) as pattern
+            where mainspring.event_matches(pattern, event.name)))
    and (%(handled)s::boolean is null
         or (event.handled_at is not null) = %(handled)s::boolean)
    and (%(failed)s::boolean is null or (event.failures > 0) = %(failed)s::boolean)

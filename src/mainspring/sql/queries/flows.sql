@@ -62,6 +62,7 @@ select flow_id, tenant_id, name, state, jobs, live, blocked, running, succeeded,
   from mainspring.flow_status
  where tenant_id = %(tenant_id)s
    and (%(before)s::bigint is null or flow_id < %(before)s::bigint)
+   and (%(names)s::text[] is null or name = any (%(names)s::text[]))
  order by flow_id desc limit %(limit)s;
 
 -- name: list_flows_everywhere
@@ -72,6 +73,7 @@ select flow_id, tenant_id, name, state, jobs, live, blocked, running, succeeded,
        extract(epoch from finished_at)::float
   from mainspring.flow_status
  where (%(before)s::bigint is null or flow_id < %(before)s::bigint)
+   and (%(names)s::text[] is null or name = any (%(names)s::text[]))
  order by flow_id desc limit %(limit)s;
 
 -- name: flow_jobs

@@ -19,7 +19,7 @@ select defined.queue, defined.key, defined.version, defined.priority, %(payload)
 returning job_id, true, case when exists (
     select from mainspring.workers as worker
      where worker.wants_wake and jobs.queue = any (worker.queues))
-    then mainspring.send_message(mainspring.ready_message(jobs.queue, now()))
+    then mainspring.send_message(mainspring.ready_message(jobs.queue, jobs.scheduled_for))
     when exists (
     select from mainspring.workers as worker where jobs.queue = any (worker.queues))
     then mainspring.notify_lane(jobs.queue, jobs.priority, jobs.tenant_id, jobs.job_id) end;
@@ -47,14 +47,18 @@ select job_id, is_new from mainspring.enqueue_job(
     limit_key => %(limit_key)s,
     approvals_needed => %(approvals_needed)s::integer,
     after => %(after)s::bigint[],
-    on_parent_failure => %(on_parent_failure)s);
+    on_parent_failure => %(on_parent_failure)s,
+    created_by => %(created_by)s,
+    source => %(source)s,
+    delivery => %(delivery)s);
 
 -- name: enqueue_as
 -- scope: tenant
 -- The same for the bearer of a token, who is let in by the statement itself: two statements in a
--- transaction would cost a server of the API half as much again.
+-- transaction would cost a server of the API half as much again. The job comes along as JSON text.
 with entered as materialized (select mainspring.enter(%(digest)s) as is_in)
-select job_id, is_new from entered, lateral mainspring.enqueue_job(
+select job_id, is_new, mainspring.enqueued_text(job_id)
+  from entered, lateral mainspring.enqueue_job(
     definition => %(definition)s,
     payload => %(payload)s::jsonb,
     tenant => case when entered.is_in then %(tenant_id)s::text end,
@@ -74,7 +78,10 @@ select job_id, is_new from entered, lateral mainspring.enqueue_job(
     limit_key => %(limit_key)s,
     approvals_needed => %(approvals_needed)s::integer,
     after => %(after)s::bigint[],
-    on_parent_failure => %(on_parent_failure)s);
+    on_parent_failure => %(on_parent_failure)s,
+    created_by => %(created_by)s,
+    source => %(source)s,
+    delivery => %(delivery)s);
 
 -- name: enqueue_many
 -- scope: tenant
@@ -93,13 +100,18 @@ select mainspring.enqueue_many(
     correlation_id => %(correlation_id)s,
     tags => %(tags)s::text[],
     limit_key => %(limit_key)s,
-    approvals_needed => %(approvals_needed)s::integer) as job_id;
+    approvals_needed => %(approvals_needed)s::integer,
+    created_by => %(created_by)s,
+    source => %(source)s,
+    delivery => %(delivery)s) as job_id;
 
 -- name: prepare_bulk
 -- scope: tenant
--- Decides what the rows of a bulk enqueue have in common and takes their ids.
+-- Decides what the rows of a bulk enqueue have in common and takes their ids. Who creates them is
+-- asked here, since COPY would ask for each row.
 select job_version, job_queue, job_priority, job_max_attempts, due_at::text,
-       due_at > now() as waits, is_plain, first_id, last_id, job_ids
+       due_at > clock_timestamp() as waits, mainspring.creator() as created_by, is_plain, first_id,
+       last_id, job_ids
   from mainspring.prepare_bulk(
        %(definition)s, %(count)s::integer, %(tenant_id)s, %(queue)s, %(priority)s::integer,
        %(max_attempts)s::integer, %(scheduled_for)s::timestamptz, %(delay)s::interval,
@@ -111,7 +123,7 @@ select job_version, job_queue, job_priority, job_max_attempts, due_at::text,
 -- internal/enqueue.sql.
 copy mainspring.jobs (
     job_id, payload, tenant_id, queue, definition, definition_version, priority, max_attempts,
-    scheduled_for, waits_for, deadline_at, correlation_id, tags)
+    scheduled_for, waits_for, deadline_at, correlation_id, tags, created_by)
 from stdin;
 
 -- name: announce
@@ -149,7 +161,8 @@ select * from mainspring.job_status
 -- columns are named, so that the whole last_error does not leave the database.
 select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
        created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
-       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line,
+       delivery, schedule, slot_at, trigger, worker_id, definition_version
   from (
     select * from mainspring.job_summaries
      where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
@@ -157,6 +170,9 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
      limit %(most)s) as seen
  where mainspring.job_matches(
            %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
+   and mainspring.origin_matches(
+           %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
+           definition_version)
  order by job_id desc
  limit %(limit)s;
 
@@ -173,7 +189,8 @@ offset %(most)s::bigint - 1 limit 1;
 -- The same of jobs that ended in one state without success, which are rare and have an index.
 select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
        created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
-       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line,
+       delivery, schedule, slot_at, trigger, worker_id, definition_version
   from (
     select * from mainspring.job_summaries
      where tenant_id = %(tenant_id)s and (%(before)s::bigint is null or job_id < %(before)s::bigint)
@@ -183,6 +200,9 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
      limit %(most)s) as seen
  where mainspring.job_matches(
            %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
+   and mainspring.origin_matches(
+           %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
+           definition_version)
  order by job_id desc
  limit %(limit)s;
 
@@ -201,16 +221,20 @@ offset %(most)s::bigint - 1 limit 1;
 -- The same of jobs that someone created, in any tenant if none is given.
 select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
        created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
-       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line,
+       delivery, schedule, slot_at, trigger, worker_id, definition_version
   from (
     select * from mainspring.job_summaries
      where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
        and (%(before)s::bigint is null or job_id < %(before)s::bigint)
-       and created_by = %(created_by)s
+       and creator = %(created_by)s
      order by job_id desc
      limit %(most)s) as seen
  where mainspring.job_matches(
            %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
+   and mainspring.origin_matches(
+           %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
+           definition_version)
  order by job_id desc
  limit %(limit)s;
 
@@ -220,16 +244,92 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
 select job_id from mainspring.job_status
  where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
    and (%(before)s::bigint is null or job_id < %(before)s::bigint)
-   and created_by = %(created_by)s
+   and creator = %(created_by)s
  order by job_id desc
 offset %(most)s::bigint - 1 limit 1;
+
+-- name: list_scheduled_jobs
+-- scope: tenant
+-- The same of jobs of a schedule, in any tenant if none is given. So ordered, and not for one
+-- value, no index but that of schedules fits: along the others a rare schedule is a long walk. The
+-- tenant is looked at last for the same reason; a schedule has only one.
+select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line,
+       delivery, schedule, slot_at, trigger, worker_id, definition_version
+  from (
+    select * from mainspring.job_summaries
+     where (%(before)s::bigint is null or job_id < %(before)s::bigint)
+       and schedule_id between %(schedule_id)s::bigint and %(schedule_id)s::bigint
+     order by schedule_id desc, job_id desc
+     limit %(most)s) as seen
+ where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
+   and mainspring.job_matches(
+           %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
+   and mainspring.origin_matches(
+           %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
+           definition_version)
+ order by schedule_id desc, job_id desc
+ limit %(limit)s;
+
+-- name: list_scheduled_jobs_edge
+-- scope: tenant
+-- The last job that list_scheduled_jobs looks at; no row if it sees all there are.
+select job_id from mainspring.job_status
+ where (%(before)s::bigint is null or job_id < %(before)s::bigint)
+   and schedule_id between %(schedule_id)s::bigint and %(schedule_id)s::bigint
+ order by schedule_id desc, job_id desc
+offset %(most)s::bigint - 1 limit 1;
+
+-- name: list_chosen_jobs
+-- scope: tenant
+-- The same of jobs whose ids are given, in any tenant if none is given.
+select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
+       created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line,
+       delivery, schedule, slot_at, trigger, worker_id, definition_version
+  from (
+    select * from mainspring.job_summaries
+     where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
+       and job_id = any (%(job_ids)s::bigint[])) as seen
+ where mainspring.job_matches(
+           %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
+   and mainspring.origin_matches(
+           %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
+           definition_version)
+ order by job_id desc
+ limit %(limit)s;
+
+-- name: related_jobs
+-- scope: tenant
+-- The newest jobs of flows, of events, of parents or of a worker, before a job id if given.
+select job_id from mainspring.job_relations
+ where relation = %(relation)s and id = any (%(ids)s::bigint[])
+   and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+ order by job_id desc limit %(most)s;
+
+-- name: follow_ups
+-- scope: tenant
+-- The newest jobs that some jobs enqueued while they ran, before a job id if given.
+select job_id from mainspring.job_status
+ where creator = any (%(creators)s::text[])
+   and (%(before)s::bigint is null or job_id < %(before)s::bigint)
+ order by job_id desc limit %(most)s;
+
+-- name: schedules_named
+-- scope: tenant
+-- The schedules of some names, in any tenant if none is given.
+select name, schedule_id from mainspring.schedules
+ where name = any (%(names)s::text[])
+   and (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text);
 
 -- name: list_jobs_everywhere
 -- scope: system
 -- The same over all tenants.
 select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
        created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
-       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line,
+       delivery, schedule, slot_at, trigger, worker_id, definition_version
   from (
     select * from mainspring.job_summaries
      where (%(before)s::bigint is null or job_id < %(before)s::bigint)
@@ -237,6 +337,9 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
      limit %(most)s) as seen
  where mainspring.job_matches(
            %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
+   and mainspring.origin_matches(
+           %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
+           definition_version)
  order by job_id desc
  limit %(limit)s;
 
@@ -253,7 +356,8 @@ offset %(most)s::bigint - 1 limit 1;
 -- The same over all tenants of jobs that ended in one state without success.
 select job_id, tenant_id, definition, queue, state, waits_for, priority, source, created_by,
        created_at, scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at,
-       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line
+       attempt, failures, max_attempts, dedupe_key, correlation_id, tags, progress, error_line,
+       delivery, schedule, slot_at, trigger, worker_id, definition_version
   from (
     select * from mainspring.job_summaries
      where (%(before)s::bigint is null or job_id < %(before)s::bigint)
@@ -263,6 +367,9 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
      limit %(most)s) as seen
  where mainspring.job_matches(
            %(filter)s::jsonb, state, queue, definition, source, tags, created_at, last_error)
+   and mainspring.origin_matches(
+           %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
+           definition_version)
  order by job_id desc
  limit %(limit)s;
 
@@ -282,6 +389,13 @@ offset %(most)s::bigint - 1 limit 1;
 select * from mainspring.job_status
  where job_id = any (%(job_ids)s::bigint[])
    and (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text);
+
+-- name: load_relations
+-- scope: tenant
+-- The event, the flow and the parents of jobs of a list. Not a part of the list, which may look at
+-- many more jobs than it shows.
+select job_id, event_id, flow_id, parent_ids from mainspring.job_status
+ where job_id = any (%(job_ids)s::bigint[]);
 
 -- name: attempts
 -- scope: tenant
@@ -303,8 +417,10 @@ select job_id, number, status, worker_id, pid, started_at, finished_at, exit_cod
 
 -- name: queue_counts
 -- scope: tenant
--- Ready, waiting and running jobs by queue, of all tenants if none is given.
+-- Ready, waiting and running jobs by queue, of all tenants if none is given, after a queue of a
+-- tenant if given.
 select tenant_id, queue, ready, waiting, running, held, oldest_ready_at
   from mainspring.queue_status
- where %(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text
- order by queue, tenant_id;
+ where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
+   and (queue, tenant_id) > (coalesce(%(after)s::text, ''), coalesce(%(after_tenant)s::text, ''))
+ order by queue, tenant_id limit %(limit)s;

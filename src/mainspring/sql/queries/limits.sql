@@ -105,6 +105,8 @@ select name, concurrency, key_concurrency, rate_count, rate_seconds, burst, runn
 
 -- name: list_limits
 -- scope: system
--- All limits by name.
+-- Limits by name, after a name if given.
 select name, concurrency, key_concurrency, rate_count, rate_seconds, burst, running, waiting
-  from mainspring.limit_status order by name limit %(limit)s;
+  from mainspring.limit_status
+ where name > coalesce(%(after)s::text, '')
+ order by name limit %(limit)s;

@@ -2,14 +2,20 @@
 -- scope: system
 -- Takes running jobs back from workers whose lease ran out: each to queued with a little jitter, as
 -- a suspect. Nobody knows what killed a worker, so that is a loss only to a job that ran alone in
--- it; one with too many losses is parked in dead_letter. Some jobs only if given; leaves out what
--- is set aside.
+-- it; one with too many losses is parked in dead_letter. Of those that run at most once, the ones
+-- that have begun are ended by requeue_jobs, and the others are as if they had not been claimed.
+-- Some jobs only if given; leaves out what is set aside.
 with lost as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
            job.losses + own_fault::integer as new_losses,
-           own_fault and job.losses + 1 >= %(max_losses)s::integer as is_parked
+           own_fault and not is_once and job.losses + 1 >= %(max_losses)s::integer as is_parked,
+           is_once and is_spent as is_ended,
+           is_once and not is_spent and job.begun_fence is distinct from job.fence as is_unbegun
       from mainspring.jobs as job,
-           lateral (select job.alone_fence is not distinct from job.fence) as blame (own_fault)
+           lateral (select job.alone_fence is not distinct from job.fence,
+                           job.delivery is not null,
+                           job.delivery is not null and mainspring.is_spent(job, true))
+                   as blame (own_fault, is_once, is_spent)
      where job.state = 'running'
        and job.worker_id = any (array(
            select worker.worker_id from mainspring.workers as worker
@@ -33,22 +39,28 @@ with lost as (
         error => 'its worker died while it ran nothing else (death ' || parked.new_losses
                  || ' of ' || %(max_losses)s::integer || ')') as past
 ), tallied as (
-    insert into mainspring.tally_changes (tenant_id, state, count)
-    select tenant_id, 'dead_letter', count(*) from parked group by tenant_id
+    insert into mainspring.tally_changes (tenant_id, state, day, count)
+    select tenant_id, 'dead_letter', mainspring.day_of(statement_timestamp()), count(*) from parked
+     group by tenant_id
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
     select job_id, fence, worker_id, started_at, now(), attempt, 'lost',
            mainspring.why_lost(worker_id)
-      from lost
+      from lost where not is_unbegun
 ), requeued as materialized (
     select mainspring.requeue_jobs(
                array_agg(job_id), array_agg('time'::mainspring.waits_for),
                due_ats => array_agg(now() + random() * %(jitter)s::interval),
                losses => array_agg(new_losses))
-      from lost where not is_parked
+      from lost where not is_parked and not is_unbegun
+), returned as materialized (
+    select mainspring.requeue_jobs(
+               array_agg(job_id), array_agg('time'::mainspring.waits_for), have_begun => false,
+               due_ats => array_agg(now() + random() * %(jitter)s::interval))
+      from lost where is_unbegun
 )
-select job_id, worker_id, is_parked from lost, requeued;
+select job_id, worker_id, is_parked, is_ended from lost, requeued, returned;
 
 -- name: find_lost
 -- scope: system

@@ -53,7 +53,7 @@ select schedule.*, mainspring.shown_payload(schedule.definition, schedule.payloa
            and (name, tenant_id) > (coalesce(%(after)s::text, ''), coalesce(
                    %(after_tenant)s::text, %(tenant_id)s::text, ''))
            and (%(enabled)s::boolean is null or enabled = %(enabled)s::boolean)
-           and (%(definition)s::text is null or definition = %(definition)s::text)
+           and (%(definitions)s::text[] is null or definition = any (%(definitions)s::text[]))
          order by name, tenant_id limit %(limit)s) as schedule
   join mainspring.clocks as clock using (schedule_id)
   join mainspring.schedule_status as status using (schedule_id)

@@ -1,11 +1,11 @@
 -- name: list_sessions
 -- scope: system
--- Who is logged in, the newest first, before a session if given: one person, or all of a tenant, or
--- all.
+-- Who is logged in, the newest first, before a session if given: some people, or all of a tenant,
+-- or all.
 select session_id, person_id, person, tenant_id, created_at, created_by, expires_at, last_used_at
   from mainspring.session_status
  where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
-   and (%(person_id)s::bigint is null or person_id = %(person_id)s::bigint)
+   and (%(person_ids)s::bigint[] is null or person_id = any (%(person_ids)s::bigint[]))
    and (%(before)s::bigint is null or session_id < %(before)s::bigint)
  order by session_id desc limit %(limit)s;
 

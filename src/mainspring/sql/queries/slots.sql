@@ -75,11 +75,12 @@ delete from mainspring.slots as slot
 
 -- name: list_slots
 -- scope: tenant
--- The slots of a schedule, newest first, before an instant and of one outcome if given.
+-- The slots of a schedule, newest first, before an instant and of some outcomes if given.
 select * from mainspring.slot_status
  where tenant_id = %(tenant_id)s and name = %(name)s
    and (%(before)s::timestamptz is null or scheduled_for < %(before)s::timestamptz)
-   and (%(outcome)s::text is null or outcome = %(outcome)s::text::mainspring.slot_outcome)
+   and (%(outcomes)s::text[] is null
+        or outcome = any (%(outcomes)s::text[]::mainspring.slot_outcome[]))
  order by scheduled_for desc limit %(limit)s;
 
 -- name: get_slot

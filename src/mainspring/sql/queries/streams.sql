@@ -15,8 +15,10 @@ select job.job_id, job.xmin::text || coalesce('.' || output.xmin::text, '')
 select seen.job_id, seen.tenant_id, seen.definition, seen.queue, seen.state, seen.waits_for,
        seen.priority, seen.source, seen.created_by, seen.created_at, seen.scheduled_for,
        seen.started_at, seen.finished_at, seen.deadline_at, seen.cancel_requested_at, seen.attempt,
-       seen.failures, seen.max_attempts, seen.dedupe_key, seen.correlation_id, seen.tags,
-       seen.progress, seen.last_error, bounded.result,
+       seen.failures, seen.max_attempts, seen.delivery, seen.dedupe_key, seen.correlation_id,
+       seen.schedule, seen.slot_at, seen.trigger, seen.event_id, seen.flow_id, seen.parent_ids,
+       seen.worker_id, seen.definition_version, seen.tags, seen.progress, seen.last_error,
+       bounded.result,
        seen.result is not null and bounded.result is null as is_result_omitted
   from mainspring.job_status as seen, lateral (
       select case when seen.finished_at is not null

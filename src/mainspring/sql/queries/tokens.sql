@@ -2,9 +2,10 @@
 -- scope: system
 -- Adds a token for programs; no row if the name is taken.
 insert into mainspring.tokens (
-    name, prefix, digest, role, tenant_id, scopes, expires_at, person, person_id, voter, created_by,
-    created_by_id)
-values (%(name)s, %(prefix)s, %(digest)s, %(role)s, %(tenant_id)s, %(scopes)s::text[],
+    name, prefix, digest, role, tenant_id, tenants, scopes, expires_at, person, person_id, voter,
+    created_by, created_by_id)
+values (%(name)s, %(prefix)s, %(digest)s, %(role)s, %(tenant_id)s, %(tenants)s::text[],
+        %(scopes)s::text[],
         least(now() + %(life)s::interval, %(ends_by)s::timestamptz), %(person)s,
         %(person_id)s::bigint, %(voter)s::text, mainspring.actor(), (mainspring.identity())[2])
 on conflict (tenant_id, name) where revoked_at is null and kind = 'token' do nothing
@@ -24,12 +25,13 @@ select distinct on (t.tenant_id) to_jsonb(t)::text from mainspring.token_status 
 
 -- name: list_tokens
 -- scope: system
--- Tokens by name, after a name, or after one token of a name, if given; those that are no longer
--- valid only if asked for.
+-- Tokens by name, after a name, or after one token of a name, if given, with the filters that are
+-- given.
 select to_jsonb(t)::text from mainspring.token_status as t
  where (t.name, t.token_id) > (coalesce(%(after)s::text, ''),
                                coalesce(%(after_id)s::bigint, 9223372036854775807))
-   and (%(all)s or t.state = 'active')
+   and (%(states)s::text[] is null or t.state = any (%(states)s::text[]))
+   and (%(roles)s::text[] is null or t.role = any (%(roles)s::text[]))
    and (%(tenant_id)s::text is null or t.tenant_id = %(tenant_id)s::text)
  order by t.name, t.token_id limit %(limit)s;
 
@@ -56,13 +58,18 @@ with used as (
        and (t.last_used_at is null or t.last_used_at < now() - interval '1 minute')
 )
 select actor, role, tenant_id, scopes, kind, token_id, actor_id, voter, person_id, person, ends_by,
-       ends_by - now()
-  from mainspring.bearer(%(digest)s);
+       ends_by - now(), tenants
+  from mainspring.bearer_of(%(digest)s);
 
 -- name: enter
 -- scope: system
 -- Authenticates the bearer of a token for the rest of the transaction.
 select mainspring.enter(%(digest)s);
+
+-- name: act_as_owner
+-- scope: system
+-- Goes on with the rights of the login after a bearer was authenticated, who stays the actor.
+select set_config('role', 'none', true);
 
 -- name: open_to_app
 -- scope: system

@@ -47,8 +47,10 @@ select (to_jsonb(trigger) || jsonb_build_object(
    and (trigger.name, trigger.tenant_id) > (coalesce(%(after)s::text, ''), coalesce(
            %(after_tenant)s::text, %(tenant_id)s::text, ''))
    and (%(enabled)s::boolean is null or trigger.is_enabled = %(enabled)s::boolean)
-   and (%(event)s::text is null or mainspring.event_matches(trigger.event, %(event)s::text))
-   and (%(definition)s::text is null or trigger.definition = %(definition)s::text)
+   and (%(events)s::text[] is null or exists (
+           select from unnest(%(events)s::text[]) as event
+            where mainspring.event_matches(trigger.event, event)))
+   and (%(definitions)s::text[] is null or trigger.definition = any (%(definitions)s::text[]))
  order by trigger.name, trigger.tenant_id limit %(limit)s;
 
 -- name: trigger_names
@@ -64,7 +66,8 @@ select name from mainspring.triggers where tenant_id = %(tenant_id)s order by na
 select trigger.trigger_id, trigger.tenant_id, trigger.name, trigger.event, trigger.definition,
        trigger.payload::text as payload, trigger.unknown_paths,
        trigger.dedupe_window::text as dedupe_window, trigger.queue, trigger.priority,
-       defined.version, defined.arg_schema::text as arg_schema
+       defined.version, defined.arg_schema::text as arg_schema,
+       mainspring.other_schemas(defined)::text as other_schemas
   from unnest(%(tenants)s::text[], %(patterns)s::text[]) as wanted (tenant_id, event)
  cross join lateral (
     select * from mainspring.triggers as each

@@ -81,8 +81,9 @@ with late as (
          order by due.deadline_at limit %(limit)s for update of due skip locked))
     returning job, job.tenant_id
 ), tallied as (
-    insert into mainspring.tally_changes (tenant_id, state, count)
-    select tenant_id, 'canceled', count(*) from late group by tenant_id
+    insert into mainspring.tally_changes (tenant_id, state, day, count)
+    select tenant_id, 'canceled', mainspring.day_of(statement_timestamp()), count(*) from late
+     group by tenant_id
 )
 insert into mainspring.jobs_history
 select past.* from late, lateral mainspring.history_of(

@@ -10,12 +10,37 @@ select queues from mainspring.workers
 select job.tenant_id, job.definition, job.payload::text, job.failures, job.max_attempts,
        job.limit_name, job.limit_key,
        (extract(epoch from now() - job.started_at) * 1000000)::bigint,
-       mainspring.backoff_of(defined), defined.secret_paths::text
+       mainspring.backoff_of(defined), defined.secret_paths::text,
+       coalesce(job.started_at + defined.timeout < now(), false)
   from mainspring.jobs as job
   left join mainspring.definition_versions as defined
          on defined.key = job.definition and defined.version = job.definition_version
  where job.job_id = %(job_id)s::bigint and job.fence = %(fence)s::bigint
    and job.worker_id = %(worker_id)s::bigint;
+
+-- name: keep_late_report
+-- scope: system
+-- What became of an attempt of a worker, and of its job; keeps the report with one that was lost.
+-- No row if there is no such attempt, it runs on, or its worker or job is not the caller's.
+with past as (
+    select attempt.job_id, attempt.fence, attempt.finished_at, attempt.status, job.state
+      from mainspring.attempts as attempt
+      join mainspring.all_jobs as job using (job_id)
+     where attempt.job_id = %(job_id)s::bigint and attempt.fence = %(fence)s::bigint
+       and attempt.worker_id = %(worker_id)s::bigint
+       and (%(tenants)s::text[] is null or job.tenant_id = any (%(tenants)s::text[]))
+       and not exists (select from mainspring.workers as other
+                        where other.worker_id = attempt.worker_id
+                          and other.process_identity not in ('', %(identity)s))
+), kept as (
+    update mainspring.attempts as attempt
+       set late_report = %(status)s::mainspring.attempt_outcome,
+           late_report_at = clock_timestamp()
+      from past
+     where attempt.job_id = past.job_id and attempt.fence = past.fence
+       and attempt.finished_at = past.finished_at and past.status = 'lost'
+)
+select status, state from past;
 
 -- name: to_stop
 -- scope: system
@@ -62,7 +87,7 @@ select job.job_id, job.fence, job.definition, job.payload::text, job.attempt, jo
            'checkpoint', job.checkpoint, 'correlation_id', job.correlation_id,
            'tags', job.tags, 'origin', job.origin, 'slot_at', job.slot_at,
            'is_suspect', job.suspected_at is not null or job.losses > 0,
-           'is_rated', false)::text,
+           'runs_once', job.delivery is not null, 'is_rated', false)::text,
        job.limit_name, job.limit_key, job.definition_version
   from mainspring.jobs as job
  where job.state = 'running' and job.worker_id = %(worker_id)s::bigint

@@ -1,11 +1,20 @@
 -- name: register
 -- scope: system
--- Adds a worker with a fresh lease; its id is new every time, so an old lease stays lost.
-insert into mainspring.workers
-    (expires_at, pid, concurrency, name, host, process_identity, queues, version)
-values (now() + %(lease)s::interval, %(pid)s, %(concurrency)s, %(name)s, %(host)s,
-        %(process_identity)s, %(queues)s::text[], %(version)s)
-returning worker_id;
+-- Adds a worker with a fresh lease and with the JSON Schemas of its handlers; its id is new every
+-- time, so an old lease stays lost.
+with registered as (
+    insert into mainspring.workers
+        (expires_at, pid, concurrency, name, host, process_identity, queues, version,
+         records_starts)
+    values (now() + %(lease)s::interval, %(pid)s, %(concurrency)s, %(name)s, %(host)s,
+            %(process_identity)s, %(queues)s::text[], %(version)s, true)
+    returning worker_id
+), declared as (
+    insert into mainspring.worker_schemas (worker_id, key, arg_schema)
+    select registered.worker_id, given.key, nullif(given.value, 'null')
+      from registered, jsonb_each(%(schemas)s::jsonb) as given
+)
+select worker_id from registered;
 
 -- name: renew
 -- scope: system
@@ -77,11 +86,14 @@ delete from mainspring.workers as worker
 
 -- name: list_workers
 -- scope: system
--- The workers that the caller may see, the newest first, with how many of its jobs each runs.
+-- The workers that the caller may see, the newest first, before one if given, with how many of its
+-- jobs each runs.
 select worker.*,
        (select count(*) from mainspring.jobs as job
          where job.worker_id = worker.worker_id and job.state = 'running') as running
-  from mainspring.worker_status as worker order by worker_id desc;
+  from mainspring.worker_status as worker
+ where %(before)s::bigint is null or worker.worker_id < %(before)s::bigint
+ order by worker_id desc limit %(limit)s;
 
 -- name: announce_jobs
 -- scope: system

@@ -27,9 +27,10 @@ begin
         return null;
     end if;
     insert into mainspring.audit (
-        tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
+        at, tenant_id, actor, actor_id, action, noun, subject, reason, before, after)
     values (
-        coalesce(stored ->> 'tenant_id', ''), mainspring.actor(), (mainspring.identity())[2],
+        clock_timestamp(), coalesce(stored ->> 'tenant_id', ''), mainspring.actor(),
+        (mainspring.identity())[2],
         case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete'
                    else mainspring.audited_action(was, is_now, options -> 'switch') end,
         options ->> 'noun', stored ->> (options ->> 'subject'),
@@ -66,7 +67,8 @@ create or replace trigger definitions_audit after insert or update or delete
     on mainspring.definitions
     for each row execute function mainspring.audit_change('{
         "noun": "definition", "subject": "key", "nulls": false,
-        "without": ["key", "version", "is_plain", "created_at", "updated_at", "secret_paths"],
+        "without": ["key", "version", "is_plain", "created_at", "updated_at", "secret_paths",
+                    "schema_key"],
         "switch": {"column": "is_active", "on": "activate", "off": "deactivate"}}');
 
 -- Of the columns that a person decides: the scheduler writes to the others all the time.
@@ -75,7 +77,7 @@ create or replace trigger schedules_audit after insert or delete or update of
     paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower,
     gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running,
     catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority,
-    max_attempts, condition_timeout
+    max_attempts, condition_timeout, delivery
     on mainspring.schedules
     for each row execute function mainspring.audit_change('{
         "noun": "schedule", "subject": "name", "nulls": false,

@@ -57,6 +57,7 @@ begin
             new.key, 'kind', format('is %s and cannot be changed', old.kind));
     end if;
     new.limit_name := mainspring.limit_name_of(new, tg_op = 'INSERT');
+    new.max_attempts := case when new.delivery = 'at_most_once' then 1 else new.max_attempts end;
     new.is_plain := mainspring.is_plain_definition(new);
     if tg_op = 'UPDATE' and new is not distinct from old then
         return new;
@@ -80,6 +81,7 @@ begin
     end if;
     new.updated_at := now();
     new.secret_paths := mainspring.secret_paths(new.arg_schema);
+    new.schema_key := mainspring.schema_key_of(new.arg_schema);
     if tg_op = 'INSERT' then
         -- Of one that was deleted there may still be jobs.
         new.version := 1 + coalesce((select max(kept.version)

@@ -57,9 +57,16 @@ begin
     if tg_op = 'INSERT' or new.enabled or not old.enabled then
         perform mainspring.check_schedule(new);
     end if;
+    -- A launcher makes the payload of each job.
+    if new.launcher is null and (
+        tg_op = 'INSERT' or (new.definition, new.payload, new.launcher)
+                            is distinct from (old.definition, old.payload, old.launcher)) then
+        perform mainspring.check_saved_payload(new.definition, new.payload);
+    end if;
     new.updated_at := now();
     new.is_templated := new.payload::text like '%{{%';
-    new.origin := jsonb_build_object('schedule', new.name);
+    new.origin := jsonb_strip_nulls(
+        jsonb_build_object('schedule', new.name, 'launcher', new.launcher));
     if tg_op = 'UPDATE' and new.enabled and not old.enabled then
         new.disabled_reason := null;
     end if;
@@ -72,7 +79,7 @@ create or replace trigger schedules_prepare before insert or update of
     paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql,
     gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace,
     max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue,
-    priority, max_attempts, condition_timeout
+    priority, max_attempts, condition_timeout, delivery
     on mainspring.schedules
     for each row execute function mainspring.prepare_schedule();
 
@@ -88,9 +95,11 @@ declare
         coalesce(mainspring.given_instant(new), 'epoch') end;
 begin
     insert into mainspring.clocks
-        (schedule_id, next_run_at, next_slot_at, plan_key, is_plain, definition)
+        (schedule_id, next_run_at, next_slot_at, plan_key, is_plain, definition, schema_key,
+         changed_at)
     values (new.schedule_id, due_at, nullif(due_at, 'epoch'), mainspring.plan_key(new),
-            mainspring.is_plain(new), new.definition);
+            mainspring.is_plain(new), new.definition, mainspring.fitting_schema(new),
+            clock_timestamp());
     if new.run_at is not null then
         update mainspring.schedules as schedule set run_at = null
          where schedule.schedule_id = new.schedule_id;
@@ -121,19 +130,21 @@ declare
     due_at timestamptz := case when mainspring.may_fire(new) then coalesce(given, 'epoch') end;
     key uuid := mainspring.plan_key(new);
     plain boolean := mainspring.is_plain(new);
+    fitting uuid := mainspring.fitting_schema(new);
 begin
     update mainspring.clocks as clock
        set revision = clock.revision + 1, plan_key = key, is_plain = plain,
-           definition = new.definition,
+           definition = new.definition, schema_key = fitting,
            checking_until = null, checking_by = null,
            next_run_at = case when is_moved then due_at else clock.next_run_at end,
            next_slot_at = case when is_moved then nullif(due_at, 'epoch')
                                else clock.next_slot_at end,
-           changed_at = case when is_moved then now() else clock.changed_at end,
+           changed_at = case when is_moved then clock_timestamp() else clock.changed_at end,
            retry_count = case when new.enabled and not old.enabled then 0
                               else clock.retry_count end
      where clock.schedule_id = new.schedule_id
-       and (is_moved or (clock.plan_key, clock.is_plain) <> (key, plain));
+       and (is_moved or (clock.plan_key, clock.is_plain) <> (key, plain)
+            or (new.definition, new.payload) is distinct from (old.definition, old.payload));
     if found then
         perform mainspring.notify_schedule();
     end if;
@@ -146,7 +157,7 @@ $$;
 create or replace trigger schedules_set_clock before update of
     name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled,
     paused_until, jitter, anchor_at, run_at, catch_up, catch_up_limit, catch_up_max_age,
-    misfire_grace, launcher, condition_sql, gauge_sql, payload, definition
+    misfire_grace, launcher, condition_sql, gauge_sql, payload, definition, delivery
     on mainspring.schedules
     for each row execute function mainspring.set_clock();
 

@@ -5,10 +5,15 @@ create or replace function mainspring.settle_slot()
 returns trigger
 language plpgsql
 as $$
+declare
+    answer record := mainspring.run_answer(new.result);
 begin
     update mainspring.slots as slot
-       set run_state = new.state::text, started_at = new.started_at,
-           finished_at = new.finished_at,
+       set run_state = case when mainspring.was_lost(new.delivery, new.state, new.failures)
+                            then 'lost' else new.state::text end,
+           started_at = new.started_at,
+           finished_at = new.finished_at, message = answer.message, details = answer.details,
+           is_details_omitted = answer.is_details_omitted,
            reason = case when new.state <> 'succeeded' then left(new.last_error, 2000) end
      where slot.schedule_id = new.schedule_id and slot.scheduled_for = new.slot_at
        and slot.job_id = new.job_id;

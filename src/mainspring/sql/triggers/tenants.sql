@@ -45,7 +45,7 @@ as $$
 begin
     update mainspring.clocks as clock
        set revision = clock.revision + 1, checking_until = null, checking_by = null,
-           next_slot_at = null, changed_at = now(),
+           next_slot_at = null, changed_at = clock_timestamp(),
            next_run_at = case when new.disabled_at is null and schedule.enabled then
                'epoch'::timestamptz end
       from mainspring.schedules as schedule

@@ -20,6 +20,10 @@ begin
             'is %s bytes, the limit is 65536; put large values into the event',
             octet_length(new.payload::text)));
     end if;
+    if tg_op = 'INSERT'
+       or (new.definition, new.payload) is distinct from (old.definition, old.payload) then
+        perform mainspring.check_saved_payload(new.definition, new.payload);
+    end if;
     if tg_op = 'UPDATE' and new is distinct from old then
         new.updated_at := now();
     end if;

@@ -7,7 +7,7 @@ select worker.worker_id,
        case when seen.is_whole then worker.host end as host,
        case when seen.is_whole then worker.pid end as pid,
        seen.queues, worker.concurrency, worker.version, worker.started_at, worker.renewed_at,
-       worker.expires_at, worker.is_stopping, worker.expires_at > now() as is_alive
+       worker.expires_at, worker.is_stopping, worker.expires_at > statement_timestamp() as is_alive
   from mainspring.workers as worker
  cross join lateral (
     -- What an HTTP worker is known by names its tenant; * is an operator's.

@@ -7,6 +7,7 @@ from mainspring.domain.schedules.conditions import Gauge, GaugeBounds, GaugeSide
 from mainspring.domain.schedules.cron import DstFold, DstGap
 from mainspring.domain.schedules.model import FIELD_NAMES, ScheduleSpec
 from mainspring.domain.schedules.slots import CatchUp, Overlap
+from mainspring.domain.types import Delivery
 
 
 def read_spec(row: Mapping[str, Any]) -> ScheduleSpec:
@@ -15,6 +16,8 @@ def read_spec(row: Mapping[str, Any]) -> ScheduleSpec:
     facts["catch_up"], facts["overlap"] = CatchUp(row["catch_up"]), Overlap(row["overlap"])
     if (bounds := row["gauge_bounds"]) is not None:
         facts["gauge_bounds"] = GaugeBounds(bounds)
+    if (delivery := row["delivery"]) is not None:
+        facts["delivery"] = Delivery(delivery)
     return ScheduleSpec(**facts)
 
 

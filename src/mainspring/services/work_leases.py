@@ -1,0 +1,51 @@
+"""The leases of workers over the API: who holds one, and what it runs."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from mainspring.db.database import Database
+from mainspring.db.sql_errors import translated
+from mainspring.domain.access.roles import Caller
+from mainspring.domain.errors import LeaseLost
+from mainspring.domain.errors.access import WorkerGone
+from mainspring.domain.types import WorkerId
+from mainspring.store import work as store
+from mainspring.store.work import Lease, LeasedJob
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLeases:
+    """The leases of one caller's workers."""
+
+    database: Database
+    caller: Caller
+
+    @property
+    def identity(self) -> str:
+        """By which the workers of the caller are known."""
+        return f"api:{self.caller.tenant_id or '*'}:{self.caller.actor}"
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[AsyncConnection[Any]]:
+        with translated():
+            async with (await self.database.async_pool()).connection() as connection:
+                yield connection
+
+    async def queues_of(self, connection: AsyncConnection[Any], worker_id: WorkerId) -> list[str]:
+        """Raises WorkerGone if the worker has no lease, or is someone else's."""
+        queues = await store.queues_of(connection, worker_id, self.identity)
+        if queues is None:
+            raise WorkerGone(worker_id)
+        return queues
+
+    async def job_of(self, connection: AsyncConnection[Any], lease: Lease) -> LeasedJob:
+        """Raises WorkerGone or LeaseLost if the worker does not run the job any more."""
+        await self.queues_of(connection, lease.worker_id)
+        job = await store.leased_job(connection, lease)
+        if job is None:
+            raise LeaseLost(lease.job_id)
+        return job
