@@ -36,6 +36,13 @@ select relname, attname, format_type(atttypid, atttypmod)
  where relnamespace = 'mainspring'::regnamespace and relkind = 'v' and attnum > 0
 """
 
+# PostgreSQL looks into these when they are created, or used for the first time in a session.
+DEFINITIONS = """
+select pg_get_functiondef(proc.oid)
+  from pg_proc as proc join pg_language as language on language.oid = prolang
+ where pronamespace = 'mainspring'::regnamespace and lanname = 'sql'
+"""
+
 
 @pytest.fixture(scope="module")
 def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -82,6 +89,38 @@ def test_the_database_takes_every_statement_of_the_previous_release(url, previou
     # What cannot be prepared at all, such as COPY, is refused before as well.
     assert refused(url, known) == before
     assert len(known) > 100 > len(before)
+
+
+async def unfit_functions(connection: psycopg.AsyncConnection[Any]) -> dict[str, str]:
+    """The SQL functions that could not be created as they are, each with the reason."""
+    problems = {}
+    cursor = await connection.execute(DEFINITIONS)
+    for (definition,) in await cursor.fetchall():
+        try:
+            async with connection.transaction():
+                await connection.execute(definition)
+        except psycopg.Error as error:
+            problems[definition.partition("(")[0]] = str(error)
+    return problems
+
+
+async def test_the_functions_of_the_previous_release_fit_between_two_migrations(url, previous):
+    await asyncio.to_thread(migrate_with, previous, url)
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        todo = (await migrate.pending(connection)).migrations[:-1]
+        for migration in todo:
+            await migrate.apply_alone(connection, migration)
+
+            assert (migration.name, await unfit_functions(connection)) == (migration.name, {})
+
+
+async def test_a_function_that_no_longer_fits_its_table_is_noticed(url):
+    await migrate.migrate(url)
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        assert await unfit_functions(connection) == {}
+        await connection.execute("alter table mainspring.jobs_history add column new integer")
+
+        assert any("history_of" in name for name in await unfit_functions(connection))
 
 
 def test_a_statement_that_is_no_longer_taken_is_noticed(url):

@@ -241,7 +241,7 @@ def test_what_cannot_be_enqueued_is_told_and_does_not_stop_the_others(tx):
     assert "invalid input syntax for type json" in told[3]
     assert told[4] is None
     row = events.event(tx, event_id)
-    assert (row["jobs"], row["failures"], row["last_error"]) == (1, 4, told[3])
+    assert (row["jobs"], row["failures"], row["last_error"]) == (1, 4, told[0])
 
 
 def test_what_another_try_may_mend_is_not_held_against_the_event(tx):

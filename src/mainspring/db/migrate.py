@@ -217,7 +217,7 @@ async def _apply(connection: AsyncConnection[Any], locks: ShortLocks) -> Changes
     changes = _missing(found)
     # Each in a transaction of its own: a value that one adds to a type, the next can use.
     for migration in changes.migrations[:-1]:
-        await locks.run(partial(_migrate, connection, migration), what=f"migration {migration}")
+        await locks.run(partial(apply_alone, connection, migration), what=f"migration {migration}")
     if changes.has_functions:
         await _install(connection, locks, found=found, last=changes.migrations[-1:])
     return changes
@@ -229,7 +229,8 @@ async def _prepare(connection: AsyncConnection[Any]) -> None:
             await _record(connection, migrations()[0])
 
 
-async def _migrate(connection: AsyncConnection[Any], migration: Migration) -> None:
+async def apply_alone(connection: AsyncConnection[Any], migration: Migration) -> None:
+    """Without the functions that come with it."""
     async with connection.transaction():
         await installation.keep_grants(connection)
         first, *others = scripts.statements(migration.sql)
@@ -254,7 +255,7 @@ async def _install(
     async def change() -> Plan:
         async with connection.transaction():
             for migration in last:
-                await _migrate(connection, migration)
+                await apply_alone(connection, migration)
             planned = await installation.plan(connection, own_functions(), unchanged=unchanged)
             await installation.install_functions(connection, planned)
             return planned

@@ -2343,7 +2343,7 @@ begin
                                where known.event_id = plan.event_id
                                  and known.trigger_id = plan.trigger_id
                                  and known.replay = plan.replay);
-        select plan.event_id, plan.trigger_id, null, clock_timestamp(), plan.replay, 'failed',
+        select plan.event_id, plan.trigger_id, null, now(), plan.replay, 'failed',
                plan.trigger_name, plan.error
           into result;
         if plan.error is null then
@@ -2370,7 +2370,7 @@ begin
         insert into mainspring.dispatches values (result.*);
         return next result;
     end loop;
-    update mainspring.events as event set handled_at = clock_timestamp(), replay_trigger = null
+    update mainspring.events as event set handled_at = now(), replay_trigger = null
      where event.event_id = any (event_ids);
 end
 $$;

@@ -1,5 +1,7 @@
 -- Delivery: a definition, a schedule or an enqueue can say that a job runs at most once, and then
 -- the database knows whether it has begun. And whoever enqueues a job can say where it comes from.
+-- Columns of jobs and of their history come with the last migration, since functions return rows of
+-- these tables: between two migrations those of the release before would no longer fit.
 --
 -- works with: 0001
 
@@ -44,4 +46,30 @@ alter table mainspring.slots
     add constraint slots_run_state check (run_state in (
         'succeeded', 'failed', 'dead_letter', 'canceled', 'timed_out', 'lost')) not valid;
 
--- They have other parameters or results now.
+-- Their parameters have changed. A call that waits for our locks goes on in the function that it
+-- has begun, so these stay under another name; a later release drops them.
+do $$
+declare
+    old text;
+begin
+    foreach old in array array[
+        'mainspring.history_of(mainspring.jobs, mainspring.job_state, timestamptz, jsonb, '
+        'integer, integer, text)',
+        'mainspring.enqueue_job(text, jsonb, text, text, integer, integer, timestamptz, '
+        'interval, timestamptz, text, text, interval, text, text, text, text[], text, integer, '
+        'bigint[], text)',
+        'mainspring.enqueue(text, jsonb, text, text, integer, integer, timestamptz, interval, '
+        'timestamptz, text, text, interval, text, text, text, text[], text, integer, bigint[], '
+        'text)',
+        'mainspring.enqueue_many(text, jsonb[], text, text, integer, integer, timestamptz, '
+        'interval, timestamptz, text[], text, text[], text, integer)',
+        'mainspring.asked_job(text, jsonb, text, text, integer, integer, timestamptz, '
+        'timestamptz, text, text, text[], text, bigint)',
+        'mainspring.read_steps(jsonb)']
+    loop
+        continue when to_regprocedure(old) is null;
+        execute format('alter function %s rename to %I', old::regprocedure,
+                       split_part(split_part(old, '.', 2), '(', 1) || '_before_0018');
+    end loop;
+end
+$$;
