@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from signal import SIGINT
 
@@ -29,8 +30,11 @@ def kill_server(data_dir: Path, *, with_children: bool) -> None:
     recorded = (data_dir / "postgres" / "postmaster.pid").read_text()
     postmaster = psutil.Process(int(recorded.split("\n")[0]))
     children = postmaster.children(recursive=True) if with_children else []
-    for process in (postmaster, *children):
-        process.kill()
+    postmaster.kill()
+    for child in children:
+        # Some notice by themselves that the postmaster is gone.
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
 
 
 def run_job(data_dir: Path) -> None:
