@@ -81,7 +81,7 @@ def mainspring_app(mainspring_database_url: str) -> "Iterator[Mainspring]":
 def bind(app: "Mainspring", database_url: str) -> "Iterator[Mainspring]":
     """Point your own app at another database within the block."""
     before = app.settings
-    app.use(before.model_copy(update={"database_url": database_url}))
+    app.use(before.replaced(database_url=database_url))
     try:
         yield app
     finally:

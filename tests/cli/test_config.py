@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mainspring.services.secrets import generate_key
-from mainspring.settings import Settings
+from mainspring.settings.model import FIELDS
 from tests.support.commands import Done, mainspring, sentence, table
 from tests.support.processes import says
 
@@ -30,7 +30,7 @@ def test_get_prints_a_table_with_where_each_was_set(config, tmp_path):
     done = config("get", "--database-url", NOWHERE, MAINSPRING_LEASE_SECONDS="20")
 
     found = {row["KEY"]: list(row.values())[1:] for row in table(done)}
-    assert list(found) == list(Settings.model_fields)
+    assert list(found) == list(FIELDS)
     assert found["database_url"][:2] == ["postgresql://ada:***@127.0.0.1:1/none", "flag"]
     assert found["port"][:3] == ["9000", "file", "0 to 65,535"]
     assert found["lease_seconds"][:2] == ["20", "environment"]

@@ -5,12 +5,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
 from mainspring.domain.jobs.options import ATTEMPTS
 from mainspring.services.settings import check
-from mainspring.settings import Settings, load
-from mainspring.settings.model import NAMES, range_of
+from mainspring.settings import load
+from mainspring.settings.fields import SecretText
+from mainspring.settings.model import FIELDS, NAMES, range_of
 from mainspring.settings.rules import OTHER_VARIABLES
 from tests.contract.test_docs import ROOT
 
@@ -28,13 +28,13 @@ AYB = {
 
 
 def default_of(name: str) -> str:
-    value = Settings.model_fields[name].default
+    value = FIELDS[name].default
     match value:
         case bool():
             return str(value).lower()
         case int() | float():
             return f"{value:,}" if value >= 10_000 else f"{value:g}"
-        case SecretStr() | "" | None:
+        case SecretText() | "" | None:
             return "none"
     return f"`{value}`"
 
@@ -76,7 +76,7 @@ def test_the_file_of_the_guide_is_complete_and_right(
 
     loaded = load()
 
-    assert loaded.model_fields_set == set(tomllib.loads(FILE[1]))
+    assert loaded.given == set(tomllib.loads(FILE[1]))
     assert (loaded.port, loaded.drain_seconds) == (8090, 120)
     assert [finding.key for finding in check()] == ["command_directories"]
 

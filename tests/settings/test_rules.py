@@ -23,7 +23,7 @@ NAMES = ["port", "host", "lease_seconds"]
 LAYERS = st.dictionaries(
     st.sampled_from(PRECEDENCE), st.dictionaries(st.sampled_from(NAMES), st.integers())
 )
-DEFAULTS = Settings().model_dump()
+DEFAULTS = Settings().values()
 
 
 def test_flags_come_before_the_environment_and_that_before_the_file():

@@ -101,7 +101,7 @@ class Provider:
         _ensure_installed()
         self._issuer = (settings.oidc_issuer or "").rstrip("/")
         self._client_id = settings.oidc_client_id or ""
-        self._secret = settings.oidc_client_secret.get_secret_value()
+        self._secret = settings.oidc_client_secret.reveal()
         self._claim = settings.oidc_claim
         self._known: tuple[float, Mapping[str, Any]] | None = None
         # Reading the certificates takes longer than a request does.

@@ -42,7 +42,7 @@ def make_server(
     try:
         return Server(app, host=settings.host, port=settings.port)
     except SettingsError:
-        if not takes_any_port or "port" in settings.model_fields_set:
+        if not takes_any_port or "port" in settings.given:
             raise
         return Server(app, host=settings.host, port=0)
 

@@ -23,4 +23,4 @@ def make_settings(
 
     flags |= {"database_url": database_url, "data_dir": data_dir}
     given = {name: value for name, value in flags.items() if value is not None}
-    return settings.load(**{**(base.model_dump(exclude_unset=True) if base else {}), **given})
+    return settings.load(**{**(base.given_values() if base else {}), **given})

@@ -11,7 +11,7 @@ from mainspring.telemetry import LogFormat
 def configure(settings: Settings, *, role: str, **process: str) -> None:
     """Once the app is imported: where it has set up logging itself, that stays, unless a setting
     says otherwise. JSON lines have the role and the other facts of the process."""
-    given = settings.model_fields_set
+    given = settings.given
     telemetry.configure(
         LogFormat(settings.log_format) if "log_format" in given else None,
         level=settings.log_level if "log_level" in given else None,

@@ -210,7 +210,7 @@ def _ring(keys: str) -> KeyRing:
 
 
 def key_ring(settings: Settings) -> KeyRing:
-    return _ring(settings.encryption_keys.get_secret_value())
+    return _ring(settings.encryption_keys.reveal())
 
 
 def generate_key() -> str:

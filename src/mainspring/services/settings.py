@@ -10,8 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
-
 from mainspring.db import connect, migrate
 from mainspring.db.connect import display_url, url_problem
 from mainspring.db.database import Database
@@ -20,8 +18,9 @@ from mainspring.domain.errors import MainspringError, SettingsError
 from mainspring.domain.errors.database import EmbeddedServerMissing
 from mainspring.domain.secrets.paths import REDACTED
 from mainspring.settings import Settings, rules
+from mainspring.settings.fields import SecretText
 from mainspring.settings.file import SettingsFile, find
-from mainspring.settings.model import NAMES, range_of
+from mainspring.settings.model import FIELDS, NAMES, range_of
 from mainspring.settings.rules import Finding, Level, Origin, error, variable, warning
 from mainspring.settings.sources import Sources, gather, given, read_environment, settle
 
@@ -52,16 +51,16 @@ def entries(**flags: Any) -> list[Entry]:
             value=shown(name, getattr(settings, name)),
             origin=winners[name].origin if name in winners else Origin.DEFAULT,
             range=range_of(name),
-            meaning=fact.description or "",
+            meaning=field.description,
         )
-        for name, fact in Settings.model_fields.items()
+        for name, field in FIELDS.items()
     ]
 
 
 def shown(name: str, value: Any) -> str | float | None:
     """A value without what is secret in it, and without what would upset a terminal."""
-    if isinstance(value, SecretStr):
-        return REDACTED if value.get_secret_value() else ""
+    if isinstance(value, SecretText):
+        return REDACTED if value else ""
     if name in _URLS and value is not None:
         return REDACTED if url_problem(value) else _printable(display_url(value))
     return _printable(str(value)) if isinstance(value, str | Path) else value
@@ -85,7 +84,7 @@ def check(**flags: Any) -> list[Finding]:
     found += rules.unknown_variables(os.environ, NAMES)
     found += _empty_urls(sources)
     found += file_doubts(sources.file)
-    found += rules.doubts(settings.model_dump())
+    found += rules.doubts(settings.values())
     return sorted(found, key=lambda finding: finding.level is not Level.ERROR)
 
 
@@ -147,7 +146,7 @@ def _wrong_urls(settings: Settings) -> Iterator[Finding]:
 
 
 def _missing_packages(settings: Settings) -> Iterator[Finding]:
-    if settings.encryption_keys.get_secret_value() and find_spec("cryptography") is None:
+    if settings.encryption_keys and find_spec("cryptography") is None:
         said = "encryption_keys needs a package; run `pip install 'mainspring[encryption]'`"
         yield error(said, "encryption_keys")
     if settings.database_url is None:

@@ -1,33 +1,16 @@
 """Every setting with its unit, default and range, and what is wrong with a value it cannot have."""
 
+from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationInfo,
-    field_validator,
-)
-from pydantic_core import ErrorDetails, PydanticCustomError
-
 from mainspring.domain.secrets.keys import read_keys
-from mainspring.settings import rules
+from mainspring.settings import fields, rules
+from mainspring.settings.fields import Field, OtherKindError, SecretText
 
-# Lists that are one text; a file may have an array instead.
-SEPARATORS = {
-    "allowed_hosts": ",",
-    "command_directories": ":",
-    "command_environment": ",",
-    "encryption_keys": ",",
-    "prune_tables": ",",
-    "role_urls": " ",
-    "trusted_proxies": ",",
-}
 # Shown to nobody as they are.
 SECRETS = frozenset(
     {
@@ -36,242 +19,271 @@ SECRETS = frozenset(
     }
 )
 _LONGEST_SHOWN = 80
-_OTHER_KIND = PydanticCustomError("other_kind", "another kind of value")
 
 _OWN = ("127.0.0.1", "::1", "localhost")
 
 
-class Settings(BaseModel):
+def _host(url: str) -> str:
+    """The host of an address that people and programs can be sent to."""
+    parts = urlsplit(url)
+    is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
+    if not parts.hostname or parts.scheme not in ("http", "https") or not is_plain:
+        raise ValueError("must be a URL such as https://jobs.example.com")
+    return parts.hostname
+
+
+def _ensure_issuer(url: str) -> None:
+    if _host(url) not in _OWN and url.startswith("http:"):
+        raise ValueError("must begin with https:, or an eavesdropper could log in as anyone")
+
+
+def _ensure_networks(proxies: str) -> None:
+    for each in rules.split(proxies, ","):
+        try:
+            ip_network(each, strict=False)
+        except ValueError:
+            raise ValueError(
+                f"{each!r} is not an address or a network such as 10.0.0.0/8"
+            ) from None
+
+
+class WrongValuesError(Exception):
+    """Values that settings cannot have: what is wrong, by name, in the order of the settings."""
+
+    def __init__(self, complaints: Mapping[str, str]) -> None:
+        super().__init__("; ".join(complaints.values()))
+        self.complaints = complaints
+
+
+class _Model:
+    """Reads what it is given by the fields of its class; raises WrongValuesError."""
+
+    given: frozenset[str]
+
+    def __init__(self, **values: Any) -> None:
+        complaints = {}
+        found = {name: field.default for name, field in FIELDS.items()}
+        for name in FIELDS.keys() & values.keys():
+            try:
+                found[name] = FIELDS[name].value(values[name])
+            except (OtherKindError, ValueError) as problem:
+                complaints[name] = _complaint(name, values[name], problem)
+        if complaints:
+            raise WrongValuesError(
+                {name: complaints[name] for name in FIELDS if name in complaints}
+            )
+        if unknown := values.keys() - FIELDS.keys():
+            raise TypeError(f"there is no setting {min(unknown)!r}")
+        self.__dict__.update(found, given=frozenset(values))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"settings are not changed; use replaced({name}=...)")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Model) and self.values() == other.values()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in FIELDS if name not in SECRETS)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def values(self) -> dict[str, Any]:
+        """Of all settings, by name."""
+        return {name: self.__dict__[name] for name in FIELDS}
+
+    def given_values(self) -> dict[str, Any]:
+        """Of those that are not the default because nobody set them."""
+        return {name: self.__dict__[name] for name in FIELDS if name in self.given}
+
+    def replaced(self, **values: Any) -> Self:
+        """The same but for these."""
+        return type(self)(**{**self.given_values(), **values})
+
+
+class Settings(_Model):
     """Every setting with its unit, default and range; see docs/reference/settings.md."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
     # A URL may hold a password.
-    database_url: str | None = Field(
-        default=None,
-        repr=False,
-        description="PostgreSQL 15+ URL; if unset, the embedded server is used",
+    database_url: str | None = fields.optional_text(
+        description="PostgreSQL 15+ URL; if unset, the embedded server is used"
     )
-    data_dir: Path | None = Field(
-        default=None, description="where the embedded server keeps its data"
+    data_dir: Path | None = fields.path(description="where the embedded server keeps its data")
+    concurrency: int = fields.whole(
+        100, least=1, most=10_000, description="jobs one worker process runs at a time"
     )
-    concurrency: int = Field(
-        default=100, ge=1, le=10_000, description="jobs one worker process runs at a time"
+    prefetch: int = fields.whole(
+        2000, least=0, most=10_000, description="most jobs claimed before a runner is free"
     )
-    prefetch: int = Field(
-        default=2000, ge=0, le=10_000, description="most jobs claimed before a runner is free"
-    )
-    pool_size: int = Field(
-        default=20,
-        ge=1,
-        le=1000,
+    pool_size: int = fields.whole(
+        20,
+        least=1,
+        most=1000,
         description="handlers of one worker process that may be inside ctx.transaction() at a time",
     )
-    lease_seconds: float = Field(
-        default=15, ge=1, le=3600, description="how long a silent worker keeps its jobs"
+    lease_seconds: float = fields.number(
+        15, least=1, most=3600, description="how long a silent worker keeps its jobs"
     )
-    poll_seconds: float = Field(
-        default=1, ge=0.05, le=60, description="how often an idle worker polls for jobs"
+    poll_seconds: float = fields.number(
+        1, least=0.05, most=60, description="how often an idle worker polls for jobs"
     )
-    drain_seconds: float = Field(
-        default=30, ge=0, le=3600, description="how long a stopping worker waits for its jobs"
+    drain_seconds: float = fields.number(
+        30, least=0, most=3600, description="how long a stopping worker waits for its jobs"
     )
-    cancel_grace_seconds: float = Field(
-        default=10, ge=0, le=3600, description="time a canceled handler has before it is killed"
+    cancel_grace_seconds: float = fields.number(
+        10, least=0, most=3600, description="time a canceled handler has before it is killed"
     )
-    max_losses: int = Field(
-        default=3, ge=1, le=100, description="deaths of its own process after which a job is parked"
+    max_losses: int = fields.whole(
+        3, least=1, most=100, description="deaths of its own process after which a job is parked"
     )
-    max_payload_bytes: int = Field(
-        default=1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="largest payload accepted"
+    max_payload_bytes: int = fields.whole(
+        1024 * 1024, least=1024, most=64 * 1024 * 1024, description="largest payload accepted"
     )
-    unknown_handler: str = Field(
-        default="wait",
-        pattern="^(wait|fail)$",
+    unknown_handler: str = fields.choice(
+        "wait",
+        among=("wait", "fail"),
         description="what a worker does with a job whose definition it does not know",
     )
-    condition_concurrency: int = Field(
-        default=10, ge=1, le=100, description="conditions one scheduler checks at a time"
+    condition_concurrency: int = fields.whole(
+        10, least=1, most=100, description="conditions one scheduler checks at a time"
     )
-    condition_database_url: str | None = Field(
-        default=None,
-        repr=False,
-        description="separate, less privileged login for conditions written in SQL",
+    condition_database_url: str | None = fields.optional_text(
+        description="separate, less privileged login for conditions written in SQL"
     )
-    role_urls: SecretStr = Field(
-        default=SecretStr(""),
-        description="database URLs that log in as the roles of SQL definitions and conditions, as "
-        "role=URL, separated by spaces; without one the role logs in without a password",
+    role_urls: SecretText = fields.secret(
+        separator=" ",
+        check=rules.urls_of_roles,
+        description=(
+            "database URLs that log in as the roles of SQL definitions and conditions, as "
+            "role=URL, separated by spaces; without one the role logs in without a password"
+        ),
     )
-    command_directories: str = Field(
-        default="",
-        description="directories with programs that commands may run, separated by colons; if "
-        "unset, this worker runs no commands",
+    command_directories: str = fields.text(
+        "",
+        separator=":",
+        description=(
+            "directories with programs that commands may run, separated by colons; if "
+            "unset, this worker runs no commands"
+        ),
     )
-    command_environment: str = Field(
-        default="PATH,HOME,LANG,TZ",
+    command_environment: str = fields.text(
+        "PATH,HOME,LANG,TZ",
+        separator=",",
         description="environment variables that commands may use, separated by commas",
     )
-    encryption_keys: SecretStr = Field(
-        default=SecretStr(""),
-        description="keys for the secrets in payloads, separated by commas; the first encrypts, "
-        "all decrypt",
+    encryption_keys: SecretText = fields.secret(
+        separator=",",
+        check=read_keys,
+        description=(
+            "keys for the secrets in payloads, separated by commas; the first encrypts, all decrypt"
+        ),
     )
-    prune_tables: str = Field(
-        default="",
-        description="columns that jobs may prune by age, as schema.table.column, separated by "
-        "commas; if unset, this worker prunes only Mainspring's own tables",
+    prune_tables: str = fields.text(
+        "",
+        separator=",",
+        description=(
+            "columns that jobs may prune by age, as schema.table.column, separated by "
+            "commas; if unset, this worker prunes only Mainspring's own tables"
+        ),
     )
-    default_schedules: bool = Field(
+    default_schedules: bool = fields.switch(
         default=True,
         description="whether the first scheduler of a database adds the housekeeping schedules",
     )
-    slot_retention_days: float = Field(
-        default=90, ge=1, le=36_500, description="how long schedule slots are kept"
+    slot_retention_days: float = fields.number(
+        90, least=1, most=36_500, description="how long schedule slots are kept"
     )
-    event_retention_days: float = Field(
-        default=30, ge=1, le=36_500, description="how long handled events are kept"
+    event_retention_days: float = fields.number(
+        30, least=1, most=36_500, description="how long handled events are kept"
     )
-    host: str = Field(
-        default="127.0.0.1",
-        description="address the server listens on; one that other machines can reach requires "
-        "--expose",
+    host: str = fields.text(
+        "127.0.0.1",
+        description=(
+            "address the server listens on; one that other machines can reach requires --expose"
+        ),
     )
-    port: int = Field(
-        default=8080, ge=0, le=65535, description="port the server listens on; 0 picks a free one"
+    port: int = fields.whole(
+        8080, least=0, most=65535, description="port the server listens on; 0 picks a free one"
     )
-    max_request_bytes: int = Field(
-        default=8 * 1024 * 1024,
-        ge=1024,
-        le=256 * 1024 * 1024,
+    max_request_bytes: int = fields.whole(
+        8 * 1024 * 1024,
+        least=1024,
+        most=256 * 1024 * 1024,
         description="largest request that the server accepts",
     )
-    requests_per_minute: int = Field(
-        default=60_000,
-        ge=0,
-        le=10_000_000,
+    requests_per_minute: int = fields.whole(
+        60_000,
+        least=0,
+        most=10_000_000,
         description="requests that one caller may send to one server process; 0 is unlimited",
     )
-    max_connections: int = Field(
-        default=2_000,
-        ge=10,
-        le=1_000_000,
-        description="connections that one server process accepts",
+    max_connections: int = fields.whole(
+        2_000, least=10, most=1_000_000, description="connections that one server process accepts"
     )
-    max_connections_per_address: int = Field(
-        default=500,
-        ge=1,
-        le=1_000_000,
+    max_connections_per_address: int = fields.whole(
+        500,
+        least=1,
+        most=1_000_000,
         description="connections of one client address, unless it is a trusted proxy",
     )
-    public_url: str | None = Field(
-        default=None,
-        description="public URL of the server, if it is behind a proxy",
+    public_url: str | None = fields.optional_text(
+        check=_host, description="public URL of the server, if it is behind a proxy"
     )
-    allowed_hosts: str = Field(
-        default="",
-        description="other host names that requests may use, such as *.example.com, separated by "
-        "commas",
+    allowed_hosts: str = fields.text(
+        "",
+        separator=",",
+        description=(
+            "other host names that requests may use, such as *.example.com, separated by commas"
+        ),
     )
-    trusted_proxies: str = Field(
-        default="",
-        description="addresses of proxies, such as 10.0.0.0/8, whose X-Forwarded-For is believed, "
-        "separated by commas",
+    trusted_proxies: str = fields.text(
+        "",
+        separator=",",
+        check=_ensure_networks,
+        description=(
+            "addresses of proxies, such as 10.0.0.0/8, whose X-Forwarded-For is believed, "
+            "separated by commas"
+        ),
     )
-    oidc_issuer: str | None = Field(
-        default=None, description="URL of the OpenID Connect provider that people log in with"
+    oidc_issuer: str | None = fields.optional_text(
+        check=_ensure_issuer,
+        description="URL of the OpenID Connect provider that people log in with",
     )
-    oidc_client_id: str | None = Field(
-        default=None, description="client id of this server at the provider"
+    oidc_client_id: str | None = fields.optional_text(
+        description="client id of this server at the provider"
     )
-    oidc_client_secret: SecretStr = Field(
-        default=SecretStr(""), description="client secret of this server at the provider"
+    oidc_client_secret: SecretText = fields.secret(
+        description="client secret of this server at the provider"
     )
-    oidc_claim: str = Field(
-        default="email",
-        min_length=1,
-        max_length=100,
-        description="ID token claim that is the person's name in Mainspring",
+    oidc_claim: str = fields.text(
+        "email", longest=100, description="ID token claim that is the person's name in Mainspring"
     )
-    use_pooler: bool = Field(
+    use_pooler: bool = fields.switch(
         default=False, description="the database URL points to a pooler in transaction mode"
     )
-    log_jobs: str = Field(
-        default="failures",
-        pattern="^(none|failures|all)$",
+    log_jobs: str = fields.choice(
+        "failures",
+        among=("none", "failures", "all"),
         description="which jobs a worker logs: none, attempts that fail, or every start and end",
     )
-    log_level: str = Field(
-        default="info",
-        pattern="^(debug|info|warning|error)$",
+    log_level: str = fields.choice(
+        "info",
+        among=("debug", "info", "warning", "error"),
         description="the least severe log lines that are written",
     )
-    log_format: str = Field(
-        default="text",
-        pattern="^(text|json)$",
-        description="how log lines are written; if unset and the app sets up logging itself, they "
-        "go to its handlers",
+    log_format: str = fields.choice(
+        "text",
+        among=("text", "json"),
+        description=(
+            "how log lines are written; if unset and the app sets up logging itself, they "
+            "go to its handlers"
+        ),
     )
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _ensure_kind(cls, value: Any, info: ValidationInfo) -> Any:
-        """Joins arrays; refuses what would be taken for something else, or break later."""
-        name = info.field_name or ""
-        if isinstance(value, list | tuple) and name in SEPARATORS:
-            value = _joined(value, SEPARATORS[name])
-        if isinstance(value, bool) and cls.model_fields[name].annotation is not bool:
-            raise _OTHER_KIND
-        if isinstance(value, str) and "\0" in value:
-            raise ValueError("it contains a NUL character")
-        return value
-
-    @field_validator(
-        "database_url", "condition_database_url", "public_url", "oidc_issuer", "oidc_client_id"
-    )
-    @classmethod
-    def _none_if_empty(cls, url: str | None) -> str | None:
-        return url or None
-
-    @field_validator("encryption_keys")
-    @classmethod
-    def _ensure_keys(cls, keys: SecretStr) -> SecretStr:
-        read_keys(keys.get_secret_value())
-        return keys
-
-    @field_validator("role_urls")
-    @classmethod
-    def _ensure_role_urls(cls, urls: SecretStr) -> SecretStr:
-        rules.urls_of_roles(urls.get_secret_value())
-        return urls
-
-    @field_validator("trusted_proxies")
-    @classmethod
-    def _ensure_networks(cls, proxies: str) -> str:
-        for each in rules.split(proxies, ","):
-            try:
-                ip_network(each, strict=False)
-            except ValueError:
-                raise ValueError(
-                    f"{each!r} is not an address or a network such as 10.0.0.0/8"
-                ) from None
-        return proxies
-
-    @field_validator("public_url", "oidc_issuer")
-    @classmethod
-    def _ensure_address(cls, url: str | None, info: ValidationInfo) -> str | None:
-        if url is not None:
-            host = _host(url)
-            if info.field_name == "oidc_issuer" and url.startswith("http:") and host not in _OWN:
-                raise ValueError(
-                    "must begin with https:, or an eavesdropper could log in as anyone"
-                )
-        return url
 
     @property
     def urls_of_roles(self) -> dict[str, str]:
         """By the name of the role."""
-        return rules.urls_of_roles(self.role_urls.get_secret_value())
+        return rules.urls_of_roles(self.role_urls.reveal())
 
     @property
     def command_paths(self) -> tuple[Path, ...]:
@@ -296,40 +308,26 @@ class Settings(BaseModel):
         return rules.split(self.prune_tables, ",")
 
 
-def _joined(parts: list[Any] | tuple[Any, ...], separator: str) -> str:
-    if not all(isinstance(part, str) and separator not in part for part in parts):
-        raise _OTHER_KIND
-    return separator.join(parts)
-
-
-def _host(url: str) -> str:
-    """The host of an address that people and programs can be sent to."""
-    parts = urlsplit(url)
-    is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
-    if not parts.hostname or parts.scheme not in ("http", "https") or not is_plain:
-        raise ValueError("must be a URL such as https://jobs.example.com")
-    return parts.hostname
+FIELDS: Mapping[str, Field] = MappingProxyType(fields.fields_of(Settings))
+NAMES = frozenset(FIELDS)
 
 
 def range_of(name: str) -> str:
     """Such as `1 to 100`; empty where there is none."""
-    facts = Settings.model_fields[name].metadata
-    least = next((fact.ge for fact in facts if getattr(fact, "ge", None) is not None), None)
-    most = next((fact.le for fact in facts if getattr(fact, "le", None) is not None), None)
-    if least is not None and most is not None:
-        return f"{_number(least)} to {_number(most)}"
-    pattern = next((fact.pattern for fact in facts if getattr(fact, "pattern", None)), None)
-    return pattern.strip("^()$").replace("|", ", ") if pattern else ""
+    field = FIELDS[name]
+    if field.least is not None and field.most is not None:
+        return f"{_number(field.least)} to {_number(field.most)}"
+    return ", ".join(field.choices)
 
 
-def complaint(name: str, error: ErrorDetails) -> str:
-    if error["type"] == "value_error":
-        return f"setting {name}: {str(error['msg']).removeprefix('Value error, ')}"
+def _complaint(name: str, value: Any, problem: Exception) -> str:
+    if isinstance(problem, ValueError):
+        return f"setting {name}: {problem}"
     if name in SECRETS:
         return f"setting {name} is not {_kind(name)}"
     from mainspring.domain.secrets.redaction import redact_patterns  # noqa: PLC0415 - slow to import
 
-    shown = redact_patterns(repr(error["input"]))
+    shown = redact_patterns(repr(value))
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_LONGEST_SHOWN]}..."
     return f"setting {name}: {shown} is not {_kind(name)}"
@@ -337,18 +335,15 @@ def complaint(name: str, error: ErrorDetails) -> str:
 
 def _kind(name: str) -> str:
     """What the value has to be."""
-    kind, span = Settings.model_fields[name].annotation, range_of(name)
-    if kind is bool:
+    field, span = FIELDS[name], range_of(name)
+    if field.kind is bool:
         return "true or false"
-    if kind in {int, float}:
-        return f"a {'whole number' if kind is int else 'number'} from {span}"
-    if name in SEPARATORS:
-        return f"a string, or an array of strings without {SEPARATORS[name]!r}"
+    if field.kind in {int, float}:
+        return f"a {'whole number' if field.kind is int else 'number'} from {span}"
+    if field.separator is not None:
+        return f"a string, or an array of strings without {field.separator!r}"
     return f"one of {span}" if span else "a string"
 
 
 def _number(number: float) -> str:
     return f"{number:,}" if number >= 10_000 else f"{number:g}"
-
-
-NAMES = frozenset(Settings.model_fields)

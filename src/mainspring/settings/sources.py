@@ -8,14 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from mainspring.domain.errors import SettingsError
 from mainspring.domain.suggestions import did_you_mean
 from mainspring.settings import file as settings_file
 from mainspring.settings import rules
 from mainspring.settings.file import SettingsFile
-from mainspring.settings.model import NAMES, Settings, complaint
+from mainspring.settings.model import FIELDS, NAMES, Settings, WrongValuesError
 from mainspring.settings.rules import Finding, Found, Origin
 
 
@@ -67,10 +65,9 @@ class Sources:
         """Values of known settings that are of another kind, or out of range."""
         try:
             _validated({name: found for name, found in values.items() if name in NAMES})
-        except ValidationError as error:
-            for each in error.errors(include_url=False):
-                name = str(each["loc"][0])
-                said = f"{complaint(name, each)}; it is set {self._where(name, values[name])}"
+        except WrongValuesError as error:
+            for name, complaint in error.complaints.items():
+                said = f"{complaint}; it is set {self._where(name, values[name])}"
                 yield rules.error(said, name)
 
     def _incomplete(self) -> Iterator[Finding]:
@@ -109,7 +106,7 @@ def settle(sources: Sources) -> Settings:
 
 def read_environment() -> dict[str, str]:
     """The settings that the environment has, in capitals or not."""
-    variables = {rules.variable(name): name for name in Settings.model_fields}
+    variables = {rules.variable(name): name for name in FIELDS}
     found = {
         variables[name.upper()]: value
         for name, value in os.environ.items()
@@ -130,8 +127,8 @@ def check_value(name: str, value: Any) -> Settings:
         raise SettingsError(no_such_setting(name))
     try:
         return _validated({name: Found(value, Origin.FLAG)})
-    except ValidationError as error:
-        raise SettingsError(complaint(name, error.errors()[0])) from None
+    except WrongValuesError as error:
+        raise SettingsError(str(error)) from None
 
 
 def given(flags: Mapping[str, Any]) -> dict[str, Any]:

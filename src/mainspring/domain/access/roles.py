@@ -20,7 +20,8 @@ from mainspring.domain.types import TenantId
 
 
 class Role(StrEnum):
-    """What a caller is; the rights of each are told above."""
+    """What a caller may do: an operator acts on all tenants, an admin on one, a member on its own
+    jobs; a viewer reads, and a worker claims jobs and reports them."""
 
     OPERATOR = "operator"
     ADMIN = "admin"

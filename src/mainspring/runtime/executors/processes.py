@@ -67,7 +67,7 @@ class ProcessExecutor:
     waits for one."""
 
     def __init__(self, size: int, url: str, settings: Settings, *, keeps_idle: bool = True) -> None:
-        self._settings = settings.model_copy(update={"database_url": url})
+        self._settings = settings.replaced(database_url=url)
         self._keeps_idle = keeps_idle
         self._places = asyncio.Semaphore(size)
         # Of its own: the event loop's has a few threads for everyone.
