@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help up test coverage test-matrix check fix bench bench-quick soak chaos models client schema events clean
+.PHONY: help up test coverage test-matrix check fix bench bench-quick soak chaos models client schema events reference clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -80,6 +80,9 @@ schema: $(INSTALLED) ## Write sql/schema.sql and the version of the functions fr
 
 events: $(INSTALLED) ## Write docs/reference/events.md from the table of log events.
 	@$(PY) tools/write_events.py
+
+reference: $(INSTALLED) ## Write docs/reference/python.md from signatures and docstrings.
+	@$(PY) tools/write_python_reference.py
 
 clean: ## Remove environments, caches and built files; data stays.
 	@rm -rf .venv .venv-bench build dist

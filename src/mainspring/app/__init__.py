@@ -119,14 +119,16 @@ class Mainspring(EnqueueMethods, Namespaces):
         delivery: Delivery | Literal["at_least_once", "at_most_once"] = Delivery.AT_LEAST_ONCE,
     ) -> "JobDecorator": ...
     def job(self, function: Any = None, **options: Any) -> Any:
-        """Register a function as the handler of a definition; its name is the key by default."""
+        """Register a function as the handler of a definition, whose key is the function's name by
+        default; raises InvalidDefinition if another function has the key."""
         decorate = JobDecorator(self, options)
         return decorate if function is None else decorate(function)
 
     def register_worker(
         self, key: str, function: Callable[[dict[str, Any], str, Any], Any], **options: Any
     ) -> None:
-        """Register a regular `worker(job_data, job_id, queue)` function."""
+        """Register a regular `worker(job_data, job_id, queue)` function; takes the options of `job`
+        except `mode`."""
         ensure_key(key)
         ensure_plain_worker(key, function)
         definition = make_definition(key, function, options)
@@ -205,6 +207,7 @@ class Mainspring(EnqueueMethods, Namespaces):
         self.database.close()
 
     async def aclose(self) -> None:
+        """Async version of `close`."""
         await self.database.aclose()
 
     async def __aenter__(self) -> "Mainspring":

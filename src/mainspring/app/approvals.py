@@ -45,6 +45,7 @@ class Approvals(Namespace):
         )
 
     async def aget(self, job_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> Approval:
+        """The approval that a job asks for; raises ApprovalNotFound if it needs none."""
         return await services.get(self._app.database, TenantId(tenant_id), JobId(job_id))
 
     async def alist(

@@ -18,8 +18,8 @@ class Definitions(Namespace):
     """The definitions of an app: `app.definitions`."""
 
     async def acreate(self, key: str, kind: str, /, **fields: Any) -> DefinitionState:
-        """Create a definition; `kind` is "sql", which needs `function`, or "command", which needs
-        `argv`."""
+        """Create a definition; `kind` is "sql", which needs `function`, "command", which needs
+        `argv`, or "remote". Raises DuplicateDefinition if the key is taken."""
         definition = services.make(key, kind, fields)
         definition = services.pinned(definition, self._app.settings.command_paths)
         return await services.create(self._app.database, definition, database=self._app.database)
@@ -40,6 +40,7 @@ class Definitions(Namespace):
         return await services.set_active(self._app.database, key, is_active=False)
 
     async def aget(self, key: str) -> DefinitionState:
+        """One definition, active or not; raises UnknownDefinition."""
         return await services.get(self._app.database, key)
 
     async def alist(

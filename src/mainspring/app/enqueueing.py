@@ -25,7 +25,8 @@ class EnqueueMethods(App):
     """The part of `Mainspring` that enqueues jobs."""
 
     def enqueue(self, key: str, payload: dict[str, Any], **options: Any) -> JobHandle:
-        """Enqueue by key, for definitions whose code is elsewhere."""
+        """Enqueue by key, for definitions whose code is elsewhere; raises UnknownDefinition if
+        nobody has stored one with this key."""
         connection = options.pop("connection", None)
         return self.enqueue_payload(key, payload, make_options(options), connection=connection)
 
@@ -45,8 +46,8 @@ class EnqueueMethods(App):
         connection: object = None,
         **options: Any,
     ) -> list[JobId]:
-        """Enqueue one job per payload in one transaction, skipping those whose dedupe key is
-        taken."""
+        """Enqueue one job per payload in one transaction; returns the ids. Payloads whose dedupe
+        key is taken are left out."""
         plan = self._plan_many(
             job, payloads, options=options, dedupe_keys=dedupe_keys, connection=connection
         )
@@ -127,7 +128,7 @@ class EnqueueMethods(App):
         return await self.aenqueue(*checked(job, payload), **_of_followup(job, options))
 
     def flow(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> "Flow":
-        """Jobs that wait for each other, to be enqueued together."""
+        """Start to build a flow; nothing is enqueued before its `enqueue`."""
         from mainspring.app.flows import Flow  # noqa: PLC0415 - few apps use flows
 
         return Flow(self, name, TenantId(tenant_id))

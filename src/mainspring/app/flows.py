@@ -43,6 +43,7 @@ class FlowHandle:
     _flows: "Flows" = field(repr=False)
 
     async def aget(self) -> FlowSummary:
+        """The flow with the number of its jobs in each state, as it is now."""
         return await self._flows.aget(self.id, tenant_id=self.tenant_id)
 
     def get(self) -> FlowSummary:
@@ -51,7 +52,7 @@ class FlowHandle:
 
 
 class Flow:
-    """A flow that is being built."""
+    """A flow that is being built, by `app.flow(name)`."""
 
     def __init__(self, app: App, name: str, tenant_id: TenantId) -> None:
         self.name, self.tenant_id = name, tenant_id
@@ -120,6 +121,7 @@ class Flows(Namespace):
     """The enqueued flows of an app: `app.flows`."""
 
     async def aget(self, flow_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> FlowSummary:
+        """One flow with the number of its jobs in each state; raises FlowNotFound."""
         return await services.get(self._app.database, TenantId(tenant_id), flow_id)
 
     async def alist(

@@ -32,7 +32,7 @@ _OPTION_NAMES = frozenset(EnqueueOptions.__dataclass_fields__) | {"connection"}
 
 @dataclass(frozen=True, slots=True)
 class JobHandle:
-    """An enqueued job."""
+    """An enqueued job; `is_new` is False if it is an earlier one with the same key."""
 
     id: JobId
     is_new: bool
@@ -40,7 +40,8 @@ class JobHandle:
     _app: App
 
     async def aresult(self, timeout: float | None = None) -> Any:  # noqa: ASYNC109 - in the API
-        """Wait for the job and return its result; `timeout` is in seconds, None waits forever."""
+        """Wait for the job and return its result; `timeout` is in seconds, None waits forever.
+        Raises ResultTimeout, and JobUnsuccessful if the job ended without success."""
         return await services.wait_for_result(
             self._app.database, self.id, self.tenant_id, seconds=timeout
         )
@@ -50,7 +51,7 @@ class JobHandle:
         return self._app.blocking(self.aresult(timeout))
 
     async def ajob(self) -> Job:
-        """The current state of the job."""
+        """The job as it is now; raises JobNotFound once it was pruned."""
         return await services.get(self._app.database, self.id, self.tenant_id)
 
     def job(self) -> Job:
@@ -112,7 +113,9 @@ class JobFunction(Generic[P, R]):
         self, *args: Any, after: "Sequence[JobHandle | int]", **kwargs: Any
     ) -> JobHandle: ...
     def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
-        """Enqueue from blocking code; with `connection=`, in that connection's transaction."""
+        """Enqueue the function with these arguments. Enqueue options can be among them unless the
+        function has an argument of that name; with `connection=` the job is part of its
+        transaction."""
         chosen, payload = self._split(args, kwargs)
         return chosen._app.enqueue_payload(
             chosen.key, payload, chosen._options, connection=chosen.given.get("connection")
@@ -127,7 +130,7 @@ class JobFunction(Generic[P, R]):
         self, *args: Any, after: "Sequence[JobHandle | int]", **kwargs: Any
     ) -> JobHandle: ...
     async def aenqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
-        """Enqueue from async code; with `connection=`, in that connection's transaction."""
+        """Async version of `enqueue`."""
         chosen, payload = self._split(args, kwargs)
         return await chosen._app.aenqueue_payload(
             chosen.key, payload, chosen._options, connection=chosen.given.get("connection")

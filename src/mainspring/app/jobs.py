@@ -24,7 +24,7 @@ class Jobs(Namespace):
     """The jobs of an app: `app.jobs`."""
 
     async def aget(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Job:
-        """One job, live or finished."""
+        """One job, live or finished; raises JobNotFound."""
         return await services.get(self._app.database, JobId(job_id), TenantId(tenant_id))
 
     async def alist(
@@ -88,7 +88,7 @@ class Jobs(Namespace):
         return jobs
 
     async def aattempts(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Attempts:
-        """The attempts of a job, first to last."""
+        """The attempts of a job, first to last; empty if it has none."""
         return await services.attempts(self._app.database, JobId(job_id), TenantId(tenant_id))
 
     get = blocking(aget)
@@ -103,7 +103,8 @@ class Jobs(Namespace):
         tenant_id: str = DEFAULT_TENANT,
         connection: object = None,
     ) -> Plan[JobState]:
-        """Cancel a queued job; ask a running one to stop, in which case running is returned."""
+        """Cancel a queued job; ask a running one to stop, in which case running is returned. Raises
+        IllegalMove if the job has ended."""
         return services.cancel(
             JobId(job_id),
             reason,
@@ -120,8 +121,8 @@ class Jobs(Namespace):
         tenant_id: str = DEFAULT_TENANT,
         connection: object = None,
     ) -> Plan[None]:
-        """Put a failed, dead-lettered or canceled job back to queued. In a new payload, [redacted]
-        keeps the stored secret."""
+        """Put a failed, dead-lettered or canceled job back to queued; raises IllegalMove for any
+        other. In a new payload, [redacted] keeps the stored secret."""
         return services.retry(
             JobId(job_id),
             payload,

@@ -28,7 +28,8 @@ class Limits(Namespace):
         burst: int = 1,
         by: str | None = None,
     ) -> LimitState:
-        """Set what a limit allows; omitted arguments are unlimited."""
+        """Set what a limit allows; omitted arguments are unlimited. A `rate` is written like
+        "60/minute"; `by` is who the audit log names."""
         parsed = None if rate is None else Rate.parse(rate)
         limit = Limit(
             name,
@@ -44,6 +45,7 @@ class Limits(Namespace):
         await services.remove(self._app.database, name, actor=by)
 
     async def aget(self, name: str, /) -> LimitState:
+        """One limit with the number of its running and waiting jobs; raises LimitNotFound."""
         return await services.get(self._app.database, name)
 
     async def alist(self) -> States:

@@ -21,7 +21,8 @@ class People(Namespace):
         return await person_services.create(self._app.database, name, role, tenant_id=tenant_id)
 
     async def aget(self, name: str, /, *, tenant_id: str | None = None) -> Person:
-        """Without a tenant, an operator, or the person of the only tenant with this name."""
+        """One person; without a tenant, an operator, or the person of the only tenant with this
+        name. Raises PersonNotFound or AmbiguousName."""
         return await person_services.get(self._app.database, name, tenant_id)
 
     async def alist(self, *, after: str | None = None, limit: int = 100) -> Persons:

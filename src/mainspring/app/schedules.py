@@ -75,8 +75,7 @@ def _blocking(
 
 
 class Schedules(Namespace):
-    """The schedules of an app: `app.schedules`. Each async method has a blocking version without
-    the leading a."""
+    """The schedules of an app: `app.schedules`."""
 
     def __init__(self, app: App) -> None:
         super().__init__(app)
@@ -158,7 +157,8 @@ class Schedules(Namespace):
         connection: object = None,
         **fields: Unpack[ScheduleFields],
     ) -> ScheduleState:
-        """Create a schedule; raises DuplicateSchedule if the name is taken."""
+        """Create a schedule; `fields` are those of `ScheduleSpec`. Raises DuplicateSchedule if the
+        name is taken."""
         spec = self._spec(name, {**fields, "definition": definition}, tenant_id=tenant_id)
         scope = self._scope(tenant_id, connection)
         await self._ensure_definition(scope, spec.definition)
@@ -248,7 +248,7 @@ class Schedules(Namespace):
     # Looking
 
     async def aget(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> ScheduleState:
-        """One schedule with its results so far."""
+        """One schedule with its results so far; raises ScheduleNotFound."""
         return await services.get(self._scope(tenant_id), name)
 
     async def alist(

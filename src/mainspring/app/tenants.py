@@ -44,6 +44,7 @@ class Tenants(Namespace):
         return await services.update(self._app.database, tenant_id, {"is_enabled": False})
 
     async def aenable(self, tenant_id: str) -> TenantState:
+        """Accept and start the jobs of a disabled tenant again."""
         return await services.update(self._app.database, tenant_id, {"is_enabled": True})
 
     async def acontents(self, tenant_id: str) -> TenantContents:
@@ -57,6 +58,7 @@ class Tenants(Namespace):
         return await services.delete(self._app.database, tenant_id)
 
     async def aget(self, tenant_id: str) -> TenantState:
+        """One tenant with the number of its live jobs; raises TenantNotFound."""
         return await services.get(self._app.database, tenant_id)
 
     async def alist(self, *, after: str | None = None, limit: int = 100) -> States:

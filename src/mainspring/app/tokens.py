@@ -45,7 +45,8 @@ class Tokens(Namespace):
         )
 
     async def aget(self, name: str, /, *, tenant_id: str | None = None) -> Token:
-        """Without a tenant, an operator's token, or that of the only tenant with this name."""
+        """One token; without a tenant, an operator's, or that of the only tenant with this name.
+        Raises TokenNotFound or AmbiguousName."""
         return await services.get(self._app.database, name, tenant_id)
 
     async def alist(

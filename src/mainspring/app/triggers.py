@@ -78,6 +78,7 @@ class Triggers(Namespace):
         await services.delete(self._app.database, TenantId(tenant_id), name)
 
     async def aget(self, name: str, *, tenant_id: str = DEFAULT_TENANT) -> TriggerState:
+        """One trigger with what came of it last; raises TriggerNotFound."""
         return await services.get(self._app.database, TenantId(tenant_id), name)
 
     async def alist(

@@ -47,7 +47,7 @@ class FlowSummary:
 
 @dataclass(frozen=True, slots=True)
 class FlowJob:
-    """One job of a flow."""
+    """One job of a flow; `waits_for` is None if it can be claimed or has ended."""
 
     id: JobId
     step: str

@@ -147,6 +147,7 @@ class AsyncClient(Resources):
             await asyncio.sleep(pause_of(None, failures) or 0)
 
     async def close(self) -> None:
+        """Close the connections to the server."""
         await self._transport.close()
 
     async def __aenter__(self) -> Self:

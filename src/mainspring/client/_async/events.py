@@ -10,7 +10,7 @@ from mainspring.client.requests import Request, create, given
 
 
 class Events(Resource):
-    """`client.events`."""
+    """Events: `client.events`."""
 
     async def emit(
         self,
@@ -19,7 +19,7 @@ class Events(Resource):
         *,
         correlation_id: str | None = None,
     ) -> EmittedModel:
-        """Emit an event."""
+        """Emit an event; triggers that match its name turn it into jobs."""
         body = {"name": name, **given(context=context, correlation_id=correlation_id)}
         return await self._client.call(create("/events", body), EmittedModel)
 
@@ -28,6 +28,7 @@ class Events(Resource):
         return self._client.pages(Request("GET", "/events", filters), Page[EventModel])
 
     async def get(self, event_id: int) -> EventModel:
+        """One event with what each trigger did with it."""
         return await self._client.call(Request("GET", f"/events/{event_id}"), EventModel)
 
     async def replay(self, event_id: int, trigger: str | None = None) -> EventModel:

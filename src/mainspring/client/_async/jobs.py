@@ -20,7 +20,7 @@ from mainspring.client.requests import Request, act, create, given, new_key, ope
 
 
 class Jobs(Resource):
-    """`client.jobs`."""
+    """Jobs: `client.jobs`."""
 
     async def enqueue(
         self,
@@ -53,10 +53,12 @@ class Jobs(Resource):
     async def page(
         self, *, limit: int = 50, cursor: str | None = None, **filters: Any
     ) -> Page[JobSummaryModel]:
+        """One page of the list; pass its `next_cursor` as `cursor` for the next one."""
         params = {**filters, "limit": limit, "cursor": cursor}
         return await self._client.call(Request("GET", "/jobs", params), Page[JobSummaryModel])
 
     async def get(self, job_id: int) -> JobModel:
+        """One job, live or finished, with its payload and result."""
         return await self._client.call(Request("GET", f"/jobs/{job_id}"), JobModel)
 
     async def attempts(self, job_id: int) -> Sequence[AttemptModel]:
@@ -78,6 +80,7 @@ class Jobs(Resource):
         )
 
     async def delete(self, job_id: int) -> None:
+        """Delete a job that is not running, with its attempts."""
         await self._client.send(Request("DELETE", f"/jobs/{job_id}"))
 
     async def bulk(self, action: str, *, dry_run: bool = False, **options: Any) -> BulkModel:
@@ -85,6 +88,8 @@ class Jobs(Resource):
         return await self._client.call(operation(action, options, dry_run=dry_run), BulkModel)
 
     async def summary(self, *, tenant: str | None = None) -> SummaryModel:
+        """The number of jobs in each state; `today` counts those that finished since midnight
+        UTC."""
         return await self._client.call(
             Request("GET", "/jobs/summary", given(tenant=tenant)), SummaryModel
         )

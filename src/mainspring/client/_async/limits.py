@@ -10,13 +10,14 @@ from mainspring.client.requests import Request, given, named
 
 
 class Limits(Resource):
-    """`client.limits`."""
+    """Limits: `client.limits`."""
 
     def list(self, **filters: Any) -> AsyncIterator[LimitModel]:
         """Limits by name."""
         return self._client.pages(Request("GET", "/limits", filters), Page[LimitModel])
 
     async def get(self, name: str) -> LimitModel:
+        """One limit with the number of its running and waiting jobs."""
         return await self._client.call(Request("GET", f"/limits/{named(name)}"), LimitModel)
 
     async def set(self, name: str, **fields: Any) -> LimitModel:
@@ -26,4 +27,5 @@ class Limits(Resource):
         )
 
     async def remove(self, name: str) -> None:
+        """Remove a limit; jobs that wait for it become ready."""
         await self._client.send(Request("DELETE", f"/limits/{named(name)}"))

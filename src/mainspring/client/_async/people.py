@@ -11,24 +11,28 @@ from mainspring.client.requests import Request, create, named
 
 
 class People(Resource):
-    """`client.people`."""
+    """The people who may log in: `client.people`."""
 
     def list(self, **filters: Any) -> AsyncIterator[PersonModel]:
         """People by name."""
         return self._client.pages(Request("GET", "/people", filters), Page[PersonModel])
 
     async def get(self, name: str) -> PersonModel:
+        """One person of the tenant."""
         return await self._client.call(Request("GET", f"/people/{named(name)}"), PersonModel)
 
     async def create(self, name: str, role: str) -> PersonModel:
+        """Create a person; `role` is operator, admin, member or viewer."""
         return await self._client.call(create("/people", {"name": name, "role": role}), PersonModel)
 
     async def change(self, name: str, **changes: Any) -> PersonModel:
+        """Change a person's `role`, or disable their access with `is_enabled=False`."""
         return await self._client.call(
             Request("PATCH", f"/people/{named(name)}", body=changes), PersonModel
         )
 
     async def delete(self, name: str) -> None:
+        """Delete a person with their sessions and the tokens they created."""
         await self._client.send(Request("DELETE", f"/people/{named(name)}"))
 
     async def open_login(self, name: str) -> LoginModel:

@@ -10,7 +10,7 @@ from mainspring.client.requests import Request, act, given, named
 
 
 class Tokens(Resource):
-    """`client.tokens`."""
+    """API tokens: `client.tokens`."""
 
     def list(self, **filters: Any) -> AsyncIterator[TokenModel]:
         """Tokens by name; the active ones unless `state` says otherwise."""
@@ -18,6 +18,7 @@ class Tokens(Resource):
         return self._client.pages(request, Page[TokenModel])
 
     async def get(self, name: str) -> TokenModel:
+        """One token, but not its text."""
         return await self._client.call(Request("GET", f"/tokens/{named(name)}"), TokenModel)
 
     async def create(self, name: str, role: str, **fields: Any) -> CreatedTokenModel:
@@ -26,4 +27,5 @@ class Tokens(Resource):
         return await self._client.call(Request("POST", "/tokens", body=body), CreatedTokenModel)
 
     async def revoke(self, name: str) -> TokenModel:
+        """Revoke a token, from the next request on."""
         return await self._client.call(act(f"/tokens/{named(name)}/revoke"), TokenModel)

@@ -11,13 +11,14 @@ from mainspring.client.requests import Request, act, given
 
 
 class Approvals(Resource):
-    """`client.approvals`."""
+    """Jobs that await approval: `client.approvals`."""
 
     def list(self, **filters: Any) -> Iterator[ApprovalModel]:
         """Jobs that await approval, longest waiting first."""
         return self._client.pages(Request("GET", "/approvals", filters), Page[ApprovalModel])
 
     def get(self, job_id: int) -> ApprovalModel:
+        """The approval that a job asks for, with the votes so far."""
         return self._client.call(Request("GET", f"/approvals/{job_id}"), ApprovalModel)
 
     def approve(self, job_id: int, reason: str = "", *, by: str | None = None) -> StateModel:
@@ -26,5 +27,6 @@ class Approvals(Resource):
         return self._client.call(act(f"/jobs/{job_id}/approve", body), StateModel)
 
     def reject(self, job_id: int, reason: str, *, by: str | None = None) -> StateModel:
+        """Reject a job, which cancels it; an operator may do so on behalf of someone else."""
         body = {"reason": reason, **given(by=by)}
         return self._client.call(act(f"/jobs/{job_id}/reject", body), StateModel)

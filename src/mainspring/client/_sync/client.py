@@ -147,6 +147,7 @@ class Client(Resources):
             time.sleep(pause_of(None, failures) or 0)
 
     def close(self) -> None:
+        """Close the connections to the server."""
         self._transport.close()
 
     def __enter__(self) -> Self:

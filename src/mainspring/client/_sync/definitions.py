@@ -10,25 +10,31 @@ from mainspring.client.requests import Request, act, create, named
 
 
 class Definitions(Resource):
-    """`client.definitions`."""
+    """Definitions: `client.definitions`."""
 
     def list(self, **filters: Any) -> Iterator[DefinitionModel]:
+        """Definitions by key; filter by `kind` and `is_active`."""
         return self._client.pages(Request("GET", "/definitions", filters), Page[DefinitionModel])
 
     def get(self, key: str) -> DefinitionModel:
+        """One definition, active or not."""
         return self._client.call(Request("GET", f"/definitions/{named(key)}"), DefinitionModel)
 
     def create(self, key: str, kind: str, **fields: Any) -> DefinitionModel:
+        """Create a definition; `kind` is "sql", "command" or "remote"."""
         body = {"key": key, "kind": kind, **fields}
         return self._client.call(create("/definitions", body), DefinitionModel)
 
     def update(self, key: str, **changes: Any) -> DefinitionModel:
+        """Update some fields. Jobs already enqueued run with the old values."""
         return self._client.call(
             Request("PATCH", f"/definitions/{named(key)}", body=changes), DefinitionModel
         )
 
     def activate(self, key: str) -> DefinitionModel:
+        """Allow jobs to be enqueued again."""
         return self._client.call(act(f"/definitions/{named(key)}/activate"), DefinitionModel)
 
     def deactivate(self, key: str) -> DefinitionModel:
+        """Refuse new jobs; those already enqueued still run."""
         return self._client.call(act(f"/definitions/{named(key)}/deactivate"), DefinitionModel)

@@ -10,7 +10,7 @@ from mainspring.client.requests import Request, act, create
 
 
 class Flows(Resource):
-    """`client.flows`."""
+    """Flows: `client.flows`."""
 
     def start(self, name: str, steps: Sequence[Mapping[str, Any]]) -> StartedModel:
         """Enqueue jobs that wait for each other: each has a name, `step`, and may come `after`
@@ -22,6 +22,7 @@ class Flows(Resource):
         return self._client.pages(Request("GET", "/flows", filters), Page[FlowModel])
 
     def get(self, flow_id: int) -> FlowModel:
+        """A flow with the number of its jobs in each state."""
         return self._client.call(Request("GET", f"/flows/{flow_id}"), FlowModel)
 
     def jobs(self, flow_id: int, *, limit: int = 100) -> Iterator[FlowJobModel]:
@@ -30,7 +31,9 @@ class Flows(Resource):
         return self._client.pages(request, Page[FlowJobModel])
 
     def cancel(self, flow_id: int, reason: str = "") -> CountModel:
+        """Cancel the live jobs of a flow; returns how many there were."""
         return self._client.call(act(f"/flows/{flow_id}/cancel", {"reason": reason}), CountModel)
 
     def retry(self, flow_id: int) -> CountModel:
+        """Retry the failed and canceled jobs of a flow; returns how many there were."""
         return self._client.call(Request("POST", f"/flows/{flow_id}/retry"), CountModel)

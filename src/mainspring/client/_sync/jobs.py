@@ -20,7 +20,7 @@ from mainspring.client.requests import Request, act, create, given, new_key, ope
 
 
 class Jobs(Resource):
-    """`client.jobs`."""
+    """Jobs: `client.jobs`."""
 
     def enqueue(
         self,
@@ -53,10 +53,12 @@ class Jobs(Resource):
     def page(
         self, *, limit: int = 50, cursor: str | None = None, **filters: Any
     ) -> Page[JobSummaryModel]:
+        """One page of the list; pass its `next_cursor` as `cursor` for the next one."""
         params = {**filters, "limit": limit, "cursor": cursor}
         return self._client.call(Request("GET", "/jobs", params), Page[JobSummaryModel])
 
     def get(self, job_id: int) -> JobModel:
+        """One job, live or finished, with its payload and result."""
         return self._client.call(Request("GET", f"/jobs/{job_id}"), JobModel)
 
     def attempts(self, job_id: int) -> Sequence[AttemptModel]:
@@ -74,6 +76,7 @@ class Jobs(Resource):
         return self._client.call(Request("POST", f"/jobs/{job_id}/retry", body=body), StateModel)
 
     def delete(self, job_id: int) -> None:
+        """Delete a job that is not running, with its attempts."""
         self._client.send(Request("DELETE", f"/jobs/{job_id}"))
 
     def bulk(self, action: str, *, dry_run: bool = False, **options: Any) -> BulkModel:
@@ -81,6 +84,8 @@ class Jobs(Resource):
         return self._client.call(operation(action, options, dry_run=dry_run), BulkModel)
 
     def summary(self, *, tenant: str | None = None) -> SummaryModel:
+        """The number of jobs in each state; `today` counts those that finished since midnight
+        UTC."""
         return self._client.call(
             Request("GET", "/jobs/summary", given(tenant=tenant)), SummaryModel
         )

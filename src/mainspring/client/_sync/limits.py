@@ -10,13 +10,14 @@ from mainspring.client.requests import Request, given, named
 
 
 class Limits(Resource):
-    """`client.limits`."""
+    """Limits: `client.limits`."""
 
     def list(self, **filters: Any) -> Iterator[LimitModel]:
         """Limits by name."""
         return self._client.pages(Request("GET", "/limits", filters), Page[LimitModel])
 
     def get(self, name: str) -> LimitModel:
+        """One limit with the number of its running and waiting jobs."""
         return self._client.call(Request("GET", f"/limits/{named(name)}"), LimitModel)
 
     def set(self, name: str, **fields: Any) -> LimitModel:
@@ -26,4 +27,5 @@ class Limits(Resource):
         )
 
     def remove(self, name: str) -> None:
+        """Remove a limit; jobs that wait for it become ready."""
         self._client.send(Request("DELETE", f"/limits/{named(name)}"))

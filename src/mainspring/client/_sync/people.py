@@ -11,24 +11,28 @@ from mainspring.client.requests import Request, create, named
 
 
 class People(Resource):
-    """`client.people`."""
+    """The people who may log in: `client.people`."""
 
     def list(self, **filters: Any) -> Iterator[PersonModel]:
         """People by name."""
         return self._client.pages(Request("GET", "/people", filters), Page[PersonModel])
 
     def get(self, name: str) -> PersonModel:
+        """One person of the tenant."""
         return self._client.call(Request("GET", f"/people/{named(name)}"), PersonModel)
 
     def create(self, name: str, role: str) -> PersonModel:
+        """Create a person; `role` is operator, admin, member or viewer."""
         return self._client.call(create("/people", {"name": name, "role": role}), PersonModel)
 
     def change(self, name: str, **changes: Any) -> PersonModel:
+        """Change a person's `role`, or disable their access with `is_enabled=False`."""
         return self._client.call(
             Request("PATCH", f"/people/{named(name)}", body=changes), PersonModel
         )
 
     def delete(self, name: str) -> None:
+        """Delete a person with their sessions and the tokens they created."""
         self._client.send(Request("DELETE", f"/people/{named(name)}"))
 
     def open_login(self, name: str) -> LoginModel:

@@ -18,38 +18,47 @@ from mainspring.client.requests import Request, act, create, given, named
 
 
 class Schedules(Resource):
-    """`client.schedules`."""
+    """Schedules: `client.schedules`."""
 
     def list(self, **filters: Any) -> Iterator[ScheduleModel]:
+        """Schedules by name; filter by `is_enabled` and `definition`."""
         return self._client.pages(Request("GET", "/schedules", filters), Page[ScheduleModel])
 
     def get(self, name: str) -> ScheduleModel:
+        """One schedule with its results so far."""
         return self._client.call(Request("GET", f"/schedules/{named(name)}"), ScheduleModel)
 
     def create(self, name: str, definition: str, **fields: Any) -> ScheduleModel:
+        """Create a schedule; `fields` are those of `ScheduleSpec`."""
         body = {"name": name, "definition": definition, **given(**fields)}
         return self._client.call(create("/schedules", body), ScheduleModel)
 
     def update(self, name: str, /, **changes: Any) -> ScheduleModel:
+        """Update some fields; a new timing or condition replaces the old one."""
         return self._client.call(
             Request("PATCH", f"/schedules/{named(name)}", body=changes), ScheduleModel
         )
 
     def delete(self, name: str) -> None:
+        """Delete a schedule with its history; its jobs are kept."""
         self._client.send(Request("DELETE", f"/schedules/{named(name)}"))
 
     def enable(self, name: str) -> ScheduleModel:
+        """Enable a schedule from now on; its failure count is reset."""
         return self._client.call(act(f"/schedules/{named(name)}/enable"), ScheduleModel)
 
     def disable(self, name: str, reason: str | None = None) -> ScheduleModel:
+        """Disable a schedule; the reason is shown until it is enabled."""
         body = given(reason=reason)
         return self._client.call(act(f"/schedules/{named(name)}/disable", body), ScheduleModel)
 
     def pause(self, name: str, until: datetime | None = None) -> ScheduleModel:
+        """Pause a schedule, by default until it is resumed; missed slots are not caught up."""
         body = given(until=until)
         return self._client.call(act(f"/schedules/{named(name)}/pause", body), ScheduleModel)
 
     def resume(self, name: str) -> ScheduleModel:
+        """Resume a paused schedule, from now on."""
         return self._client.call(act(f"/schedules/{named(name)}/resume"), ScheduleModel)
 
     def trigger(

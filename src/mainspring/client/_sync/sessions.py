@@ -10,13 +10,14 @@ from mainspring.client.requests import Request
 
 
 class Sessions(Resource):
-    """`client.sessions`."""
+    """The sessions of people who are logged in: `client.sessions`."""
 
     def list(self, **filters: Any) -> Iterator[SessionModel]:
         """Sessions, newest first: your own, or those of the people you may manage."""
         return self._client.pages(Request("GET", "/sessions", filters), Page[SessionModel])
 
     def end(self, session_id: int) -> None:
+        """End a session, which logs its person out."""
         self._client.send(Request("DELETE", f"/sessions/{session_id}"))
 
     def log_out(self) -> None:

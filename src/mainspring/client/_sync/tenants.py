@@ -10,19 +10,22 @@ from mainspring.client.requests import Request, create, named
 
 
 class Tenants(Resource):
-    """`client.tenants`."""
+    """Tenants, for operators: `client.tenants`."""
 
     def list(self, **filters: Any) -> Iterator[TenantModel]:
         """Tenants by name."""
         return self._client.pages(Request("GET", "/tenants", filters), Page[TenantModel])
 
     def get(self, name: str) -> TenantModel:
+        """One tenant with the number of its live jobs."""
         return self._client.call(Request("GET", f"/tenants/{named(name)}"), TenantModel)
 
     def create(self, name: str, **fields: Any) -> TenantModel:
+        """Create a tenant; `fields` are `weight`, `max_running` and `zone`."""
         return self._client.call(create("/tenants", {"name": name, **fields}), TenantModel)
 
     def update(self, name: str, **changes: Any) -> TenantModel:
+        """Change `weight`, `max_running` (None removes the limit), `zone` or `is_enabled`."""
         return self._client.call(
             Request("PATCH", f"/tenants/{named(name)}", body=changes), TenantModel
         )

@@ -10,7 +10,7 @@ from mainspring.client.requests import Request, act, given, named
 
 
 class Tokens(Resource):
-    """`client.tokens`."""
+    """API tokens: `client.tokens`."""
 
     def list(self, **filters: Any) -> Iterator[TokenModel]:
         """Tokens by name; the active ones unless `state` says otherwise."""
@@ -18,6 +18,7 @@ class Tokens(Resource):
         return self._client.pages(request, Page[TokenModel])
 
     def get(self, name: str) -> TokenModel:
+        """One token, but not its text."""
         return self._client.call(Request("GET", f"/tokens/{named(name)}"), TokenModel)
 
     def create(self, name: str, role: str, **fields: Any) -> CreatedTokenModel:
@@ -26,4 +27,5 @@ class Tokens(Resource):
         return self._client.call(Request("POST", "/tokens", body=body), CreatedTokenModel)
 
     def revoke(self, name: str) -> TokenModel:
+        """Revoke a token, from the next request on."""
         return self._client.call(act(f"/tokens/{named(name)}/revoke"), TokenModel)

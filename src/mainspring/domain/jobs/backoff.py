@@ -14,7 +14,8 @@ _LARGEST_EXPONENT = 32
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Bounded exponential backoff: base, doubling, capped, plus a jitter of 0..jitter."""
+    """Bounded exponential backoff: `base`, times `factor` after each further failure, at most
+    `cap`, plus a random time of up to `jitter`."""
 
     base: timedelta = timedelta(seconds=5)
     factor: float = 2.0

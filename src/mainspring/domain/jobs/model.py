@@ -118,7 +118,8 @@ class JobSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(JobSummary):
-    """The same with all that is kept of it."""
+    """One request to run a definition, with all that is kept of it; `result` is None until it has
+    ended."""
 
     payload: Payload
     checkpoint: Any = None
@@ -136,7 +137,8 @@ class WatchedJob(JobSummary):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One execution of a job."""
+    """One execution of a job; `number` starts at 1. `late_report` is what a worker reported after
+    it had lost its lease."""
 
     job_id: JobId
     number: int

@@ -50,7 +50,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """A slot as a person reads it."""
+    """A future slot, also in local time; the note says if a clock change moves it."""
 
     at: datetime
     local: datetime

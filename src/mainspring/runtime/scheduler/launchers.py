@@ -51,7 +51,8 @@ class Launch:
 
 
 class Launcher:
-    """Decides whether a slot of a schedule becomes a job, and with which payload."""
+    """Decides whether a slot of a schedule becomes a job, and with which payload. `job_type` is the
+    key of the definition, by default the schedule's own; `reason` says why a slot is skipped."""
 
     job_type: ClassVar[str | None] = None
     slot: Launch

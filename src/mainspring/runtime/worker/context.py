@@ -173,7 +173,7 @@ class Context:
             raise LeaseLost(self._job.id)
 
     async def aparents(self) -> list[Parent]:
-        """The jobs that this one came after, with their results."""
+        """The jobs that this one came after, with their results; empty if it came after none."""
         async with self._environment.async_calls.connection() as connection:
             return await flows.parents_of(connection, self._job.id)
 
@@ -198,7 +198,8 @@ class Context:
         return transaction
 
     async def aenqueue(self, job: Any, /, **payload: Any) -> Any:
-        """Enqueue a follow-up job; inside `transaction()` it commits with the job's success."""
+        """Enqueue a follow-up job, a job function or the key of a definition, for the same tenant;
+        inside `transaction()` it commits with the job's success."""
         return await self._environment.enqueuer.aenqueue_followup(job, payload, **self._options())
 
     def enqueue(self, job: Any, /, **payload: Any) -> Any:
