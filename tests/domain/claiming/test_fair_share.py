@@ -388,3 +388,44 @@ def test_jobs_of_limits_that_go_back_cost_nothing():
 
     assert shares.virtual_times[B] == 0.0
     assert B not in shares.backlogged
+
+
+def single_claims(weight: int, limited_weight: int, *, is_forgetful: bool) -> str:
+    """Who gives the job of each of forty claims: a tenant with a backlog or one whose jobs wait for
+    limits. A claimer without a buffer sweeps before each of them."""
+    shares, given = shares_of({A: weight}), ""
+    for _ in range(40):
+        if is_forgetful:
+            shares.swept([ReadyLane(A, 1, weight)], {})
+            shares.forget({A}, {})
+        share = (shares.limited_shares(["bell"], 1, {}).shares or {})["bell"]
+        if share:
+            shares.claimed_limited({B: 1}, {"bell": limited_weight}, {})
+        else:
+            shares.claimed([(A, 1)], {A: 1}, 1)
+        given += "limited " if share else "other "
+    return given
+
+
+@pytest.mark.parametrize("is_forgetful", [True, False])
+@pytest.mark.parametrize(("weight", "limited_weight"), [(1, 1), (4, 1), (1, 4), (3, 2)])
+def test_single_claims_serve_limited_and_other_jobs_by_weight(weight, limited_weight, is_forgetful):
+    given = single_claims(weight, limited_weight, is_forgetful=is_forgetful)
+
+    expected = 40 * limited_weight / (weight + limited_weight)
+    assert abs(given.count("limited") - expected) <= 2
+
+
+@pytest.mark.parametrize("name", ["aaaa", "zzzz"])
+def test_whose_jobs_wait_for_limits_is_served_first_whatever_the_name(name):
+    shares = shares_of({Lane(100, "mmmm", "default"): 1})
+
+    assert shares.limited_shares([name], 1, {}).shares == {name: 1}
+
+
+def test_a_tenant_that_waited_for_a_full_limit_has_saved_up_no_more_than_its_weight():
+    shares = shares_of({A: 1})
+    shares.claimed_limited({B: 1}, {"bell": 2}, {})
+    shares.claimed([(A, 500)], {A: 500}, 500)
+
+    assert (shares.limited_shares(["bell"], 100, {}).shares or {})["bell"] <= 2 * 100 / 3 + 2

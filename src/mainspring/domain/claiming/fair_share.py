@@ -28,6 +28,11 @@ share, another statement shares out what is still wanted. A lane alone in its pr
 there is, in a single statement. Lanes that were found empty may have work again; each is asked for
 its share at the head of the others, who give the rest if there is none, and for one job at least as
 soon as its virtual time has come: a claim of a single job asks them all.
+
+Jobs that wait for limits are in no lane before they are claimed, so nobody knows who has more of
+them. A tenant that has only such work is served by the lane that it was last claimed from. It goes
+before others of the same virtual time, and may fall behind the clock by as many jobs as its weight:
+a claim of a single job could otherwise pass it over for ever, or serve it as if its weight were one.
 """
 
 import heapq
@@ -39,6 +44,9 @@ from typing import NamedTuple, TypeVar
 from mainspring.domain.claiming.lanes import LEAST_URGENT, Lane, ReadyLane
 
 T = TypeVar("T")
+
+# How far a tenant that waits for limits may fall behind the clock, in jobs of weight one.
+_LAG = 1.0
 
 Visit = tuple[Lane, int]
 """A lane and how many jobs it may give."""
@@ -61,6 +69,8 @@ class FairShare:
     """The lanes that had more when they were last looked at."""
     virtual_times: dict[Lane, float] = field(default_factory=dict)
     weights: dict[Lane, int] = field(default_factory=dict)
+    limited: set[Lane] = field(default_factory=set)
+    """The lanes of jobs that waited for limits."""
     limited_turn: int = 0
     """Who gets the odd job of a tenant that has limited and other work: 1 for the limited."""
 
@@ -79,10 +89,16 @@ class FairShare:
         self.backlogged.add(lane)
 
     def forget(self, known: Collection[Lane], buffered: Mapping[Lane, int]) -> None:
-        """Keep nothing of lanes that are neither known nor buffered."""
-        for lane in [
+        """Keep nothing of lanes that are neither known nor buffered; of those that waited for
+        limits, what the clock has left behind."""
+        unknown = [
             lane for lane in self.virtual_times if lane not in known and lane not in buffered
-        ]:
+        ]
+        clocks = self._clocks(self.limited.intersection(unknown), buffered)
+        for lane in unknown:
+            if lane in self.limited and self.virtual_times[lane] > clocks[lane.priority] - _LAG:
+                continue
+            self.limited.discard(lane)
             del self.virtual_times[lane]
             self.weights.pop(lane, None)
 
@@ -126,7 +142,9 @@ class FairShare:
         lowest = min(map(_priority, self.backlogged))
         together = {lane for lane in self.backlogged if lane.priority == lowest}
         theirs = {tenant: self._lanes_of(tenant, lowest, together) for tenant in tenants}
-        lanes = list(together.union(*theirs.values()))
+        waiting = set().union(*theirs.values()) - together
+        self.limited |= waiting
+        lanes = [*sorted(waiting), *sorted(together)]
         self._catch_up(lanes, buffered)
         given = dict(self._share_out(lanes, wanted))
         self.limited_turn = 1 - self.limited_turn
@@ -142,6 +160,8 @@ class FairShare:
     ) -> None:
         """Count jobs that waited for limits, with the weights of tenants where these are not 1."""
         self.weights |= {lane: weights.get(lane.tenant_id, 1) for lane in given}
+        for lane in given:
+            self._name_queue(lane)
         self._catch_up(list(given), buffered)
         for lane, count in given.items():
             self.virtual_times[lane] += count * self._step(lane)
@@ -209,13 +229,19 @@ class FairShare:
     def _catch_up(self, lanes: Sequence[Lane], buffered: Mapping[Lane, int]) -> None:
         """Bring lanes that stood idle up to the clock."""
         idle = [lane for lane in lanes if lane not in self.backlogged and not buffered.get(lane)]
-        clocks = {
-            priority: self._clock(priority, buffered) for priority in set(map(_priority, idle))
-        }
+        clocks = self._clocks(idle, buffered)
         for lane in idle:
-            self.virtual_times[lane] = max(self.virtual_times.get(lane, 0.0), clocks[lane.priority])
+            clock = clocks[lane.priority]
+            least = clock - _LAG if lane in self.limited else clock
+            self.virtual_times[lane] = max(self.virtual_times.get(lane, clock), least)
         for lane in lanes:
             self.virtual_times.setdefault(lane, 0.0)
+
+    def _clocks(self, lanes: Iterable[Lane], buffered: Mapping[Lane, int]) -> Mapping[int, float]:
+        """By priority."""
+        return {
+            priority: self._clock(priority, buffered) for priority in set(map(_priority, lanes))
+        }
 
     def _clock(self, priority: int, buffered: Mapping[Lane, int]) -> float:
         known = [
@@ -229,7 +255,8 @@ class FairShare:
         return min(coming) if coming else max((time for _, time in known), default=0.0)
 
     def _lanes_of(self, tenant_id: str, priority: int, backlogged: Iterable[Lane]) -> list[Lane]:
-        """The lanes by which a tenant is served: those that have more, or one that it had."""
+        """The lanes by which a tenant is served: those that have more, or the one that gave last.
+        A tenant that has given nothing has one without a queue."""
         own = [lane for lane in backlogged if lane.tenant_id == tenant_id]
         if own:
             return own
@@ -238,7 +265,17 @@ class FairShare:
             for lane in self.virtual_times
             if lane.priority == priority and lane.tenant_id == tenant_id
         )
-        return [next(known, Lane(priority, tenant_id, ""))]
+        nameless = Lane(priority, tenant_id, "")
+        return [max(known, key=lambda lane: (self.virtual_times[lane], lane), default=nameless)]
+
+    def _name_queue(self, lane: Lane) -> None:
+        """The tenant that had a lane without a queue has this one."""
+        nameless = Lane(lane.priority, lane.tenant_id, "")
+        time = self.virtual_times.pop(nameless, None)
+        self.limited.discard(nameless)
+        self.limited.add(lane)
+        if time is not None:
+            self.virtual_times.setdefault(lane, time)
 
     def _step(self, lane: Lane) -> float:
         return 1 / self.weights.get(lane, 1)
