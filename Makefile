@@ -31,14 +31,16 @@ help: ## List the targets.
 up: $(INSTALLED) ## Start Mainspring with its own PostgreSQL and the hello example.
 	@.venv/bin/mainspring up --app examples.hello:app
 
-# Absolute, since the tests start programs in many folders.
-test coverage: export COVERAGE_FILE := $(CURDIR)/build/coverage/data
-test: check ## Run the checks, then every test but the soak tests; print coverage.
-	@$(measured_tests)
+test: check ## Run the checks, then every test but the soak tests.
+	@$(PY) -m pytest $(SPREAD)
 
-coverage: export COVER_PROGRAMS := yes
-coverage: $(INSTALLED) ## Run the tests and measure the programs they start as well; slower.
-	@$(measured_tests)
+# Apart from `make test`, since tracing takes the tests half as long again. The path is absolute,
+# since the tests start programs in many folders.
+coverage: export COVERAGE_FILE := $(CURDIR)/build/coverage/data
+coverage: $(INSTALLED) ## Run the tests and print their coverage, that of the programs they start included.
+	@$(PY) -m coverage erase; \
+	$(PY) -m coverage run -m pytest $(SPREAD); status=$$?; \
+	$(PY) tools/coverage_table.py && exit $$status
 
 test-matrix: $(INSTALLED) ## Run the tests against PostgreSQL 15 to 18; MAJORS="15 18" for some.
 	@$(PY) tools/test_matrix.py --majors "$(MAJORS)" $(SPREAD) $(TESTS)
@@ -117,12 +119,6 @@ $(INSTALLED): pyproject.toml
 	@rm -f $(INSTALLING)
 	@echo "$(CURDIR)" > $@
 endif
-
-define measured_tests
-$(PY) -m coverage erase; \
-$(PY) -m coverage run -m pytest $(SPREAD); status=$$?; \
-$(PY) tools/coverage_table.py && exit $$status
-endef
 
 define create_environment
 for python in $(CANDIDATES); do \

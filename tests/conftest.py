@@ -1,6 +1,5 @@
 """A real PostgreSQL for every test: one embedded server, a database cloned for each test."""
 
-import os
 from collections.abc import AsyncIterator, Iterator
 
 import psycopg
@@ -10,11 +9,6 @@ from mainspring import telemetry
 from mainspring.db.connect import connect
 
 telemetry.IS_STRICT = True
-
-# Coverage of the programs that tests start costs each of them about as much as it computes, so
-# only `make coverage` measures it. The process that starts the workers hands its variables on.
-if "PYTEST_XDIST_WORKER" in os.environ and "COVER_PROGRAMS" not in os.environ:
-    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
 
 @pytest.fixture(scope="session")

@@ -32,7 +32,7 @@ soon as its virtual time has come: a claim of a single job asks them all.
 Jobs that wait for limits are in no lane before they are claimed, so nobody knows who has more of
 them. A tenant that has only such work is served by the lane that it was last claimed from. It goes
 before others of the same virtual time, and may fall behind the clock by as many jobs as its weight:
-a claim of a single job could otherwise pass it over for ever, or serve it as if its weight were one.
+a claim of a single job could otherwise pass it over for ever, or serve it as if it had weight one.
 """
 
 import heapq
