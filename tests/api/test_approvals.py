@@ -153,3 +153,31 @@ async def test_a_role_that_is_none_is_refused(api: Api):
 
     assert answer.status_code == 422
     assert "did you mean role:member?" in answer.json()["detail"]
+
+
+async def decide_for(api: Api, verb: str, job_id: str, name: str):
+    """What an operator records for someone else."""
+    body = {"reason": "by phone", "by": name}
+    return await api.post(f"/jobs/{job_id}/{verb}?tenant=default", body, role=Role.OPERATOR)
+
+
+@pytest.mark.parametrize("definition", ["grave", "shared"])
+@pytest.mark.parametrize(
+    ("verb", "state"), [("approve", "awaiting_approval"), ("reject", "canceled")]
+)
+async def test_an_operator_decides_for_who_may(crew: Api, definition: str, verb: str, state: str):
+    job_id = await ask(crew, definition)
+
+    answer = await decide_for(crew, verb, job_id, "bob")
+
+    assert (answer.status_code, answer.json()["state"]) == (200, state), answer.text
+
+
+async def test_an_operator_lends_its_role_to_nobody(crew: Api, connection: psycopg.Connection):
+    insert_definition(connection, "ours", approvals_needed=1, approvers=["ann", "role:operator"])
+    job_id = await ask(crew, "ours")
+
+    answer = await decide_for(crew, "approve", job_id, "bob")
+
+    assert answer.status_code == 403
+    assert answer.json()["detail"] == f"bob may not decide on job {job_id}; ann, role:operator may"

@@ -535,9 +535,10 @@ CREATE FUNCTION mainspring.approver_names(tenant text) RETURNS text[]
     AS $$
 declare
     shown text := nullif(current_setting('mainspring.approver', true), '');
+    caller text := (nullif(current_setting('mainspring.identity', true), '')::text[])[1];
     who text := mainspring.actor();
 begin
-    if mainspring.is_program() and shown is not null then
+    if mainspring.is_program() and shown is not null and caller = who then
         return shown::text[];
     end if;
     return array(select who where who not like 'role:%')

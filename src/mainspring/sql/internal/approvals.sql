@@ -22,16 +22,17 @@ end
 $$;
 
 -- As which approvers the caller counts: its name, and its role as role:member and the like. The API
--- knows both by the token; a person on whose behalf a program acts is looked up.
+-- knows both by the token; a person on whose behalf a program or an operator acts is looked up.
 create or replace function mainspring.approver_names(tenant text)
 returns text[]
 language plpgsql stable
 as $$
 declare
     shown text := nullif(current_setting('mainspring.approver', true), '');
+    caller text := (nullif(current_setting('mainspring.identity', true), '')::text[])[1];
     who text := mainspring.actor();
 begin
-    if mainspring.is_program() and shown is not null then
+    if mainspring.is_program() and shown is not null and caller = who then
         return shown::text[];
     end if;
     return array(select who where who not like 'role:%')
