@@ -34,6 +34,7 @@ async def test_who_shows_no_good_token_is_not_let_in(api: Api, header: str | Non
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
     assert answer.json()["code"] == "unauthenticated"
+    assert "redacted" not in answer.json()["detail"]
 
 
 async def test_a_token_that_was_revoked_is_refused_at_once(api: Api):

@@ -291,19 +291,26 @@ def bearer_token(header: str) -> str:
     return text.strip() if scheme.lower() == "bearer" else ""
 
 
+_MALFORMED = (
+    "the Authorization header has no token after the word Bearer; a token begins with msk_ and has "
+    "56 characters"
+)
+
+
 def _shown(request: Request) -> tuple[str, bool]:
     """The token of a request, and whether a browser sent it by itself."""
     header = request.headers.get("authorization")
     if header is not None:
         text = bearer_token(header)
         if not token_rules.is_token(text):
-            raise Unauthenticated("the Authorization header must be 'Bearer', a space and a token")
+            raise Unauthenticated(_MALFORMED)
         return text, False
     cookie = request.cookies.get(SESSION_COOKIE)
     if cookie is None:
         raise Unauthenticated(
-            "missing token; send it as `Authorization: Bearer <token>`. An operator can create "
-            "one with `mainspring tokens create`"
+            # Without an example: whatever follows the word Bearer is redacted in every message.
+            "missing token; send it in the header Authorization, after the word Bearer. An "
+            "operator can create one with `mainspring tokens create`"
         )
     return cookie, True
 

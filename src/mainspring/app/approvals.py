@@ -3,6 +3,7 @@
 await app.approvals.aapprove(job.id, by="ann")
 """
 
+from mainspring.app import ids
 from mainspring.app.namespaces import Namespace, blocking
 from mainspring.domain.approvals import Approval
 from mainspring.domain.filters import Several
@@ -27,7 +28,7 @@ class Approvals(Namespace):
     ) -> JobState:
         """Approve as `by`, by default the database user; more approvals may be needed."""
         return await services.approve(
-            self._app.database, TenantId(tenant_id), JobId(job_id), reason=reason, actor=by
+            self._app.database, TenantId(tenant_id), ids.job(job_id), reason=reason, actor=by
         )
 
     async def areject(
@@ -41,12 +42,12 @@ class Approvals(Namespace):
     ) -> None:
         """Reject a job, which cancels it."""
         await services.reject(
-            self._app.database, TenantId(tenant_id), JobId(job_id), reason=reason, actor=by
+            self._app.database, TenantId(tenant_id), ids.job(job_id), reason=reason, actor=by
         )
 
     async def aget(self, job_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> Approval:
         """The approval that a job asks for; raises ApprovalNotFound if it needs none."""
-        return await services.get(self._app.database, TenantId(tenant_id), JobId(job_id))
+        return await services.get(self._app.database, TenantId(tenant_id), ids.job(job_id))
 
     async def alist(
         self,
@@ -58,7 +59,7 @@ class Approvals(Namespace):
     ) -> Open:
         """Open approvals, longest waiting first; pass the last job id as `after` for the next
         page."""
-        start = None if after is None else JobId(after)
+        start = None if after is None else JobId(ids.number("after", after))
         return await services.list_open(
             self._app.database,
             TenantId(tenant_id),

@@ -8,6 +8,7 @@ await app.triggers.acreate("resync", event="provider.*", definition="sync",
 from collections.abc import Mapping
 from typing import Any
 
+from mainspring.app import ids
 from mainspring.app.namespaces import Namespace, blocking, twins
 from mainspring.db.plans import Plan
 from mainspring.domain.events import Event
@@ -45,7 +46,9 @@ class Events(Namespace):
 
     async def aget(self, event_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Event:
         """One event with what each trigger did with it."""
-        return await event_services.get(self._app.database, TenantId(tenant_id), EventId(event_id))
+        return await event_services.get(
+            self._app.database, TenantId(tenant_id), ids.event(event_id)
+        )
 
     async def alist(
         self,
@@ -77,7 +80,7 @@ class Events(Namespace):
         A dispatcher carries it out. Dedupe windows are neither checked nor opened.
         """
         return await event_services.replay(
-            self._app.database, TenantId(tenant_id), EventId(event_id), trigger=trigger
+            self._app.database, TenantId(tenant_id), ids.event(event_id), trigger=trigger
         )
 
     async def adispatch(self) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from mainspring.app import ids
 from mainspring.app.job_functions import (
     JobFunction,
     JobHandle,
@@ -122,7 +123,9 @@ class Flows(Namespace):
 
     async def aget(self, flow_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> FlowSummary:
         """One flow with the number of its jobs in each state; raises FlowNotFound."""
-        return await services.get(self._app.database, TenantId(tenant_id), flow_id)
+        return await services.get(
+            self._app.database, TenantId(tenant_id), ids.number("flow_id", flow_id)
+        )
 
     async def alist(
         self,
@@ -147,9 +150,13 @@ class Flows(Namespace):
         limit: int = 1000,
     ) -> Jobs:
         """The jobs of a flow in order; pass the last id as `after` for the next page."""
-        start = None if after is None else JobId(after)
+        start = None if after is None else JobId(ids.number("after", after))
         return await services.jobs_of(
-            self._app.database, TenantId(tenant_id), flow_id, after=start, limit=limit
+            self._app.database,
+            TenantId(tenant_id),
+            ids.number("flow_id", flow_id),
+            after=start,
+            limit=limit,
         )
 
     async def acancel(
@@ -162,12 +169,14 @@ class Flows(Namespace):
     ) -> int:
         """Cancel the live jobs of a flow; returns how many there were."""
         return await services.cancel(
-            self._app.database, TenantId(tenant_id), flow_id, reason=reason
+            self._app.database, TenantId(tenant_id), ids.number("flow_id", flow_id), reason=reason
         )
 
     async def aretry(self, flow_id: int, /, *, tenant_id: str = DEFAULT_TENANT) -> int:
         """Retry the failed and canceled jobs of a flow; returns how many there were."""
-        return await services.retry(self._app.database, TenantId(tenant_id), flow_id)
+        return await services.retry(
+            self._app.database, TenantId(tenant_id), ids.number("flow_id", flow_id)
+        )
 
     get = blocking(aget)
     list = blocking(alist)

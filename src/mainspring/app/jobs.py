@@ -7,6 +7,7 @@ app.jobs.cancel(newest[0].id, "no longer needed")
 from datetime import datetime
 from typing import Any
 
+from mainspring.app import ids
 from mainspring.app.namespaces import Namespace, blocking, twins
 from mainspring.db.plans import Plan
 from mainspring.domain.filters import Several
@@ -25,7 +26,7 @@ class Jobs(Namespace):
 
     async def aget(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Job:
         """One job, live or finished; raises JobNotFound."""
-        return await services.get(self._app.database, JobId(job_id), TenantId(tenant_id))
+        return await services.get(self._app.database, ids.job(job_id), TenantId(tenant_id))
 
     async def alist(
         self,
@@ -73,7 +74,7 @@ class Jobs(Namespace):
             definition_version=definition_version,
         )
         jobs: Found = []
-        following = None if before is None else JobId(before)
+        following = None if before is None else JobId(ids.number("before", before))
         while len(jobs) < limit:
             some, following = await services.list_jobs(
                 self._app.database,
@@ -89,7 +90,7 @@ class Jobs(Namespace):
 
     async def aattempts(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Attempts:
         """The attempts of a job, first to last; empty if it has none."""
-        return await services.attempts(self._app.database, JobId(job_id), TenantId(tenant_id))
+        return await services.attempts(self._app.database, ids.job(job_id), TenantId(tenant_id))
 
     get = blocking(aget)
     list = blocking(alist)
@@ -106,7 +107,7 @@ class Jobs(Namespace):
         """Cancel a queued job; ask a running one to stop, in which case running is returned. Raises
         IllegalMove if the job has ended."""
         return services.cancel(
-            JobId(job_id),
+            ids.job(job_id),
             reason,
             TenantId(tenant_id),
             settings=self._app.settings,
@@ -124,7 +125,7 @@ class Jobs(Namespace):
         """Put a failed, dead-lettered or canceled job back to queued; raises IllegalMove for any
         other. In a new payload, [redacted] keeps the stored secret."""
         return services.retry(
-            JobId(job_id),
+            ids.job(job_id),
             payload,
             TenantId(tenant_id),
             settings=self._app.settings,
@@ -135,7 +136,7 @@ class Jobs(Namespace):
         self, job_id: int, *, tenant_id: str = DEFAULT_TENANT, connection: object = None
     ) -> Plan[None]:
         """Delete a job that is not running, with its attempts."""
-        return services.delete(JobId(job_id), TenantId(tenant_id), connection=connection)
+        return services.delete(ids.job(job_id), TenantId(tenant_id), connection=connection)
 
     cancel, acancel = twins(_cancel)
     retry, aretry = twins(_retry)
