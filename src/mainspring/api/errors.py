@@ -30,6 +30,7 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.errors.access import Forbidden, Unauthenticated
 from mainspring.domain.errors.database import DatabaseError, InsufficientRights
+from mainspring.domain.plain_words import plain
 from mainspring.domain.suggestions import did_you_mean
 
 PROBLEM = "application/problem+json"
@@ -225,7 +226,7 @@ def _fault(each: Mapping[str, Any]) -> dict[str, str]:
         return {"path": "body", "problem": "is not valid JSON"}
     if each["type"] == "extra_forbidden":
         return {"path": path, "problem": "is not a field of this request"}
-    said = _plain(str(each["msg"]))
+    said = plain(str(each["msg"]))
     if each["type"] == "enum":
         said += _hint(str(each.get("input")), each["loc"][1:2])
     return {"path": path, "problem": said}
@@ -237,31 +238,6 @@ def _hint(given: str, name: Sequence[object]) -> str:
         return ""
     repeated = "&".join(f"{name[0]}={each.strip()}" for each in given.split(",")[:3])
     return f"; for several values repeat the parameter: {repeated}"
-
-
-# As pydantic says it, and as a person would.
-_WORDS = {
-    r"^Value error, ": "",
-    r"^\w+ should ": "must ",
-    r"a valid dictionary( or object to extract fields from)?": "a JSON object",
-    r"a valid list": "a JSON list",
-    r"a valid integer, unable to parse string as an integer": "a whole number",
-    r"a valid integer, got a number with a fractional part": "a whole number",
-    r"a valid integer": "a whole number",
-    r"a valid number, unable to parse string as a number": "a number",
-    r"a valid boolean, unable to interpret input": "true or false",
-    r"a valid boolean": "true or false",
-    r"a valid ": "a ",
-    r"greater than or equal to (\S+)": r"\1 or more",
-    r"less than or equal to (\S+)": r"\1 or less",
-    r"^Field required": "is missing",
-}
-
-
-def _plain(problem: str) -> str:
-    for technical, plain in _WORDS.items():
-        problem = re.sub(technical, plain, problem)
-    return problem
 
 
 def _refused_by_database(reason: str, request: Asked) -> Response:
