@@ -47,4 +47,4 @@ def test_who_passes_a_handle_is_told_to_pass_its_id(app):
     def work() -> None: ...
 
     with pytest.raises(InvalidOption, match="; pass its id"):
-        app.jobs.get(work.enqueue())  # type: ignore[arg-type]
+        app.jobs.get(work.enqueue())
