@@ -5,8 +5,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from mainspring import Mainspring
 from mainspring.domain.access.roles import Role
 from tests.support.api import Api
+from tests.support.schedules import scheduling
 
 STEP = {"step": "a", "definition": "work"}
 
@@ -69,6 +71,21 @@ async def test_the_database_refuses_a_member_too(api: Api):
         await connection.execute(*statement)
         with pytest.raises(psycopg.Error, match="members enqueue in their own name only"):
             await connection.execute("select mainspring.enqueue('work', created_by => 'ann')")
+
+
+@pytest.mark.parametrize("condition", [{}, {"condition_sql": "select true"}])
+async def test_a_job_of_a_trigger_by_hand_is_created_by_its_schedule(
+    api: Api, condition: dict[str, str]
+):
+    fields = {"name": "tick", "definition": "work", "cron": "@daily", **condition}
+    await api.post("/schedules", fields)
+    async with Mainspring(api.database.url) as app, scheduling(app):
+        fired = (await api.post("/schedules/tick/trigger", {"wait": 10})).json()
+
+    job = (await api.get(f"/jobs/{fired['job_id']}")).json()
+    assert (job["created_by"], job["source"]) == ("system:scheduler:tick", "schedule")
+    (entry,) = (await api.get("/audit?action=trigger&noun=schedule")).json()["items"]
+    assert (entry["actor"], entry["subject"]) == ("ops", "tick")
 
 
 async def test_a_list_shows_where_jobs_came_from_and_is_filtered_by_it(api: Api):

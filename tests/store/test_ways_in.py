@@ -373,7 +373,8 @@ OF_JOBS = (
         *("created_by", "source", "delivery"),
     }
 )
-OF_SCHEDULES = COMMON | {"delivery"}
+# Their jobs are created by the schedule, whoever fires it.
+OF_SCHEDULES = COMMON - {"creator"} | {"delivery"}
 EVERYTHING = OF_JOBS | WAITS | {"deadline", "dedupe_key", "after", "refusal"}
 WAYS: dict[str, Way] = {
     "enqueue_job": Way(by_function, EVERYTHING | {"dedupe_by"}),

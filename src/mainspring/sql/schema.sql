@@ -441,6 +441,13 @@ begin
     if fired.failure is not null then
         perform mainspring.note_failure(schedule, failures, fired.failure);
     end if;
+    if fired.failure is not null and plan ->> 'is_permanent' = 'true' then
+        -- The slot is not tried again; the schedule goes on with its next one.
+        update mainspring.clocks as c
+           set next_slot_at = next_slot,
+               next_run_at = mainspring.run_instant(c.schedule_id, next_slot, schedule.jitter)
+         where c.schedule_id = schedule.schedule_id;
+    end if;
     return coalesce(fired.outcome, 'coalesced');
 end
 $$;
@@ -636,7 +643,9 @@ CREATE FUNCTION mainspring.asked_now(asked mainspring.jobs, delay interval) RETU
     AS $$
 begin
     asked.created_at := clock_timestamp();
-    asked.created_by := coalesce(asked.created_by, mainspring.creator());
+    if asked.schedule_id is null then
+        asked.created_by := coalesce(asked.created_by, mainspring.creator());
+    end if;
     asked.scheduled_for := coalesce(asked.scheduled_for, asked.created_at + delay);
     return asked;
 end
@@ -3019,6 +3028,26 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.fired_slots(schedule_id bigint, slots timestamp with time zone[]) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    return (
+        select jsonb_build_object(
+                   'tenant', schedule.tenant_id, 'definition', schedule.definition,
+                   'schedule', schedule.name,
+                   'slots', jsonb_agg(slot.scheduled_for order by slot.scheduled_for),
+                   'job_ids', jsonb_agg(slot.job_id order by slot.scheduled_for))
+          from mainspring.slots as slot
+          join mainspring.schedules as schedule using (schedule_id)
+         where slot.schedule_id = fired_slots.schedule_id
+           and slot.scheduled_for = any (fired_slots.slots)
+           and slot.outcome = 'enqueued' and slot.fired_at = now()
+         group by schedule.schedule_id);
+end
+$$;
+
 CREATE FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, is_behind_others boolean, due_at timestamp with time zone, limit_name text) RETURNS mainspring.waits_for
     LANGUAGE sql
     RETURN CASE WHEN needs_approval THEN 'approval'::mainspring.waits_for WHEN has_parents THEN 'parents'::mainspring.waits_for WHEN is_behind_others THEN 'turn'::mainspring.waits_for WHEN (due_at > clock_timestamp()) THEN 'time'::mainspring.waits_for WHEN (limit_name IS NOT NULL) THEN 'limit'::mainspring.waits_for ELSE NULL::mainspring.waits_for END;
@@ -4105,8 +4134,9 @@ begin
     if failures >= schedule.max_retries then
         update mainspring.schedules as s
            set enabled = false,
-               disabled_reason = 'failed ' || failures || ' times in a row; last error: '
-                                 || left(problem, 1000)
+               disabled_reason = case failures when 1 then 'failed once'
+                                     else 'failed ' || failures || ' times in a row' end
+                                 || '; last error: ' || left(problem, 1000)
          where s.schedule_id = schedule.schedule_id;
     end if;
 end
@@ -6193,6 +6223,11 @@ begin
            enqueued_count = c.enqueued_count + (started.outcome = 'enqueued')::integer,
            skipped_count = c.skipped_count + (started.outcome = 'skipped')::integer
      where c.schedule_id = schedule.schedule_id;
+    if mainspring.creator() is not null then
+        perform mainspring.note_action(
+            schedule.tenant_id, 'trigger', 'schedule', schedule.name, null, null,
+            jsonb_build_object('slot_at', slot_at, 'force', force));
+    end if;
     return jsonb_build_object(
         'success', started.outcome in ('enqueued', 'pending'), 'job_name', schedule.name,
         'outcome', started.outcome, 'slot_at', slot_at, 'job_id', started.job_id,
@@ -8649,6 +8684,8 @@ REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace te
 REVOKE ALL ON FUNCTION mainspring.find_person() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_schedule(tenant text, name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.fired_slots(schedule_id bigint, slots timestamp with time zone[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, is_behind_others boolean, due_at timestamp with time zone, limit_name text) FROM PUBLIC;
 

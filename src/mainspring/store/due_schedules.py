@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 
+from mainspring import telemetry
 from mainspring.db.arrays import IntegerArray
 from mainspring.db.sessions import Session, fetch_mappings
 from mainspring.db.statements import load
@@ -133,6 +134,44 @@ class Fired:
         return {"schedule": self.schedules[0], "job_id": job_id, **names, "jobs": self.jobs}
 
 
+@dataclass(frozen=True, slots=True)
+class FiredSlots:
+    """The slots of one schedule that fired, oldest first, with their jobs."""
+
+    tenant: str
+    definition: str
+    schedule: str
+    slots: list[datetime]
+    job_ids: list[JobId]
+
+    def log_facts(self) -> dict[str, Any]:
+        """The slot and its job; if there are several, the first of them and their number."""
+        names = {"tenant": self.tenant, "definition": self.definition, "schedule": self.schedule}
+        if len(self.slots) == 1:
+            return {**names, "slot": self.slots[0], "job_id": self.job_ids[0]}
+        slots = [at.isoformat() for at in telemetry.first(self.slots)]
+        facts = {"count": len(self.slots), "slots": slots}
+        return {**names, **facts, "job_ids": telemetry.first(self.job_ids)}
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What came of a schedule's newest slot, and which of its slots fired."""
+
+    outcome: SlotOutcome
+    fired: FiredSlots | None
+
+    @classmethod
+    def of(cls, outcome: str | None, fired: Mapping[str, Any] | None) -> "Applied | None":
+        """None if nothing was written."""
+        if outcome is None:
+            return None
+        if fired is None:
+            return cls(SlotOutcome(outcome), None)
+        slots = [datetime.fromisoformat(at).astimezone(UTC) for at in fired["slots"]]
+        return cls(SlotOutcome(outcome), FiredSlots(**{**fired, "slots": slots}))
+
+
 async def due(
     session: Session,
     *,
@@ -199,13 +238,18 @@ async def reserve_job(session: Session) -> JobId:
     return JobId(job_id)
 
 
-async def apply_plans(
-    session: Session, plans: Iterable[Mapping[str, Any]]
-) -> list[SlotOutcome | None]:
-    """What came of each schedule's newest slot; None if it was not as read any more."""
+async def apply_plans(session: Session, plans: Iterable[Mapping[str, Any]]) -> list[Applied | None]:
+    """What came of each schedule; None if it was not as read any more."""
     params = {"plans": orjson.dumps(list(plans)).decode()}
     cursor = await session.execute(_STATEMENTS["apply_plans"].sql, params)
-    return [SlotOutcome(row[0]) if row[0] else None for row in await cursor.fetchall()]
+    return [Applied.of(*row) for row in await cursor.fetchall()]
+
+
+async def unknown_launchers(session: Session, known: Iterable[str]) -> list[tuple[str, str]]:
+    """Enabled schedules whose launcher is none of these, with its name."""
+    params = {"known": list(known)}
+    cursor = await session.execute(_STATEMENTS["unknown_launchers"].sql, params)
+    return await cursor.fetchall()
 
 
 async def refuse_timing(

@@ -11,7 +11,7 @@ from mainspring.db.sessions import Session, fetch_all, fetch_mappings
 from mainspring.db.statements import load
 from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.types import JobId, SlotTrigger, TenantId
-from mainspring.store.due_schedules import DueSchedule
+from mainspring.store.due_schedules import Applied, DueSchedule
 
 _STATEMENTS = load("slots")
 _BATCH = 5000
@@ -49,12 +49,12 @@ async def pending(session: Session, *, identity: str, limit: int) -> list[DueSch
     return [DueSchedule.of(row, row["scheduled_for"]) for row in rows]
 
 
-async def apply_trigger(session: Session, plan: Mapping[str, Any]) -> SlotOutcome | None:
+async def apply_trigger(session: Session, plan: Mapping[str, Any]) -> Applied | None:
     """What came of the slot; None if someone decided it before."""
     params = {"plan": orjson.dumps(plan).decode()}
     cursor = await session.execute(_STATEMENTS["apply_trigger"].sql, params)
     row = await cursor.fetchone()
-    return SlotOutcome(row[0]) if row and row[0] else None
+    return Applied.of(*row) if row else None
 
 
 async def count_runs(session: Session) -> bool:

@@ -37,6 +37,8 @@ FIELDS: Mapping[str, str] = MappingProxyType(
         "event_ids": "the first ten events",
         "definitions": "the first ten definitions",
         "schedules": "names of the first ten schedules",
+        "slots": "instants of the first ten slots",
+        "launchers": "names of the first ten launchers",
         "tenants": "the first ten tenants",
         "workers": "the first ten workers",
         "queues": "the queues",

@@ -137,6 +137,12 @@ class Elsewhere(Launcher):
         return "celery-7"
 
 
+class BothWays(Launcher):
+    async def launch(self) -> str:
+        self.job_queue.enqueue("vocab_refresh", {})
+        return "celery-7"
+
+
 class WithOptions(Launcher):
     def launch(self) -> Any:
         return self.job_queue.enqueue("vocab_refresh", {}, priority=1)
@@ -154,7 +160,8 @@ class Renamed(Launcher):
     [
         (Twice, "launch() enqueued two jobs, and a slot has one; enqueue the others in its"),
         (Forgetful, "but returned None; return the id that self.job_queue.enqueue returned"),
-        (Elsewhere, "launch() returned 'celery-7' but enqueued nothing through self.job_queue"),
+        (Elsewhere, "job celery-7, which was enqueued elsewhere, is not part of this slot"),
+        (BothWays, "job celery-7, which was enqueued elsewhere, is not part of this slot"),
         (WithOptions, "launch() cannot enqueue with priority; set it on the schedule"),
         (Renamed, "created_by of a scheduled job is 'system:scheduler:' and the name of the"),
     ],
@@ -167,6 +174,38 @@ async def test_a_launch_that_would_lose_its_job_fails_and_says_what_to_write(
     assert slot["outcome"] == "failed"
     assert problem in slot["reason"]
     assert schedules.jobs(connection) == []
+
+
+@pytest.mark.parametrize("returns_id", [True, False])
+async def test_a_slot_whose_job_was_enqueued_elsewhere_is_not_tried_again(
+    queue: Mainspring, connection: psycopg.Connection, decide: Decide, returns_id: bool
+):
+    class Backup(Launcher):
+        def launch(self) -> Any:
+            job = queue.enqueue("vocab_refresh", {})
+            return job.id if returns_id else job
+
+    slot = await decide(Backup, max_retries=2, every=schedules.HOUR)
+
+    (job,) = await queue.jobs.alist(definition="vocab_refresh")
+    reason = f"Backup: job {job.id}, which was enqueued elsewhere, is not part of this slot and may"
+    assert slot["outcome"] == "failed"
+    assert slot["reason"].startswith(reason)
+    row = schedules.schedule(connection, "Backup")
+    assert (row["retry_count"], row["enabled"], row["failed_count"]) == (1, True, 1)
+    assert row["next_slot_at"] == row["next_run_at"]
+    # A retry would come after two minutes.
+    assert row["next_slot_at"] > slot["scheduled_for"] + 50 * schedules.MINUTE
+
+
+async def test_a_launcher_that_always_enqueues_elsewhere_is_disabled(
+    queue: Mainspring, connection: psycopg.Connection, decide: Decide
+):
+    await decide(Elsewhere, max_retries=1)
+
+    row = schedules.schedule(connection, "Elsewhere")
+    assert row["enabled"] is False
+    assert row["disabled_reason"].startswith("failed once; last error: Elsewhere: job celery-7")
 
 
 class Forced(Launcher):

@@ -9,7 +9,15 @@ import pytest
 from mainspring import Launcher, Mainspring
 from tests.support import events
 from tests.support.log_lines import captured_lines, named
-from tests.support.schedules import insert_due, scheduling, slots
+from tests.support.schedules import (
+    HOUR,
+    MINUTE,
+    insert_due,
+    insert_schedule,
+    miss,
+    scheduling,
+    slots,
+)
 from tests.support.waiting import await_until
 
 
@@ -41,6 +49,87 @@ async def test_of_many_slots_the_first_are_named(app, connection: psycopg.Connec
     assert (line["count"], line["jobs"]) == (12, 12)
     assert len(line["schedules"]) == len(line["job_ids"]) == 10
     assert set(line["schedules"]) < {f"tick {number}" for number in range(12)}
+
+
+async def test_a_slot_of_a_condition_names_its_job(app, connection: psycopg.Connection):
+    insert_due(connection, "nightly", condition_sql="select true")
+    with captured_lines() as lines:
+        async with scheduling(app):
+            (line,) = await await_until(lambda: named(lines, "schedule_fired"))
+
+    (slot,) = slots(connection, "nightly")
+    names = [line[name] for name in ("tenant", "definition", "schedule", "job_id")]
+    assert names == ["default", "work", "nightly", slot["job_id"]]
+    assert datetime.fromisoformat(line["slot"]) == slot["scheduled_for"]
+
+
+async def test_a_trigger_by_hand_of_a_condition_names_its_job(app, connection):
+    insert_schedule(connection, "nightly", condition_sql="select true")
+    with captured_lines() as lines:
+        async with scheduling(app):
+            done = await app.schedules.atrigger("nightly", wait=MINUTE)
+            (line,) = await await_until(lambda: named(lines, "schedule_fired"))
+
+    assert line["job_id"] == done.job_id
+    assert datetime.fromisoformat(line["slot"]) == done.slot_at
+
+
+@pytest.mark.parametrize(
+    ("columns", "event"),
+    [({"condition_sql": "select true"}, "schedule_fired"), ({}, "slots_fired")],
+)
+async def test_every_slot_of_a_catch_up_is_named_with_its_job(app, connection, columns, event):
+    insert_schedule(connection, "nightly", catch_up="all", overlap="queue", **columns)
+    miss(connection, "nightly", 2 * HOUR + MINUTE)
+    with captured_lines() as lines:
+        async with scheduling(app):
+            (line,) = await await_until(lambda: named(lines, event))
+
+    fired = slots(connection, "nightly")
+    assert (line["tenant"], line["definition"], line["schedule"]) == ("default", "work", "nightly")
+    assert (line["count"], line["job_ids"]) == (3, [slot["job_id"] for slot in fired])
+    instants = [datetime.fromisoformat(at) for at in line["slots"]]
+    assert instants == [slot["scheduled_for"] for slot in fired]
+    assert "slot" not in line
+
+
+async def test_of_many_catch_ups_the_first_jobs_are_named(app, connection: psycopg.Connection):
+    for name in ("one", "two"):
+        insert_schedule(connection, name, catch_up="all", overlap="queue")
+        miss(connection, name, HOUR + MINUTE)
+    with captured_lines() as lines:
+        async with scheduling(app):
+            (line,) = await await_until(lambda: named(lines, "slots_fired"))
+
+    assert (line["count"], line["jobs"], sorted(line["schedules"])) == (4, 4, ["one", "two"])
+    fired = slots(connection, "one") + slots(connection, "two")
+    assert sorted(line["job_ids"]) == sorted(slot["job_id"] for slot in fired)
+
+
+async def test_a_scheduler_names_schedules_whose_launchers_it_does_not_know(app, connection):
+    app.register_launcher("Broken", Broken)
+    insert_schedule(connection, "nightly", launcher="Broken")
+    insert_schedule(connection, "new words", launcher="NewWords")
+    insert_schedule(connection, "off", launcher="NewWords", enabled=False)
+    insert_schedule(connection, "plain")
+    with captured_lines() as lines:
+        async with scheduling(app):
+            pass
+
+    # Before it may come the number of those that other tests have logged in the last second.
+    line = named(lines, "launchers_missing")[-1]
+    assert (line["level"], line["count"]) == ("WARNING", 1)
+    assert (line["schedules"], line["launchers"]) == (["new words"], ["NewWords"])
+
+
+async def test_a_scheduler_that_knows_all_launchers_does_not_warn(app, connection):
+    app.register_launcher("Broken", Broken)
+    insert_schedule(connection, "nightly", launcher="Broken")
+    with captured_lines() as lines:
+        async with scheduling(app):
+            pass
+
+    assert [line for line in named(lines, "launchers_missing") if "schedules" in line] == []
 
 
 class Broken(Launcher):

@@ -72,10 +72,12 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The check itself went wrong; `traceback` says where, if it was code of the user's."""
+    """The check itself went wrong; `traceback` says where, if it was code of the user's. After a
+    permanent failure the slot is not tried again."""
 
     reason: str
     traceback: str = ""
+    is_permanent: bool = False
 
 
 Verdict = Run | Skip | Failed

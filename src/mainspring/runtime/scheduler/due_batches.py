@@ -5,6 +5,7 @@ changed it, its slot was claimed before, its job cannot be written, or its row i
 the others.
 """
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -22,7 +23,7 @@ from mainspring.domain.sqlstates import is_of_a_row
 from mainspring.runtime.scheduler.evaluator import plan_facts
 from mainspring.runtime.scheduler.plans import carry_out
 from mainspring.store import due_schedules, workers
-from mainspring.store.due_schedules import DueGroup, Fired, Firing
+from mainspring.store.due_schedules import DueGroup, Fired, FiredSlots, Firing
 
 Key: TypeAlias = tuple[int, int]  # A schedule and its revision.
 
@@ -81,7 +82,9 @@ async def write(connection: AsyncConnection[Any], batch: Batch) -> Written:
     unfired = {key for firing in batch.plain for key in firing.pairs()} if fired < asked else set()
     for start in range(0, len(batch.special), _PLANS_AT_ONCE):
         some = batch.special[start : start + _PLANS_AT_ONCE]
-        fired += sum(map(bool, await carry_out(connection, some)))
+        applied = [each for each in await carry_out(connection, some) if each is not None]
+        _log([each.fired for each in applied if each.fired is not None])
+        fired += len(applied)
     return Written(moved, fired, unfired)
 
 
@@ -134,6 +137,19 @@ async def _fire_set(connection: AsyncConnection[Any], firings: list[Firing]) -> 
     if fired.slots:
         telemetry.event("slots_fired", **fired.log_facts())
     return fired.slots
+
+
+def _log(fired: Sequence[FiredSlots]) -> None:
+    """The slots of plans; those of a single schedule with their instants."""
+    count = sum(len(each.slots) for each in fired)
+    if len(fired) == 1:
+        telemetry.event("slots_fired", **fired[0].log_facts(), jobs=count)
+    elif fired:
+        schedules = telemetry.first(each.schedule for each in fired)
+        job_ids = telemetry.first(job_id for each in fired for job_id in each.job_ids)
+        telemetry.event(
+            "slots_fired", count=count, jobs=count, schedules=schedules, job_ids=job_ids
+        )
 
 
 async def _after_fire(connection: AsyncConnection[Any], fired: Fired) -> None:

@@ -38,7 +38,7 @@ from mainspring.settings import Settings
 from mainspring.store import conditions as condition_store
 from mainspring.store import due_schedules as store
 from mainspring.store import slots as slot_store
-from mainspring.store.due_schedules import DueSchedule
+from mainspring.store.due_schedules import Applied, DueSchedule
 
 # Beyond the server's own timeout, in case it cannot be heard any more.
 _NETWORK_SECONDS = 5
@@ -89,9 +89,9 @@ class Checker:
             facts["schema_key"] = await self._rules.fitting_schema(due)
         async with self._pool.connection() as connection:
             whose = {"schedule_id": due.schedule_id, "revision": due.revision, "waits": True}
-            (outcome,) = await carry_out(connection, [{**whose, **facts}])
+            (applied,) = await carry_out(connection, [{**whose, **facts}])
         if firing:
-            _log(due, outcome, verdict)
+            _log(due, applied, verdict)
 
     async def check_asked(self, due: DueSchedule) -> None:
         """Decide about a slot that a person asked for."""
@@ -106,8 +106,8 @@ class Checker:
             **_run_parts(verdict),
         }
         async with self._pool.connection() as connection:
-            outcome = await slot_store.apply_trigger(connection, plan)
-        _log(due, outcome, verdict, counts=False)
+            applied = await slot_store.apply_trigger(connection, plan)
+        _log(due, applied, verdict, counts=False)
 
     async def _refuse(self, due: DueSchedule, reason: str) -> None:
         """Disable a schedule whose timing was written by plain SQL and cannot be understood."""
@@ -225,6 +225,7 @@ def plan_facts(
         "next_slot_at": None if plan.next_slot_at is None else _stamp(plan.next_slot_at),
         "in_line": plan.runs_in_line,
         "failure": verdict.reason if isinstance(verdict, Failed) else None,
+        "is_permanent": isinstance(verdict, Failed) and verdict.is_permanent,
         "slots": [
             {
                 "at": _stamp(slot.at),
@@ -311,13 +312,14 @@ def _unknown(name: str, registered: Mapping[str, Any]) -> str:
 
 
 def _log(
-    due: DueSchedule, outcome: SlotOutcome | None, verdict: Verdict, *, counts: bool = True
+    due: DueSchedule, applied: Applied | None, verdict: Verdict, *, counts: bool = True
 ) -> None:
     """`counts` says whether a failure leads to the end of the schedule."""
     facts, reason = due.log_facts(), _reason(verdict)
-    if outcome is SlotOutcome.ENQUEUED:
-        telemetry.event("schedule_fired", **facts)
-    elif outcome is SlotOutcome.SKIPPED:
+    outcome = None if applied is None else applied.outcome
+    if applied is not None and applied.fired is not None:
+        telemetry.event("schedule_fired", **applied.fired.log_facts())
+    if outcome is SlotOutcome.SKIPPED:
         telemetry.event("schedule_skipped", **facts, reason=reason or _STILL_LIVE)
     elif outcome is SlotOutcome.FAILED:
         traceback = verdict.traceback if isinstance(verdict, Failed) else ""

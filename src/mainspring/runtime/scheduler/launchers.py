@@ -167,17 +167,25 @@ def _launched(answer: object, launcher: Launcher, queue: LauncherQueue) -> Verdi
     asked = queue.asked
     if asked is None and not answer:
         return _skip(launcher)
-    if asked is None:
-        raise InputError(
-            f"launch() returned {answer!r} but enqueued nothing through self.job_queue; return "
-            "self.job_queue.enqueue(job_type, job_data), which stores the job with its slot"
-        )
-    if str(answer) != str(asked.job_id):
+    if asked is not None and not answer:
         raise InputError(
             f"launch() enqueued job {asked.job_id} but returned {answer!r}; return the id that "
             "self.job_queue.enqueue returned"
         )
+    if asked is None or str(answer) != str(asked.job_id):
+        return _enqueued_elsewhere(answer, launcher)
     return Run(asked.payload, asked.definition, job_id=asked.job_id)
+
+
+def _enqueued_elsewhere(answer: object, launcher: Launcher) -> Failed:
+    """Another try would enqueue another job that is not the slot's."""
+    job_id = getattr(answer, "id", answer)
+    reason = (
+        f"{launcher.schedule.launcher}: job {job_id}, which was enqueued elsewhere, is not part of "
+        "this slot and may run; let launch() return self.job_queue.enqueue(job_type, job_data), "
+        "which stores the job with its slot"
+    )
+    return Failed(reason, is_permanent=True)
 
 
 def _skip(launcher: Launcher) -> Skip:

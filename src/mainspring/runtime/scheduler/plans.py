@@ -17,14 +17,15 @@ from mainspring.domain.batches import halves
 from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.sqlstates import is_locked, is_of_a_row
 from mainspring.store import due_schedules
+from mainspring.store.due_schedules import Applied
 
 PlanFacts = Mapping[str, Any]
 
 
 async def carry_out(
     connection: AsyncConnection[Any], plans: Sequence[PlanFacts]
-) -> list[SlotOutcome | None]:
-    """What came of each schedule's newest slot; None if it was not as read any more, or is held by
+) -> list[Applied | None]:
+    """What came of each schedule; None if it was not as read any more, or is held by
     someone."""
     try:
         return await due_schedules.apply_plans(connection, plans)
@@ -39,7 +40,7 @@ async def carry_out(
 
 async def _fail(
     connection: AsyncConnection[Any], plan: PlanFacts, cause: psycopg.Error
-) -> SlotOutcome | None:
+) -> Applied | None:
     if is_locked(cause.sqlstate):
         return None
     reason = str(cause).strip().partition("\n")[0]
@@ -50,7 +51,7 @@ async def _fail(
         for slot in plan["slots"]
     ]
     try:
-        (outcome,) = await due_schedules.apply_plans(
+        (applied,) = await due_schedules.apply_plans(
             connection, [{**plan, "failure": reason, "slots": slots}]
         )
     except psycopg.Error as error:
@@ -61,4 +62,4 @@ async def _fail(
         slot = plan["slots"][-1]["at"] if plan["slots"] else None
         telemetry.event("check_failed", **name, slot=slot, error=str(error))
         return None
-    return outcome
+    return applied

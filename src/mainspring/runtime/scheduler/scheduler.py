@@ -84,6 +84,7 @@ class Scheduler:
         self._settings = settings
         self._url = with_options(for_own_statements(url), _OPTIONS)
         self._identity = process_identity()
+        self._launchers = launchers
         self._fires = self._dedicated("fire")
         self._beside = self._dedicated("fire beside")
         self._maintenance_connection = self._dedicated("schedule maintenance")
@@ -133,6 +134,7 @@ class Scheduler:
         """Fire until `stop`; what is being checked then is left to another scheduler."""
         try:
             await self._fires.run(self._recover)
+            await self._fires.run(self._name_unknown_launchers)
             for loop in (self.loop, self.maintenance, self.pruning):
                 self._spawn(loop.run())
             for duty in self.dispatcher.duties():
@@ -196,6 +198,13 @@ class Scheduler:
             if not is_of_a_row(error.sqlstate):
                 raise
             telemetry.event("loop_failed", loop="recovery", error=error)
+
+    async def _name_unknown_launchers(self, connection: AsyncConnection[Any]) -> None:
+        if found := await store.unknown_launchers(connection, self._launchers):
+            schedules = telemetry.first(name for name, _ in found)
+            launchers = telemetry.first(sorted({launcher for _, launcher in found}))
+            facts = {"count": len(found), "schedules": schedules, "launchers": launchers}
+            telemetry.event("launchers_missing", **facts)
 
     async def _take_over(self, connection: AsyncConnection[Any]) -> None:
         """The checks of dead schedulers."""

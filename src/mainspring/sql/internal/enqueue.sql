@@ -86,14 +86,17 @@ begin
 end
 $$;
 
--- A job that is created at this moment, by whoever asks, and due after the delay.
+-- A job that is created at this moment, by whoever asks, and due after the delay. One of a schedule
+-- is created by that, whoever fires it.
 create or replace function mainspring.asked_now(asked mainspring.jobs, delay interval)
 returns mainspring.jobs
 language plpgsql
 as $$
 begin
     asked.created_at := clock_timestamp();
-    asked.created_by := coalesce(asked.created_by, mainspring.creator());
+    if asked.schedule_id is null then
+        asked.created_by := coalesce(asked.created_by, mainspring.creator());
+    end if;
     asked.scheduled_for := coalesce(asked.scheduled_for, asked.created_at + delay);
     return asked;
 end

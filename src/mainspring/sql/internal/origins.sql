@@ -9,8 +9,8 @@ return case when schedule_id is not null then 'schedule'
             when created_by like 'job:%' then 'job'
             when created_by is not null then 'api' else 'code' end;
 
--- Who created a job; a job of a schedule was created by its launcher, or by the schedule itself, if
--- nobody fired it by hand.
+-- Who created a job; a job of a schedule was created by its launcher, or by the schedule itself,
+-- also if somebody fired it by hand.
 create or replace function mainspring.creator_of(
     created_by text, schedule_id bigint, origin jsonb
 )

@@ -124,6 +124,13 @@ begin
     if fired.failure is not null then
         perform mainspring.note_failure(schedule, failures, fired.failure);
     end if;
+    if fired.failure is not null and plan ->> 'is_permanent' = 'true' then
+        -- The slot is not tried again; the schedule goes on with its next one.
+        update mainspring.clocks as c
+           set next_slot_at = next_slot,
+               next_run_at = mainspring.run_instant(c.schedule_id, next_slot, schedule.jitter)
+         where c.schedule_id = schedule.schedule_id;
+    end if;
     return coalesce(fired.outcome, 'coalesced');
 end
 $$;
@@ -145,10 +152,34 @@ begin
     if failures >= schedule.max_retries then
         update mainspring.schedules as s
            set enabled = false,
-               disabled_reason = 'failed ' || failures || ' times in a row; last error: '
-                                 || left(problem, 1000)
+               disabled_reason = case failures when 1 then 'failed once'
+                                     else 'failed ' || failures || ' times in a row' end
+                                 || '; last error: ' || left(problem, 1000)
          where s.schedule_id = schedule.schedule_id;
     end if;
+end
+$$;
+
+-- The slots of a schedule, of those given, that this transaction has fired, with their jobs, as log
+-- lines name them; null if there are none. Volatile, so that it sees what a plan has just written.
+create or replace function mainspring.fired_slots(schedule_id bigint, slots timestamptz[])
+returns jsonb
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+begin
+    return (
+        select jsonb_build_object(
+                   'tenant', schedule.tenant_id, 'definition', schedule.definition,
+                   'schedule', schedule.name,
+                   'slots', jsonb_agg(slot.scheduled_for order by slot.scheduled_for),
+                   'job_ids', jsonb_agg(slot.job_id order by slot.scheduled_for))
+          from mainspring.slots as slot
+          join mainspring.schedules as schedule using (schedule_id)
+         where slot.schedule_id = fired_slots.schedule_id
+           and slot.scheduled_for = any (fired_slots.slots)
+           and slot.outcome = 'enqueued' and slot.fired_at = now()
+         group by schedule.schedule_id);
 end
 $$;
 

@@ -110,6 +110,11 @@ begin
            enqueued_count = c.enqueued_count + (started.outcome = 'enqueued')::integer,
            skipped_count = c.skipped_count + (started.outcome = 'skipped')::integer
      where c.schedule_id = schedule.schedule_id;
+    if mainspring.creator() is not null then
+        perform mainspring.note_action(
+            schedule.tenant_id, 'trigger', 'schedule', schedule.name, null, null,
+            jsonb_build_object('slot_at', slot_at, 'force', force));
+    end if;
     return jsonb_build_object(
         'success', started.outcome in ('enqueued', 'pending'), 'job_name', schedule.name,
         'outcome', started.outcome, 'slot_at', slot_at, 'job_id', started.job_id,

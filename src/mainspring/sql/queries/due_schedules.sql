@@ -185,8 +185,20 @@ select nextval('mainspring.job_ids');
 
 -- name: apply_plans
 -- scope: system
--- Carries out what was decided for schedules that need more than one plain slot each.
-select mainspring.apply_plan(plan) from jsonb_array_elements(%(plans)s::jsonb) as plan;
+-- Carries out what was decided for schedules that need more than one plain slot each; what came of
+-- the newest slot, and which fired.
+select outcome, case when outcome is not null then mainspring.fired_slots(
+           (plan ->> 'schedule_id')::bigint,
+           array(select (planned ->> 'at')::timestamptz
+                   from jsonb_array_elements(plan -> 'slots') as planned)) end as fired
+  from jsonb_array_elements(%(plans)s::jsonb) as plan, mainspring.apply_plan(plan) as outcome;
+
+-- name: unknown_launchers
+-- scope: system
+-- Schedules that a scheduler with these launchers cannot check.
+select schedule.name, schedule.launcher from mainspring.schedules as schedule
+ where schedule.enabled and schedule.launcher <> all (%(known)s::text[])
+ order by schedule.schedule_id;
 
 -- name: refuse_timing
 -- scope: system

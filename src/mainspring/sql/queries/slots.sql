@@ -23,8 +23,10 @@ select schedule.*, clock.revision, clock.gauge_is_high, clock.retry_count, taken
 
 -- name: apply_trigger
 -- scope: system
--- Carries out what was decided for a slot that a person asked for.
-select mainspring.apply_trigger(%(plan)s::jsonb);
+-- Carries out what was decided for a slot that a person asked for; what came of it, and its job.
+select outcome, mainspring.fired_slots(
+           (plan ->> 'schedule_id')::bigint, array[(plan ->> 'slot_at')::timestamptz]) as fired
+  from (select %(plan)s::jsonb as plan) as given, mainspring.apply_trigger(plan) as outcome;
 
 -- name: count_runs
 -- scope: system

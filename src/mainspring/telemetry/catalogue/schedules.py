@@ -10,16 +10,23 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
     {
         "scheduler_started": event(INFO, "leads", "The scheduler has started."),
         "scheduler_leads": event(INFO, "", "This scheduler looks first from now on."),
+        "launchers_missing": event(
+            WARNING,
+            "count schedules launchers",
+            "This scheduler does not know the launchers of these schedules, so their slots fail; "
+            "start it with the `--app` that registers them.",
+        ),
         "scheduler_stopped": event(INFO, "", "The scheduler has stopped."),
         "slots_fired": event(
             INFO,
-            "tenant job_id definition schedule slot count jobs schedules job_ids",
-            "Slots of schedules without a condition fired; if it was one, with its name.",
+            "tenant job_id definition schedule slot count jobs schedules job_ids slots",
+            "Slots of schedules without a condition fired; those of a single schedule with its "
+            "name and their instants.",
         ),
         "schedule_fired": event(
             INFO,
-            "tenant definition schedule slot",
-            "A schedule with a condition or a launcher fired.",
+            "tenant job_id definition schedule slot count job_ids slots",
+            "A schedule with a condition or a launcher fired; several slots if it caught up.",
         ),
         "schedule_skipped": event(
             INFO,
