@@ -1,9 +1,11 @@
 """How a process of several roles stops: no more schedules, no more claims, the drain, then HTTP."""
 
+import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGTERM
 from typing import Any
@@ -100,8 +102,25 @@ class Api:
         found: dict[str, Any] = answer.json()
         return found
 
+    @contextmanager
+    def stream(self, job_id: int) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
+        """The events of a job's stream, by name and data."""
+        with self._client.stream("GET", f"/jobs/{job_id}/stream", timeout=30) as answer:
+            assert answer.status_code == 200
+            yield _events(answer.iter_lines())
+
     def close(self) -> None:
         self._client.close()
+
+
+def _events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    name = ""
+    for line in lines:
+        field, _, value = line.partition(": ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            yield name, json.loads(value)
 
 
 def test_a_worker_with_a_scheduler_needs_no_server(start, connection, folder, url):
@@ -136,8 +155,45 @@ def test_http_answers_until_the_drain_is_over(
     assert up.exit_code() == 0
     api.close()
     assert reading.job(connection, job_id)["state"] == "succeeded"
-    said = [up.log.index(event) for event in ("scheduler_stopped", "worker_stopped")]
-    assert said == sorted(said)
+    order = ("scheduler_stopped", "worker_stopping", "worker_stopped", "server_stopped")
+    assert re.findall("|".join(order), up.log) == list(order)
+
+
+def test_streams_follow_the_last_jobs_to_their_end(
+    start, connection, folder, url, counting, database_url
+):
+    up = start("up", "--app", "slow:app", "--port", "0", cwd=folder, **url)
+    says(up, "worker_started")
+    api, job_id = Api(up, database_url), counting()
+
+    with api.stream(job_id) as early:
+        next(early)
+        up.signal(SIGTERM)
+        says(up, "worker_stopping")
+        with api.stream(job_id) as late:
+            next(late)
+            (folder / "enough").touch()
+            told = [list(early), list(late)]
+
+    assert up.exit_code() == 0
+    api.close()
+    for events in told:
+        assert [name for name, _ in events[-2:]] == ["job", "end"]
+        assert events[-2][1]["job"]["state"] == "succeeded"
+
+
+def test_a_server_alone_stops_while_someone_watches(start, command, folder, url, database_url):
+    server = start("server", "--port", "0", cwd=folder, **url)
+    says(server, "Ctrl-C")
+    job_id = int(command("enqueue", "hello", '{"name": "Ann"}').stdout.split()[-1])
+    api = Api(server, database_url)
+
+    with api.stream(job_id) as events:
+        next(events)
+        server.signal(SIGTERM)
+        assert server.exit_code(4) == 0
+        assert list(events) == []
+    api.close()
 
 
 def test_a_second_signal_stops_at_once(start, connection, folder, url, counting):

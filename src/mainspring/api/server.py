@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from fastapi import FastAPI
 
+from mainspring import telemetry
 from mainspring.api.connections import KEEP_ALIVE_SECONDS, Connections, protocol_of
 from mainspring.api.hosts import reached_by
 from mainspring.domain.errors import SettingsError
@@ -53,6 +54,8 @@ class Server:
         self._host = host
         app.state.listens_on = host
         app.state.public_url = self._url(reached_by(host))
+        # Streams go on after a signal, until `stop`.
+        app.state.server.hub.hears_signals = False
         settings = app.state.server.settings
         connections = Connections(
             settings.max_connections,
@@ -88,9 +91,10 @@ class Server:
             await self._server.serve(sockets=[self._socket])
         finally:
             self._socket.close()
+        telemetry.event("server_stopped")
 
     def stop(self) -> None:
-        """After answering what was asked."""
+        """After answering what was asked, and telling streams the last state."""
         self._app.state.server.hub.close()
         self._server.should_exit = True
         self._server.stopping.set()

@@ -7,8 +7,9 @@
 A stream costs memory, not a connection. It tells whole states, so one that was interrupted has lost
 nothing: it goes on with the present state, unless Last-Event-ID says that it is known.
 
-A web server that is told to stop waits for its answers to end, and tells the apps in it only after
-that. So the hub hears the signal itself, and passes it on.
+Our own server closes the hub when the last jobs have ended; it looks once more, so that everyone
+gets their last state. Another web server that is told to stop waits for its answers to end, and
+tells the apps in it only after that. There the hub hears the signal itself, and lets go at once.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -39,6 +40,7 @@ Look = Callable[[], Awaitable[bytes]]
 _JOBS_EVERY = 0.5
 _LISTS_EVERY = 1.0
 _HEARTBEAT = 15.0
+_LAST_LOOK_SECONDS = 2.0
 # How often the caller's rights are checked while nothing changes, and how old the last check may be
 # when something is told.
 _CHECK_EVERY = 5.0
@@ -93,7 +95,10 @@ class Hub:
         self._versions: dict[JobId, str | None] = {}
         self._lists: dict[tuple[object, ...], tuple[Topic, Look]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._woken = asyncio.Event()
         self._is_closed = self._is_paused = False
+        self.hears_signals = True
+        """False where whoever runs the server calls `close`."""
 
     @contextmanager
     def job(self, job_id: JobId) -> Iterator[Topic]:
@@ -127,9 +132,9 @@ class Hub:
             topic.watchers -= 1
 
     def close(self) -> None:
-        """End all streams, so that the server can stop."""
+        """End all streams after a last look, so that the server can stop."""
         self._is_closed = True
-        self._shut_all()
+        self._woken.set()
 
     def _shut_all(self) -> None:
         for topic in (*self._jobs.values(), *(topic for topic, _ in self._lists.values())):
@@ -137,15 +142,24 @@ class Hub:
 
     async def _run(self) -> None:
         """As long as anyone watches."""
-        with _hearing_stops(self._shut_all):
+        self._woken = asyncio.Event()  # Of this event loop; a test client may have several.
+        with _hearing_stops(self._shut_all) if self.hears_signals else nullcontext():
             while (self._jobs or self._lists) and not self._is_closed:
-                try:
-                    await self._pass()
-                except _TROUBLE as error:
-                    self._note(error)
-                else:
-                    self._is_paused = False
-                await asyncio.sleep(_JOBS_EVERY)
+                await self._try_pass()
+                await _changes(self._woken, within=_JOBS_EVERY)
+        if self._is_closed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_LOOK_SECONDS):
+                    await self._try_pass()
+            self._shut_all()
+
+    async def _try_pass(self) -> None:
+        try:
+            await self._pass()
+        except _TROUBLE as error:
+            self._note(error)
+        else:
+            self._is_paused = False
 
     def _note(self, error: Exception) -> None:
         """Log the first of errors in a row; an outage is logged once for the process."""
@@ -239,7 +253,7 @@ async def _frames(
         if topic.is_over and topic.tag in (known, None):
             yield b"event: end\ndata: {}\n\n"
             return
-        if topic.is_shut:
+        if topic.is_shut and changed is topic.changed:
             return
         if not await _changes(changed, within=_CHECK_EVERY):
             await _holds(ensure_allowed, _CHECK_EVERY)

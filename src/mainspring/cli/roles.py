@@ -288,7 +288,8 @@ async def _serve(
     scheduler = app.schedules.scheduler() if with_scheduler else None
     announcer.started()
     await roles.run(
-        [role for role in (scheduler, worker) if role is not None],
+        [] if scheduler is None else [scheduler],
+        [] if worker is None else [worker],
         interfaces,
         on_stop=lambda: announcer.stopping(worker, app.settings.drain_seconds),
         on_hurry=announcer.hurrying,

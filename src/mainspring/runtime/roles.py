@@ -2,8 +2,9 @@
 
 Roles stop in this order, so that whoever watches the last jobs can do so to the end:
 
-    signal ─▶ scheduler: fires no more ─┐
-              worker: claims no more, drains, hands back the rest ─┴─▶ server: HTTP closes
+    signal ─▶ scheduler: fires no more
+           ─▶ worker: claims no more, drains, hands back the rest
+           ─▶ server: streams get the last state, HTTP closes
 """
 
 import asyncio

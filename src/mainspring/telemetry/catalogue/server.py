@@ -11,6 +11,9 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
         "operator_created": event(
             INFO, "person", "The first start created the operator and printed a login link."
         ),
+        "server_stopped": event(
+            INFO, "", "The server has sent streams the last state and closed HTTP."
+        ),
         "request_failed": event(
             ERROR,
             "method path error",
