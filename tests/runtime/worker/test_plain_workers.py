@@ -15,7 +15,7 @@ from tests.support.waiting import await_until
 from tests.support.workers import ended, working
 
 PAGES = {"current": 3, "total": 9}
-STAGE = {"stage": "embedding", "percent": 20}
+STAGE = {"stage": "embedding", "percent": 20, "chunk": 4}
 
 
 async def test_a_worker_resumes_from_the_checkpoint_of_its_last_attempt(app: Mainspring):
@@ -79,9 +79,11 @@ async def test_an_update_changes_only_what_it_names(app: Mainspring):
         ([{"progress": 50}, {"message": "half"}], Progress(50, 100, "half")),
         ([{"progress": 50, "message": "half"}, {"progress": 60}], Progress(60, 100, "half")),
         ([{"progress": PAGES}, {"data": {"a": 1}}], Progress(3, 9, None, {"a": 1})),
-        ([{"progress": PAGES}, {"checkpoint": 4}], Progress(3, 9, None, PAGES)),
-        ([{"progress": STAGE}], Progress(20, 100, "embedding", STAGE)),
-        ([{"progress": 50}, {"progress": "nearly there"}], Progress(50, 100, "nearly there")),
+        ([{"progress": PAGES}, {"checkpoint": 4}], Progress(3, 9)),
+        ([{"data": [1]}, {"progress": PAGES}], Progress(3, 9, None, [1])),
+        ([{"progress": STAGE}], Progress(20, 100, "embedding", {"chunk": 4})),
+        ([{"progress": 0}], Progress(0, 100)),
+        ([{"progress": 100}], Progress(100, 100)),
         ([{"message": "starts"}], Progress(0, None, "starts")),
     ]
     app.register_worker("report", report)
@@ -136,7 +138,11 @@ async def test_an_update_that_means_nothing_is_refused(app: Mainspring):
         ({"result": 1}, "'result' cannot be set by a worker; return the result or raise an error"),
         ({"chekpoint": 1}, "unknown field 'chekpoint'; did you mean checkpoint?"),
         ({"chunks": 1}, "unknown field 'chunks'; put values of your own under 'data'"),
-        ({"progress": True}, "progress must be a number, a string or a dict, not True"),
+        ({"progress": True}, "progress must be a finite number, not True"),
+        ({"progress": "half"}, "from 0 to 100 or a dict, not 'half'; put a text under 'message'"),
+        ({"progress": 101}, "progress must be from 0 to 100, not 101; for another scale, give a"),
+        ({"progress": -1}, "progress must be from 0 to 100, not -1"),
+        ({"progress": {"percent": 101}}, "progress must be from 0 to 100, not 101"),
         ({"progress": float("nan")}, "progress must be a finite number, not nan"),
         ({"progress": {"current": "3"}}, "progress must be a finite number, not '3'"),
         ({"progress": {"current": 3, "total": "9"}}, "progress must be a finite number, not '9'"),

@@ -67,8 +67,9 @@ class QueueArgument:
         """Change what is named and nothing else.
 
         `progress` is a number from 0 to 100, or a dict with `current` and `total` or with
-        `percent`; `message` a text; `data` any JSON value. What is given as `checkpoint` is
-        committed when this returns, and the next attempt finds it in `get_job`.
+        `percent`, whose other values become `data`; `message` a text; `data` any JSON value. What
+        is given as `checkpoint` is committed when this returns, and the next attempt finds it in
+        `get_job`.
         """
         self._ensure_own("update_job", job_id)
         _ensure_fields(updates)
@@ -132,25 +133,37 @@ def _updated(before: Progress | None, updates: Mapping[str, Any]) -> Progress:
 
 
 def _read(before: Progress, given: object) -> Progress:
-    """The progress as workers write it: a number of 100, a text, or a dict, whose other values
-    are kept as data."""
+    """The progress as workers write it: a number of 100, or a dict, whose values that have no
+    field of their own are kept as data."""
+    if not isinstance(given, Mapping):
+        return replace(before, current=_percent(given), total=100)
+    after, own = before, dict(given)
+    if "current" in own:
+        total = own.pop("total", None)
+        known = None if total is None else _number(total)
+        after = replace(after, current=_number(own.pop("current")), total=known)
+    elif "percent" in own:
+        after = replace(after, current=_percent(own.pop("percent")), total=100)
+    said = next((name for name in ("message", "stage") if name in own), None)
+    if said is not None:
+        after = replace(after, message=_text(own.pop(said)))
+    return replace(after, data=own) if own else after
+
+
+def _percent(given: object) -> float:
     if isinstance(given, str):
-        return replace(before, message=given)
-    if isinstance(given, Mapping):
-        message = given.get("message", given.get("stage", before.message))
-        after = replace(before, message=_text(message), data=dict(given))
-        if "current" in given:
-            total = given.get("total")
-            known = None if total is None else _number(total)
-            return replace(after, current=_number(given["current"]), total=known)
-        if "percent" in given:
-            return replace(after, current=_number(given["percent"]), total=100)
-        return after
-    if isinstance(given, bool) or not isinstance(given, int | float):
         raise InputError(
-            f"update_job: progress must be a number, a string or a dict, not {given!r}"
+            f"update_job: progress must be a number from 0 to 100 or a dict, not {given!r}; put a "
+            "text under 'message'"
         )
-    return replace(before, current=_number(given), total=100)
+    percent = _number(given)
+    # As much more as a sum of shares may be.
+    if not 0 <= round(percent, 6) <= 100:
+        raise InputError(
+            f"update_job: progress must be from 0 to 100, not {given!r}; for another scale, give a "
+            "dict with 'current' and 'total'"
+        )
+    return percent
 
 
 def _number(given: object) -> float:
