@@ -110,6 +110,31 @@ def test_lines_go_to_standard_error_as_text():
     assert others == ['  File "a.py", line 7, in work', "    return 1 / 0"]
 
 
+def test_an_error_of_several_lines_is_one_line_as_text():
+    with standard_error() as lines:
+        telemetry.configure()
+        telemetry.event("job_dead", job_id=7, error="no such table\n\nLINE 1: select\n    ^")
+        telemetry.logger_for(job_id=8).info("one\ntwo", said="three\r\nfour")
+        logging.getLogger("shop").warning("five\nsix")
+
+    dead, own, other = lines.getvalue().splitlines()
+    assert dead.endswith(r"job_id=7 error='no such table' details='LINE 1: select\n    ^'")
+    assert r"one\ntwo" in own
+    assert own.endswith(r"job_id=8 said='three\r\nfour'")
+    assert r"five\nsix" in other
+
+
+def test_only_the_traceback_of_an_error_follows_its_line():
+    text = FAILED.replace("no\n", "no\nnot at all\n")
+    with standard_error() as lines:
+        telemetry.configure()
+        telemetry.event("job_dead", job_id=7, error=text)
+
+    first, *others = lines.getvalue().splitlines()
+    assert first.endswith("error='ZeroDivisionError: no' details='not at all'")
+    assert others == ['  File "a.py", line 7, in work', "    return 1 / 0"]
+
+
 def test_lines_of_other_libraries_look_alike():
     with standard_error() as lines:
         telemetry.configure(LogFormat.JSON, role="worker")

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from mainspring.domain.secrets.redaction import redact_patterns
 from mainspring.telemetry import LogFormat, guard_streams
-from mainspring.telemetry.records import EVENTS_LOGGER, JOB_LOGGER, Fields
+from mainspring.telemetry.records import EVENTS_LOGGER, JOB_LOGGER, Fields, part_traceback
 
 
 def configure(
@@ -53,7 +53,7 @@ class _Handler(logging.StreamHandler[TextIO]):
 
 
 class TextLines(logging.Formatter):
-    """For people: one line, then the lines of a traceback."""
+    """For people: one line, with line breaks escaped, then the lines of a traceback."""
 
     def __init__(self) -> None:
         import structlog  # noqa: PLC0415 - slow to import
@@ -62,11 +62,11 @@ class TextLines(logging.Formatter):
         self._render = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), sort_keys=False)
 
     def format(self, record: logging.LogRecord) -> str:
-        facts = _facts(record)
-        details = facts.pop("details", None)
+        facts, traceback = part_traceback(_facts(record))
         ours = {"timestamp": _at(record), "level": _level(record)}
-        line = self._render(None, "", {**facts, **ours})
-        return f"{line}\n{details}" if details else line
+        line = str(self._render(None, "", {**facts, **ours}))
+        line = line.replace("\n", "\\n").replace("\r", "\\r")
+        return f"{line}\n{traceback}" if traceback else line
 
 
 class JsonLines(logging.Formatter):

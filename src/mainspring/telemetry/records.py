@@ -5,6 +5,7 @@ that handlers and formatters of other programs can use both.
 """
 
 import logging
+import re
 import sys
 from collections.abc import Mapping, MutableMapping
 from datetime import datetime
@@ -23,6 +24,8 @@ EVENTS_LOGGER, JOB_LOGGER = "mainspring", "mainspring.job"
 
 # Names that logging uses for itself.
 _TAKEN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+# The first line of one, as Python writes it.
+_TRACEBACK = re.compile(r'^ *(\+ Exception Group )?Traceback \(|^  File "', re.MULTILINE)
 # Who logs, seen from the method of the standard logger: through `event`, and through structlog.
 _CALLER_OF_EVENT, _CALLER_OF_STRUCTLOG = 3, 4
 
@@ -36,10 +39,22 @@ class Fields:
         self.event, self.values = event, values
 
     def __str__(self) -> str:
-        said = " ".join(
-            f"{name}={_shown(value)}" for name, value in self.values.items() if name != "details"
-        )
-        return f"{said}\n{self.values['details']}" if "details" in self.values else said
+        line, traceback = part_traceback(self.values)
+        said = " ".join(f"{name}={_shown(value)}" for name, value in line.items())
+        return f"{said}\n{traceback}" if traceback else said
+
+
+def part_traceback(values: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """What belongs on the line, and the traceback that follows it; other details are on the line."""
+    line = dict(values)
+    details = str(line.pop("details", ""))
+    start = _TRACEBACK.search(details)
+    others, traceback = (
+        (details[: start.start()], details[start.start() :]) if start else (details, "")
+    )
+    if others.strip():
+        line["details"] = others.strip("\n")
+    return line, traceback
 
 
 def is_counted(name: str, facts: Mapping[str, Any]) -> bool:
