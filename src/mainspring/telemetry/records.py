@@ -45,7 +45,7 @@ class Fields:
 
 
 def part_traceback(values: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """What belongs on the line, and the traceback that follows it; other details are on the line."""
+    """What belongs on the line, other details included, and the traceback that follows it."""
     line = dict(values)
     details = str(line.pop("details", ""))
     start = _TRACEBACK.search(details)
