@@ -69,6 +69,46 @@ def test_a_data_directory_of_the_superuser_is_handed_over(own_data_dir: Path):
         assert lines == [("civic_jobs",), ("mainspring",)]
 
 
+UNQUALIFIED = """
+create table notes (x integer);
+create function run_daily_cleanup() returns jsonb language sql
+    as $$ select '{"success": true}'::jsonb $$;
+select mainspring.schedule_function('daily_cleanup', 'run_daily_cleanup', '0 3 * * *');
+"""
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_what_people_create_without_a_schema_lands_in_public(own_data_dir: Path, is_old: bool):
+    if is_old:
+        with (
+            embedded.running(own_data_dir) as server,
+            psycopg.connect(server.superuser_url, autocommit=True) as connection,
+        ):
+            connection.execute("alter role mainspring reset search_path")
+    with embedded.running(own_data_dir) as server:
+        asyncio.run(migrate.migrate(server.url))
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute(UNQUALIFIED)
+
+            assert connection.execute("select 'notes'::regclass::text").fetchall() == [("notes",)]
+            assert connection.execute("select to_regclass('public.notes')").fetchone() != (None,)
+            keys = connection.execute("select key from mainspring.definitions").fetchall()
+            assert ("public.run_daily_cleanup",) in keys
+
+
+def test_a_search_path_that_somebody_chose_stays(own_data_dir: Path):
+    with (
+        embedded.running(own_data_dir) as server,
+        psycopg.connect(server.url, autocommit=True) as connection,
+    ):
+        connection.execute("alter role mainspring set search_path = civic")
+    with (
+        embedded.running(own_data_dir) as server,
+        psycopg.connect(server.url, autocommit=True) as connection,
+    ):
+        assert connection.execute("show search_path").fetchone() == ("civic",)
+
+
 def as_before(url: str) -> None:
     """What an earlier release left: all of it belongs to the superuser."""
     with psycopg.connect(url, autocommit=True) as connection:

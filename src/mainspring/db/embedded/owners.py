@@ -25,6 +25,14 @@ _HAS_ROLE = "select to_regrole('mainspring') is not null"
 _CREATE_ROLE = "create role mainspring login createrole createdb"
 # PostgreSQL 16 and newer give a role that creates another no right to become it, unless asked to.
 _GRANT_TO_SELF = "alter role mainspring set createrole_self_grant = 'set, inherit'"
+# The login has the name of our schema, which "$user" would put before public: what people create
+# without naming a schema would land among our tables. A path that somebody chose stays.
+_HAS_PATH = """
+select exists (select from pg_db_role_setting, unnest(setconfig) as setting
+                where setrole = to_regrole('mainspring') and setdatabase = 0
+                  and setting like 'search_path=%')
+"""
+_SET_PATH = "alter role mainspring set search_path = public"
 
 
 def ensure_database(postmaster: Postmaster, name: str) -> None:
@@ -54,8 +62,8 @@ def _create(postmaster: Postmaster, name: str) -> None:
 
 
 def _ensure_owned(connection: Connection[Any]) -> None:
-    row = connection.execute(_IS_OWNED).fetchone()
-    if row is not None and row[0]:
+    if _holds(connection, _IS_OWNED):
+        _ensure_path(connection)
         return
     with connection.transaction():
         _ensure_role(connection)
@@ -63,7 +71,17 @@ def _ensure_owned(connection: Connection[Any]) -> None:
 
 
 def _ensure_role(connection: Connection[Any]) -> None:
-    row = connection.execute(_HAS_ROLE).fetchone()
-    if row is not None and not row[0]:
+    if not _holds(connection, _HAS_ROLE):
         connection.execute(_CREATE_ROLE)
         connection.execute(_GRANT_TO_SELF)
+    _ensure_path(connection)
+
+
+def _ensure_path(connection: Connection[Any]) -> None:
+    if not _holds(connection, _HAS_PATH):
+        connection.execute(_SET_PATH)
+
+
+def _holds(connection: Connection[Any], question: str) -> bool:
+    row = connection.execute(question.encode()).fetchone()
+    return row is not None and bool(row[0])
