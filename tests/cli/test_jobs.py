@@ -100,6 +100,22 @@ def test_show_tells_the_job_and_its_attempts(each_command, finished):
     assert [attempt["state"] for attempt in facts["attempts"]] == ["succeeded"]
 
 
+def test_show_labels_what_an_attempt_printed_and_says_its_exit_code(command, connection, finished):
+    connection.execute("update mainspring.attempts set status = 'failed', error = 'no luck'")
+    connection.execute(
+        "insert into mainspring.outputs (job_id, fence, exit_code, stdout_tail, stderr_tail)"
+        r" select job_id, fence, 3, 'fine', E'not\nfine\n' from mainspring.attempts"
+    )
+
+    shown = command("jobs", "show", str(finished)).stdout
+
+    first, *others = shown[shown.index("attempt 1") :].splitlines()
+    assert first.startswith("attempt 1: failed, worker 1, exit code 3, ")
+    assert others == [
+        *("  stdout: fine", "  stderr:", "    not", "    fine", "  error: no luck"),
+    ]
+
+
 def test_a_job_is_canceled_retried_with_another_payload_and_deleted(command, connection):
     command("enqueue", "hello", ADA)
 

@@ -114,18 +114,27 @@ def _came_from(job: JobFacts) -> str:
 
 
 def _attempt_lines(attempt: AttemptModel) -> list[Text]:
-    line = f"attempt {attempt.number}: {attempt.state}, worker {attempt.worker}, "
     lasted = took(attempt.started_at, attempt.finished_at)
-    line += f"{ago(attempt.started_at)}, {'-' if lasted is None else span(lasted)}"
-    lines = [Text(line, style="dim")]
+    facts = [str(attempt.state), f"worker {attempt.worker}"]
+    facts += [] if attempt.exit_code is None else [f"exit code {attempt.exit_code}"]
+    facts += [ago(attempt.started_at), "-" if lasted is None else span(lasted)]
+    lines = [Text(f"attempt {attempt.number}: {', '.join(facts)}", style="dim")]
     if attempt.late_report:
         lines.append(Text(f"  reported {attempt.late_report} too late; refused"))
-    output = (attempt.stdout_tail, attempt.stderr_tail, attempt.error)
-    return lines + [_indented(text) for text in output if text]
+    texts = (
+        ("stdout", attempt.stdout_tail),
+        ("stderr", attempt.stderr_tail),
+        ("error", attempt.error),
+    )
+    return lines + [_labeled(label, text) for label, text in texts if text]
 
 
-def _indented(text: str) -> Text:
-    return Text("  " + text.rstrip("\n").replace("\n", "\n  "))
+def _labeled(label: str, text: str) -> Text:
+    """Below its label if it has several lines."""
+    text = text.rstrip("\n")
+    if "\n" not in text:
+        return Text(f"  {label}: {text}")
+    return Text(f"  {label}:\n    " + text.replace("\n", "\n    "))
 
 
 def _cells(job: JobFacts) -> list[Cell]:

@@ -139,6 +139,8 @@ async def test_success_false_is_a_failed_attempt_and_what_was_written_stays(
     assert job.state is JobState.DEAD_LETTER
     assert job.last_error == "the function returned success: false; the books are closed"
     assert log(connection) == ["says no"]
+    (attempt,) = await app.jobs.aattempts(job.id)
+    assert (attempt.error, attempt.stderr_tail) == (job.last_error, None)
 
 
 async def test_an_error_is_a_failed_attempt_and_nothing_stays(app, connection, limited):

@@ -66,10 +66,6 @@ class FunctionExecutor:
             return call.receipt
         try:
             return await self._run(job, definition, call)
-        except AttemptFailed as error:
-            if isinstance(error, _Declined):
-                output.add_stderr(f"{error}\n")
-            raise
         finally:
             output.close()
             await store_output(job, self._source)
