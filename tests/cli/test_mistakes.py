@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from mainspring import __version__
 from mainspring.cli.main import command as everything
@@ -14,6 +15,7 @@ from tests.support.commands import mainspring, mainspring_each, run_python, sent
 from tests.support.databases import empty_database
 
 EVERYTHING = everything
+UsageError: Any = typer.BadParameter.__base__
 NOWHERE = "postgresql://ada:secret@127.0.0.1:1/none"
 NO_WHEEL = """
 import importlib.util, sys
@@ -24,10 +26,19 @@ main()
 """
 
 
+LIST = ["jobs", "list"]
+PROFILE = ["--profile", "local"]
+DATA_DIR = ["--data-dir", "/nowhere"]
 UNREADABLE = {
     "No such command 'nope'": ["nope"],
     "No such command 'what'": ["jobs", "what"],
     "No such option: --bogus": ["enqueue", "--bogus"],
+    "No such option: --status; did you mean --state?": ["jobs", "list", "--status", "x"],
+    "No such option: --confg; did you mean --config?": ["--confg", "x", "jobs", "list"],
+    "--limit takes one value and is given 2 times": ["jobs", "list", "--limit", "1", "--limit=2"],
+    "--output takes one value and is given 3 times": [*LIST, "-o", "json", "-oyaml", "-o", "json"],
+    "--profile takes one value and is given 2 times": [*PROFILE, *PROFILE, "jobs", "list"],
+    "--data-dir takes one value and is given 2 times": ["migrate", *DATA_DIR, *DATA_DIR],
     "Missing option '--definition'": ["schedules", "create", "x"],
     "Invalid value for 'job_id': 'x' is not the id of a job": ["jobs", "show", "x"],
     "Invalid value for '--limit'": ["jobs", "list", "--limit", "0"],
@@ -67,6 +78,26 @@ def test_a_command_that_cannot_be_read_says_how_to_get_help():
         assert said in done.stderr
         assert "--help" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_options_for_several_values_and_flags_may_be_repeated(command):
+    done = command(*LIST, "--state", "queued", "--state", "failed", "--json", "--json")
+
+    assert (done.returncode, done.stdout) == (0, "[]\n")
+
+
+@pytest.mark.parametrize("path", list(commands(EVERYTHING)))
+def test_every_command_refuses_an_option_of_one_value_that_is_given_twice(path):
+    command, _ = found(path.split()[1:])
+    single = [each for each in command.params if _takes_one_value(each)]
+
+    for option in single:
+        with pytest.raises(UsageError, match="takes one value and is given 2 times"):
+            command.make_context(path, [option.opts[0], "1", option.opts[0], "1"])
+
+
+def _takes_one_value(option: Any) -> bool:
+    return option.param_type_name == "option" and not (option.multiple or option.is_flag)
 
 
 def test_a_mistake_is_one_sentence(each_command):

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
+from mainspring.cli.command_classes import StrictGroup, make_strict
 from mainspring.cli.config_option import ConfigFile, FrontProfile, Version
 from mainspring.domain.errors import MainspringError
 
@@ -66,7 +67,7 @@ class LazyCommands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> "Command":
         if name not in self._loaded:
             module = import_module(f"mainspring.cli.{self._modules[name]}")
-            self._loaded.update(typer.main.get_group(module.app).commands)
+            self._loaded.update(typer.main.get_group(make_strict(module.app)).commands)
         command: Command = self._loaded[name]
         return command
 
@@ -77,7 +78,7 @@ class LazyCommands(Mapping[str, Any]):
         return len(self._modules)
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(StrictGroup):
     """The whole command line."""
 
     def __init__(self, **attributes: Any) -> None:
