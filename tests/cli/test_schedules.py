@@ -94,7 +94,7 @@ WRONG = {
     "timing: give exactly one of cron, every and at": [*EVERY, "--cron", "@daily"],
     "cron hour: 25 is not from 0 to 23": ["--cron", "0 25 * * *"],
     "zone: there is no time zone 'Europe/Berln'; did you mean": [*EVERY, "--zone", "Europe/Berln"],
-    "--every must be a duration up to 366d such as 90s": ["--every", "5"],
+    "--every must be a duration up to 366d such as 90s": ["--every", "5 minutes"],
     "--run-timeout must be a duration": [*EVERY, "--run-timeout", "367d"],
     "--at must be": ["--at", "tomorrow"],
     "ends_at: must be after": [*EVERY, "--starts-at", "2026-02-01", "--ends-at", "2026-01-01"],
@@ -154,7 +154,24 @@ def test_list_shows_when_schedules_run_and_how_they_fare(each_server_command):
         *("", "-", "at 12:00 every day", ""),
     ]
     assert (often["WHEN"], often["STATE"], often["NOTE"]) == ("every 1h30m", "disabled", "holidays")
-    assert once["WHEN"] == "once, 2099-12-24 18:00:00"
+    assert once["WHEN"] == "once, 2099-12-24T18:00:00Z"
+
+
+def test_a_number_alone_is_a_duration_in_seconds(command):
+    made = command(*CREATE, "often", *HELLO, "--every", "90", "--jitter", "1.5", "--json")
+
+    assert (facts(made)["every"], facts(made)["jitter"]) == (90, 1.5)
+
+
+def test_a_list_in_a_pipe_has_instants_in_utc(command):
+    berlin = [*HELLO, "--zone", "Europe/Berlin"]
+    command(*CREATE, "once", *berlin, "--at", "2099-12-24T18:00")
+    command(*CREATE, "later", *berlin, "--cron", "@daily", "--paused-until", "2099-07-01T12:00")
+
+    later, once = table(command("schedules", "list"))
+
+    assert once["WHEN"] == "once, 2099-12-24T17:00:00Z"
+    assert (later["STATE"], later["NOTE"]) == ("paused", "until 2099-07-01T10:00:00Z")
 
 
 def test_list_filters_and_pages(each_server_command):

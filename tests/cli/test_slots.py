@@ -3,6 +3,8 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from examples import hello
 from mainspring.testing import bind, drain
 from tests.support.commands import facts, sentence, table
@@ -72,6 +74,29 @@ def test_history_shows_slots_and_figures(each_server_command, database_url):
     assert [slot["job_id"] for slot in facts(as_json)["slots"]] == ["2"]
     assert facts(as_json)["figures"]["successful_runs"] == 1
     assert none.stderr == f"No slots yet.\n{wanted}\n"
+
+
+def test_history_in_a_pipe_has_instants_in_utc(command):
+    """Those of the schedule's zone are for people."""
+    command(*NOON)
+    command("schedules", "trigger", "noon")
+    history = ["schedules", "history", "noon"]
+
+    (row,) = table(command(*history))
+
+    (slot,) = facts(command(*history, "--json"))["slots"]
+    assert row["SLOT"] == slot["scheduled_for"]
+    assert row["SLOT"].endswith("Z")
+
+
+@pytest.mark.parametrize(("wait", "is_taken"), [("30s", True), ("31s", False), ("1m", False)])
+def test_the_wait_of_a_trigger_is_a_duration(command, wait, is_taken):
+    command(*NOON)
+    done = command("schedules", "trigger", "noon", "--wait", wait)
+
+    assert (done.returncode == 0) is is_taken
+    if not is_taken:
+        assert f"--wait must be from 0s to 30s, not '{wait}'" in done.stderr
 
 
 def test_backfill_lists_asks_and_enqueues(command, each_server_command):

@@ -9,10 +9,10 @@ import typer
 
 from mainspring.cli.connection import connected
 from mainspring.cli.definition_output import DEFINITIONS, definition_view
+from mainspring.cli.durations import read_duration
 from mainspring.cli.examples import example
 from mainspring.cli.options import Limit
 from mainspring.cli.output import Out, console
-from mainspring.cli.schedule_options import read_duration
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import Delivery, Kind

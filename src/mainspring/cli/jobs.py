@@ -3,7 +3,6 @@
 `mainspring jobs`: Manage jobs.
 """
 
-import re
 import sys
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 
 from mainspring.cli.bulk import bulk
 from mainspring.cli.connection import connected
+from mainspring.cli.durations import read_seconds
 from mainspring.cli.examples import example
 from mainspring.cli.job_output import JOBS, job_view
 from mainspring.cli.live import wait_for, watch_job, watch_jobs
@@ -114,14 +114,14 @@ def enqueue(
     ] = None,
 ) -> None:
     """Enqueue a job."""
-    patience = None if wait is None else _seconds("--wait", wait)
+    patience = None if wait is None else read_seconds("--wait", wait)
     made = client.jobs.enqueue(
         key,
         parse_payload(payload),
         idempotency_key=idempotency_key,
         queue=queue,
         priority=priority,
-        delay=None if delay is None else _seconds("--delay", delay),
+        delay=None if delay is None else read_seconds("--delay", delay),
         dedupe_key=dedupe_key,
         limit_key=limit_key,
         approvals_needed=approvals_needed,
@@ -254,15 +254,6 @@ def delete_job(client: Client, out: Out, job_id: int, *, is_sure: bool) -> None:
     confirm(f"Delete job {job_id} and its attempts?", is_sure=is_sure)
     client.jobs.delete(job_id)
     out.say({"id": str(job_id), "deleted": True}, f"job {job_id} is deleted")
-
-
-def _seconds(option: str, text: str) -> float:
-    """A duration such as 5m; a number alone is in seconds."""
-    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
-        return float(text)
-    from mainspring.cli.schedule_options import read_duration
-
-    return read_duration(option, text).total_seconds()
 
 
 def parse_payload(text: str) -> dict[str, Any]:

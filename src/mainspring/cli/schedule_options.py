@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -11,9 +11,9 @@ import orjson
 import typer
 
 from mainspring.cli.cron import parse_instant
+from mainspring.cli.durations import read_duration
 from mainspring.cli.jobs import parse_payload
-from mainspring.domain.errors import InvalidOption, InvalidSchedule
-from mainspring.domain.schedules import cron_expressions
+from mainspring.domain.errors import InvalidOption
 from mainspring.domain.schedules.conditions import GaugeBounds
 from mainspring.domain.schedules.cron import DstFold, DstGap, find_zone
 from mainspring.domain.schedules.slots import CatchUp, Overlap
@@ -23,20 +23,6 @@ Command = TypeVar("Command", bound=Callable[..., None])
 Reader = Callable[[str, str, ZoneInfo], Any]
 
 _WHEN, _WHAT, _LATE, _CONDITION = "When", "What", "When it is late or still runs", "Condition"
-
-
-def read_duration(option: str, text: str, _: ZoneInfo | None = None) -> timedelta:
-    if text in ("0", "0s"):
-        return timedelta(0)
-    try:
-        duration = cron_expressions.read(f"@every {text}")
-    except InvalidSchedule:
-        duration = ()
-    if not isinstance(duration, timedelta):
-        raise InvalidOption(
-            option, f"must be a duration up to 366d such as 90s, 5m, 1h30m or 2d, not {text!r}"
-        )
-    return duration
 
 
 def read_instant(option: str, text: str, zone: ZoneInfo) -> datetime:
@@ -91,7 +77,7 @@ class Field:
 
 FIELDS = (
     Field("cron", "Five fields, @daily or '@every 90s'.", _WHEN),
-    Field("every", "An interval: 90s, 5m, 1h30m, 2d.", _WHEN, read=read_duration),
+    Field("every", "An interval: 90, 90s, 5m, 1h30m, 2d.", _WHEN, read=read_duration),
     Field("at", "Once, at this instant.", _WHEN, read=read_instant),
     Field("zone", "The time zone of all that has no offset, such as Europe/Berlin.", _WHEN),
     Field("dst_gap", "A fixed time that the clock skips.", _WHEN, DstGap),

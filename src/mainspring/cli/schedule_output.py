@@ -233,19 +233,26 @@ def _seconds(value: float) -> str:
 
 
 def _schedule_cells(schedule: ScheduleModel) -> list[Cell]:
-    state, why = _state(schedule)
-    notes = [why.lstrip(":, "), schedule.last_error if schedule.retry_count else None]
+    (state, why), written = _state(schedule), timing(schedule)
+    error = schedule.last_error if schedule.retry_count else None
+    whole = why
+    if state.plain == "paused" and schedule.paused_until is not None:
+        whole = f"until {in_utc(schedule.paused_until)}"
     return [
         schedule.name,
         state,
-        timing(schedule),
+        Shown(written, f"once, {in_utc(schedule.at)}" if schedule.at else written),
         schedule.zone,
         Shown(next_run(schedule), in_utc(schedule.next_run_at) if schedule.next_run_at else ""),
         _last_run_cell(schedule.figures),
         _rate(schedule.figures),
         meaning(schedule),
-        ": ".join(note for note in notes if note),
+        Shown(_note(why, error), _note(whole, error)),
     ]
+
+
+def _note(why: str, error: str | None) -> str:
+    return ": ".join(note for note in (why.lstrip(":, "), error) if note)
 
 
 def _last_run_cell(figures: Figures) -> Cell:
@@ -255,7 +262,10 @@ def _last_run_cell(figures: Figures) -> Cell:
 def _slot_cells(found: tuple[SlotModel, ZoneInfo]) -> list[Cell]:
     slot, zone = found
     return [
-        f"{slot.scheduled_for.astimezone(zone):%Y-%m-%d %H:%M:%S %z}",
+        Shown(
+            f"{slot.scheduled_for.astimezone(zone):%Y-%m-%d %H:%M:%S %z}",
+            in_utc(slot.scheduled_for),
+        ),
         Text(slot.outcome, style=OUTCOME_STYLES[slot.outcome]),
         slot.run_state,
         timedelta(seconds=slot.lateness_seconds),

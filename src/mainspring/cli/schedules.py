@@ -13,6 +13,7 @@ from mainspring.cli import output
 from mainspring.cli import schedule_output as looks
 from mainspring.cli.connection import connected
 from mainspring.cli.cron import FIRES
+from mainspring.cli.durations import read_seconds
 from mainspring.cli.examples import example
 from mainspring.cli.options import Limit, Sure
 from mainspring.cli.output import Out, confirm, console
@@ -189,13 +190,14 @@ def trigger(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Ignore its condition.")] = False,
     wait: Annotated[
-        float,
-        typer.Option(min=0, max=30, help="Seconds to wait for a scheduler to check the condition."),
-    ] = 10,
+        str,
+        typer.Option(help="Time to wait for a scheduler to check the condition, at most 30s."),
+    ] = "10s",
 ) -> None:
     """Fire a schedule now, in an extra slot or in a past one that has no job."""
     at = None if slot is None else read_instant("--slot", slot, _zone(client, name))
-    done = client.schedules.trigger(name, slot=at, force=force, wait=wait)
+    patience = read_seconds("--wait", wait, most=30)
+    done = client.schedules.trigger(name, slot=at, force=force, wait=patience)
     out.show(done, looks.print_triggered)
     if done.outcome is not SlotOutcome.ENQUEUED:
         raise typer.Exit(1)

@@ -14,6 +14,7 @@ from rich.text import Text
 from mainspring.api.models.jobs import SummaryModel
 from mainspring.cli import output
 from mainspring.cli.connection import connected
+from mainspring.cli.durations import read_seconds
 from mainspring.cli.examples import example
 from mainspring.cli.listings import Listing
 from mainspring.cli.output import STATE_STYLES, Out
@@ -34,10 +35,11 @@ app = typer.Typer()
 def top(
     client: Client,
     out: Out,
-    every: Annotated[float, typer.Option(min=0.2, max=60, help="Seconds between updates.")] = 1.0,
+    every: Annotated[str, typer.Option(help="Time between updates, from 0.2s to 1m.")] = "1s",
     is_once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
 ) -> None:
     """Watch queues, workers and jobs by state until Ctrl-C."""
+    seconds = read_seconds("--every", every, least=0.2, most=60)
     if is_once or not out.is_for_people or not output.console.is_terminal:
         facts = _look(client)
         out.show(facts, lambda _: output.console.print(_view(facts)))
@@ -50,7 +52,7 @@ def top(
     ):
         while True:
             live.update(_view(_look(client)), refresh=True)
-            time.sleep(every)
+            time.sleep(seconds)
 
 
 def _look(client: Client) -> dict[str, Any]:

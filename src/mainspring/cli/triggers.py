@@ -9,13 +9,13 @@ from rich.text import Text
 from mainspring.api.models.triggers import TriggerModel
 from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
+from mainspring.cli.durations import read_duration
 from mainspring.cli.events import OUTCOME_STYLES, read_context
 from mainspring.cli.examples import example
 from mainspring.cli.jobs import parse_payload
 from mainspring.cli.listings import Cell, Listing
 from mainspring.cli.options import PAGE, Limit, Sure, first
 from mainspring.cli.output import Facts, Out, confirm, console
-from mainspring.cli.schedule_options import read_duration
 from mainspring.cli.times import ago, span
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidOption
