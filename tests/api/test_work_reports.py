@@ -162,6 +162,44 @@ async def test_a_late_report_is_kept_and_the_answer_says_so(
     assert await state_of(api, job_id) == "queued"
 
 
+async def test_a_late_report_keeps_its_error_and_what_was_printed(
+    api: Api, connection: psycopg.Connection
+):
+    job_id = await enqueue(api)
+    old = await register(api)
+    (job,) = await claim(api, old)
+    expire(connection)
+
+    said = {"error": "no\x00 luck", "stdout": "out\n", "stderr": "err\n", "exit_code": 3}
+    for _ in range(2):
+        await report(api, old, job, "fail", **said)
+
+    (attempt,) = await attempts_of(api, job_id)
+    assert attempt["error"].partition("\n\n")[2] == "reported too late: no\ufffd luck"
+    assert attempt["late_report_at"] is not None
+    printed = (attempt["stdout_tail"], attempt["stderr_tail"], attempt["exit_code"])
+    assert printed == ("out\n", "err\n", 3)
+
+
+async def test_a_late_report_shows_no_secret(api: Api, connection: psycopg.Connection):
+    connection.execute(
+        "insert into mainspring.definitions (key, kind, queue, arg_schema) values ('login',"
+        """ 'remote', 'far', '{"properties": {"word": {"type": "string", "writeOnly": true}}}')"""
+    )
+    secret = {"word": "hunter2-hunter2"}
+    made = await api.post("/jobs", {"definition": "login", "payload": secret})
+    worker = await register(api)
+    (job,) = await claim(api, worker, definitions=["login"])
+
+    expire(connection)
+    said = "as hunter2-hunter2"
+    await report(api, worker, job, "fail", error=said, stdout=said, stderr=said)
+
+    (attempt,) = await attempts_of(api, made.json()["id"])
+    assert "reported too late: as [redacted]" in attempt["error"]
+    assert (attempt["stdout_tail"], attempt["stderr_tail"]) == ("as [redacted]", "as [redacted]")
+
+
 async def test_a_late_report_changes_nothing_of_the_next_attempt(
     api: Api, connection: psycopg.Connection
 ):

@@ -120,7 +120,8 @@ def _attempt_lines(attempt: AttemptModel) -> list[Text]:
     facts += [ago(attempt.started_at), "-" if lasted is None else span(lasted)]
     lines = [Text(f"attempt {attempt.number}: {', '.join(facts)}", style="dim")]
     if attempt.late_report:
-        lines.append(Text(f"  reported {attempt.late_report} too late; refused"))
+        at = "" if attempt.late_report_at is None else f" ({instant(attempt.late_report_at)})"
+        lines.append(Text(f"  reported {attempt.late_report} too late{at}; refused"))
     texts = (
         ("stdout", attempt.stdout_tail),
         ("stderr", attempt.stderr_tail),

@@ -6,7 +6,7 @@ same. One that comes after the lease was lost changes nothing; it is kept with t
 """
 
 import random
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ from mainspring.store import attempts, flows, outputs, recovery
 from mainspring.store import work as store
 from mainspring.store.attempts import Ending, Return, Successes
 from mainspring.store.outputs import Output
-from mainspring.store.work import Lease, LeasedJob
+from mainspring.store.work import Lease, LeasedJob, PastAttempt
 
 # Of one stream as it is sent; the end of it is kept.
 MAX_OUTPUT_LENGTH = 1024 * 1024
@@ -64,6 +64,14 @@ class Failure(NamedTuple):
 
 
 NO_OUTPUT = ReportedOutput()
+
+
+class _Late(NamedTuple):
+    """What is kept of a report without the lease: the first of the statuses that mean the same."""
+
+    statuses: Sequence[AttemptStatus]
+    error: str | None
+    output: ReportedOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,8 @@ class WorkReports:
                 finished = await attempts.finish_succeeded(connection, lease.worker_id, reports)
                 await _ended(connection, lease, job, finished=finished)
             except (WorkerGone, LeaseLost) as error:
-                return await self._settle(connection, lease, _SUCCESS, error=error)
+                late = _Late(_SUCCESS, None, output)
+                return await self._settle(connection, lease, late, refusal=error)
             return JobState.SUCCEEDED
 
     async def fail(
@@ -120,7 +129,8 @@ class WorkReports:
             try:
                 return await self.end_failed(connection, lease, failure, output=output)
             except (WorkerGone, LeaseLost) as error:
-                return await self._settle(connection, lease, _FAILURE, error=error)
+                late = _Late(_FAILURE, failure.error, output)
+                return await self._settle(connection, lease, late, refusal=error)
 
     async def cancel(
         self, lease: Lease, reason: str, output: ReportedOutput = NO_OUTPUT
@@ -135,7 +145,8 @@ class WorkReports:
                 outcome = End(JobState.CANCELED, AttemptStatus.CANCELED, shown)
                 await _end(connection, lease, job, outcome=outcome)
             except (WorkerGone, LeaseLost) as error:
-                return await self._settle(connection, lease, _CANCEL, error=error)
+                late = _Late(_CANCEL, reason, output)
+                return await self._settle(connection, lease, late, refusal=error)
             return JobState.CANCELED
 
     async def end_failed(
@@ -160,32 +171,31 @@ class WorkReports:
         self,
         connection: AsyncConnection[Any],
         lease: Lease,
-        statuses: Collection[AttemptStatus],
+        late: _Late,
         *,
-        error: WorkerGone | LeaseLost,
+        refusal: WorkerGone | LeaseLost,
     ) -> JobState:
-        """What the job has become, if this was reported before. Else raises the error, or
+        """What the job has become, if this was reported before. Else raises the refusal, or
         LateReport if the report was kept, for which the job must have been taken back."""
         settings = self.leases.database.settings
         await recovery.recover(
             connection, [lease.job_id], max_losses=settings.max_losses, jitter=_JITTER
         )
-        first, *_ = statuses
-        past = await store.keep_late_report(
-            connection,
-            lease,
-            first,
-            identity=self.leases.identity,
-            tenants=self.leases.caller.served,
+        past = await store.past_attempt(
+            connection, lease, identity=self.leases.identity, tenants=self.leases.caller.served
         )
-        if past is not None and past.status in statuses:
+        if past is not None and past.status in late.statuses:
             return past.state
         if past is not None and past.status is AttemptStatus.LOST:
+            redactor = self._redactor(past)
+            error = None if late.error is None else clean(redactor.tail(late.error))
+            output = _stored(lease, redactor, late.output)
+            await store.keep_late_report(connection, late.statuses[0], error, output=output)
             await log_about(connection, "late_report_refused", lease.job_id)
             raise LateReport(lease.job_id) from None
-        raise error
+        raise refusal
 
-    def _redactor(self, job: LeasedJob) -> Redactor:
+    def _redactor(self, job: LeasedJob | PastAttempt) -> Redactor:
         """Knows what must not be seen of the job's payload, as far as it can be read."""
         keys = key_ring(self.leases.database.settings)
         try:
@@ -200,15 +210,17 @@ async def _keep(
     connection: AsyncConnection[Any], lease: Lease, redactor: Redactor, *, output: ReportedOutput
 ) -> None:
     """Store what was printed, before the end: an attempt that is over takes no more."""
-    if output == NO_OUTPUT:
-        return
-    stored = Output(
+    if output != NO_OUTPUT:
+        await outputs.store(connection, [_stored(lease, redactor, output)])
+
+
+def _stored(lease: Lease, redactor: Redactor, output: ReportedOutput) -> Output:
+    return Output(
         lease.report,
         stdout=_tail(redactor, output.stdout),
         stderr=_tail(redactor, output.stderr),
         exit_code=output.exit_code,
     )
-    await outputs.store(connection, [stored])
 
 
 def _tail(redactor: Redactor, text: str | None) -> str | None:

@@ -304,4 +304,5 @@ def _attempt(row: Mapping[str, Any]) -> Attempt:
         exit_code=row["exit_code"],
         stdout_tail=row["stdout_tail"],
         stderr_tail=row["stderr_tail"],
+        late_report_at=row["late_report_at"],
     )

@@ -14,6 +14,7 @@ from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, TenantId, WorkerId
 from mainspring.store.attempts import ClaimedRow, Report
+from mainspring.store.outputs import Output
 from mainspring.store.rows.definitions import read_backoff
 from mainspring.store.rows.secrets import read_paths
 
@@ -51,10 +52,14 @@ class LeasedJob:
 
 
 class PastAttempt(NamedTuple):
-    """How an attempt ended, and what its job is now."""
+    """How an attempt ended, what its job is now, and what has secrets in that."""
 
     status: AttemptStatus
     state: JobState
+    tenant_id: TenantId
+    definition: str
+    payload: str
+    secret_paths: tuple[Path, ...]
 
 
 class Stop(NamedTuple):
@@ -94,26 +99,46 @@ async def leased_job(session: Session, lease: Lease) -> LeasedJob | None:
     )
 
 
-async def keep_late_report(
-    session: Session,
-    lease: Lease,
-    status: AttemptStatus,
-    *,
-    identity: str,
-    tenants: Sequence[str] | None,
+async def past_attempt(
+    session: Session, lease: Lease, *, identity: str, tenants: Sequence[str] | None
 ) -> PastAttempt | None:
-    """What became of an attempt that is over; if it was lost, the report is kept with it. None for
-    any other, and for one of someone else or of a tenant that is not among these."""
+    """An attempt that is over. None for any other, and for one of someone else or of a tenant that
+    is not among these."""
     params = {
         "worker_id": lease.worker_id,
         "job_id": lease.job_id,
         "fence": lease.fence,
-        "status": str(status),
         "identity": identity,
         "tenants": None if tenants is None else list(tenants),
     }
-    row = await (await session.execute(_STATEMENTS["keep_late_report"].sql, params)).fetchone()
-    return None if row is None else PastAttempt(AttemptStatus(row[0]), JobState(row[1]))
+    row = await (await session.execute(_STATEMENTS["past_attempt"].sql, params)).fetchone()
+    if row is None:
+        return None
+    status, state, tenant_id, definition, payload, paths = row
+    return PastAttempt(
+        AttemptStatus(status),
+        JobState(state),
+        TenantId(tenant_id),
+        definition,
+        payload,
+        read_paths(paths) if paths else (),
+    )
+
+
+async def keep_late_report(
+    session: Session, status: AttemptStatus, error: str | None, *, output: Output
+) -> None:
+    """Keep what was reported of an attempt that was lost."""
+    params = {
+        "job_id": output.report.job_id,
+        "fence": output.report.fence,
+        "status": str(status),
+        "error": error,
+        "exit_code": output.exit_code,
+        "stdout": output.stdout,
+        "stderr": output.stderr,
+    }
+    await session.execute(_STATEMENTS["keep_late_report"].sql, params)
 
 
 async def to_stop(session: Session, worker_id: WorkerId) -> list[Stop]:

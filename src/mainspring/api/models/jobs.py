@@ -148,6 +148,7 @@ class AttemptModel(Answer):
     finished_at: datetime | None
     error: str | None
     late_report: str | None = Field(description="What a worker reported after losing its lease.")
+    late_report_at: datetime | None = Field(description="When it reported that.")
     pid: int | None
     exit_code: int | None
     stdout_tail: str | None

@@ -54,6 +54,7 @@ JOB_FIELDS: Mapping[str, tuple[str, Any]] = MappingProxyType(
         "jobs": ("How many jobs there are.", 2),
         "last_error": ("Error of the last failed attempt.", None),
         "late_report": ("What a worker reported after it had lost its lease.", None),
+        "late_report_at": ("When it reported that.", None),
         "lease_seconds": ("How long the lease lasts without a heartbeat.", 30),
         "limit_key": ("Key under which limits count the job.", "customer-7"),
         "max_attempts": ("How many attempts a job has before it is dead-lettered.", 5),

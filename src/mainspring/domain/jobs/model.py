@@ -138,7 +138,7 @@ class WatchedJob(JobSummary):
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One execution of a job; `number` starts at 1. `late_report` is what a worker reported after
-    it had lost its lease."""
+    it had lost its lease; its error then follows that of the attempt."""
 
     job_id: JobId
     number: int
@@ -152,6 +152,7 @@ class Attempt:
     exit_code: int | None = None
     stdout_tail: str | None = None
     stderr_tail: str | None = None
+    late_report_at: datetime | None = None
 
 
 def ensure_can_move(job: Job, target: JobState) -> None:

@@ -412,7 +412,7 @@ with listed as (
 select job_id, number, status, worker_id, pid, started_at, finished_at, exit_code,
        case when age <= 20 then error else left(error, 200) end as error,
        case when age <= 20 then stdout_tail end as stdout_tail,
-       case when age <= 20 then stderr_tail end as stderr_tail, late_report
+       case when age <= 20 then stderr_tail end as stderr_tail, late_report, late_report_at
   from listed order by number, started_at;
 
 -- name: queue_counts

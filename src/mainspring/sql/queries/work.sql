@@ -18,29 +18,51 @@ select job.tenant_id, job.definition, job.payload::text, job.failures, job.max_a
  where job.job_id = %(job_id)s::bigint and job.fence = %(fence)s::bigint
    and job.worker_id = %(worker_id)s::bigint;
 
+-- name: past_attempt
+-- scope: system
+-- What became of an attempt of a worker, and of its job, and what has secrets in the job.
+-- No row if there is no such attempt, it runs on, or its worker or job is not the caller's.
+select attempt.status, job.state, job.tenant_id, job.definition, job.payload::text,
+       defined.secret_paths::text
+  from mainspring.attempts as attempt
+ cross join lateral (
+           select state, tenant_id, definition, definition_version, payload
+             from mainspring.jobs where job_id = attempt.job_id
+           union all
+           select state, tenant_id, definition, definition_version, payload
+             from mainspring.jobs_history where job_id = attempt.job_id
+           limit 1) as job
+  left join mainspring.definition_versions as defined
+         on defined.key = job.definition and defined.version = job.definition_version
+ where attempt.job_id = %(job_id)s::bigint and attempt.fence = %(fence)s::bigint
+   and attempt.worker_id = %(worker_id)s::bigint
+   and (%(tenants)s::text[] is null or job.tenant_id = any (%(tenants)s::text[]))
+   and not exists (select from mainspring.workers as other
+                    where other.worker_id = attempt.worker_id
+                      and other.process_identity not in ('', %(identity)s));
+
 -- name: keep_late_report
 -- scope: system
--- What became of an attempt of a worker, and of its job; keeps the report with one that was lost.
--- No row if there is no such attempt, it runs on, or its worker or job is not the caller's.
-with past as (
-    select attempt.job_id, attempt.fence, attempt.finished_at, attempt.status, job.state
-      from mainspring.attempts as attempt
-      join mainspring.all_jobs as job using (job_id)
-     where attempt.job_id = %(job_id)s::bigint and attempt.fence = %(fence)s::bigint
-       and attempt.worker_id = %(worker_id)s::bigint
-       and (%(tenants)s::text[] is null or job.tenant_id = any (%(tenants)s::text[]))
-       and not exists (select from mainspring.workers as other
-                        where other.worker_id = attempt.worker_id
-                          and other.process_identity not in ('', %(identity)s))
-), kept as (
+-- Keeps what was reported of a lost attempt: how it ended, its error after the one that it has, and
+-- what it printed. Repeated, it replaces what was kept.
+with kept as (
     update mainspring.attempts as attempt
        set late_report = %(status)s::mainspring.attempt_outcome,
-           late_report_at = clock_timestamp()
-      from past
-     where attempt.job_id = past.job_id and attempt.fence = past.fence
-       and attempt.finished_at = past.finished_at and past.status = 'lost'
+           late_report_at = clock_timestamp(),
+           error = case when %(error)s::text is null then error
+                        else concat_ws(E'\n\n',
+                                 nullif(split_part(error, E'\n\nreported too late: ', 1), ''),
+                                 'reported too late: ' || %(error)s::text) end
+     where attempt.job_id = %(job_id)s::bigint and attempt.fence = %(fence)s::bigint
+       and attempt.status = 'lost'
+    returning job_id, fence
 )
-select status, state from past;
+insert into mainspring.outputs as output (job_id, fence, exit_code, stdout_tail, stderr_tail)
+select job_id, fence, %(exit_code)s::integer, %(stdout)s::text, %(stderr)s::text from kept
+ where num_nonnulls(%(exit_code)s::integer, %(stdout)s::text, %(stderr)s::text) > 0
+on conflict (job_id, fence) do update
+   set updated_at = now(), exit_code = excluded.exit_code, stdout_tail = excluded.stdout_tail,
+       stderr_tail = excluded.stderr_tail;
 
 -- name: to_stop
 -- scope: system
