@@ -256,3 +256,20 @@ def test_an_app_that_cannot_be_imported_names_its_own_line(tmp_path, module):
 
 def test_the_version_is_printed_by_an_option_too():
     assert mainspring("--version").stdout == f"{__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["jobs", "list", "--state", "done"], "'done' is not one of 'awaiting_approval'"),
+        (["jobs", "list", "--limit", "abc"], "Invalid value for '--limit': must be a whole number"),
+        (["up", "--port", "abc"], "Invalid value for '--port': must be a whole number"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_plain_words(words, said):
+    done = mainspring(*words)
+
+    shown = " ".join(done.stderr.replace("│", " ").split())
+    assert done.returncode == 2
+    assert said in shown
+    assert "Value error" not in shown

@@ -1,11 +1,14 @@
 """Commands that refuse what Click would accept or explain badly, on every command alike."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from mainspring.domain.plain_words import plain
 from mainspring.domain.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -15,13 +18,25 @@ if TYPE_CHECKING:
 class StrictCommand(TyperCommand):
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         ensure_sound(self, ctx, args)
-        return super().parse_args(ctx, args)
+        with plain_words():
+            return super().parse_args(ctx, args)
 
 
 class StrictGroup(TyperGroup):
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         ensure_sound(self, ctx, args)
-        return super().parse_args(ctx, args)
+        with plain_words():
+            return super().parse_args(ctx, args)
+
+
+@contextmanager
+def plain_words() -> Iterator[None]:
+    """Values are read by pydantic, whose words for a wrong one are for programmers."""
+    try:
+        yield
+    except typer.BadParameter as error:
+        error.message = plain(error.message)
+        raise
 
 
 def make_strict(app: typer.Typer) -> typer.Typer:
