@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
+from zoneinfo import ZoneInfo
 
 from mainspring.domain.errors import InvalidSchedule
 from mainspring.domain.schedules.conditions import GaugeBounds
 from mainspring.domain.schedules.cron import DstFold, DstGap
-from mainspring.domain.schedules.model import ScheduleSpec, ensure_fields
+from mainspring.domain.schedules.model import ScheduleSpec, ensure_fields, word_list
 from mainspring.domain.schedules.slots import CatchUp, Overlap
 from mainspring.domain.types import Delivery
 
@@ -98,7 +99,10 @@ def ensure_kinds(given: Mapping[str, Any]) -> None:
 
 
 def _ensure_kind(name: str, value: object) -> None:
-    kind, said = _KINDS.get(name, _TEXT)
+    if name == "zone" and isinstance(value, ZoneInfo):
+        raise InvalidSchedule(name, "must be a name such as 'Europe/Berlin'; pass zone.key")
+    words = word_list(name)
+    kind, said = _KINDS.get(name, _TEXT) if words is None else (str, words)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise InvalidSchedule(name, f"must be {said}, not {type(value).__name__}")
     if isinstance(value, datetime) and value.tzinfo is None:

@@ -113,6 +113,21 @@ class ScheduleSpec:
 
 
 FIELD_NAMES = tuple(part.name for part in fields(ScheduleSpec))
+# What other schedulers call them.
+_ELSEWHERE: Mapping[str, str] = {
+    "args": "payload",
+    "coalesce": "catch_up",
+    "crontab": "cron",
+    "end_date": "ends_at",
+    "interval": "every",
+    "kwargs": "payload",
+    "max_instances": "max_running",
+    "misfire_grace_time": "misfire_grace",
+    "run_date": "at",
+    "start_date": "starts_at",
+    "timezone": "zone",
+    "tz": "zone",
+}
 _TEXTS = (
     "name",
     "definition",
@@ -122,7 +137,7 @@ _TEXTS = (
     "gauge_sql",
     "condition_role",
 )
-_WORDS: Mapping[str, type[DstGap | DstFold | CatchUp | Overlap | GaugeBounds | Delivery]] = {
+WORDS: Mapping[str, type[DstGap | DstFold | CatchUp | Overlap | GaugeBounds | Delivery]] = {
     "dst_gap": DstGap,
     "dst_fold": DstFold,
     "catch_up": CatchUp,
@@ -152,8 +167,22 @@ def ensure_fields(names: Mapping[str, object]) -> None:
     """Raise InvalidSchedule for a field that there is not."""
     for name in names:
         if name not in FIELD_NAMES:
-            hint = did_you_mean(name, FIELD_NAMES)
-            raise InvalidSchedule(name, f"is not a field of a schedule{hint}")
+            raise InvalidSchedule(name, f"is not a field of a schedule{field_hint(name)}")
+
+
+def field_hint(name: str) -> str:
+    """The field that was meant, as the end of a sentence; empty if there is none."""
+    if name in _ELSEWHERE:
+        return f"; use {_ELSEWHERE[name]}"
+    return did_you_mean(name, FIELD_NAMES)
+
+
+def word_list(name: str) -> str | None:
+    """The words that a field takes, such as "none, latest or all"; None if it takes others."""
+    if name not in WORDS:
+        return None
+    *most, last = WORDS[name]
+    return f"{', '.join(most)} or {last}"
 
 
 def ensure_spec(spec: ScheduleSpec) -> None:
@@ -197,7 +226,7 @@ def template_values(
 
 
 def _ensure_words(spec: ScheduleSpec) -> None:
-    for name, words in _WORDS.items():
+    for name, words in WORDS.items():
         value = getattr(spec, name)
         if value not in tuple(words) and (value is not None or name not in _LEFT_OUT):
             known = ", ".join(words)
