@@ -3,11 +3,13 @@
 import asyncio
 import time
 from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
 import httpx
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from tests.support.api import Api
 
@@ -102,3 +104,57 @@ async def test_too_many_steps_are_counted_before_any_is_read(api: Api):
 
     assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
     assert "at most 10,000 items, not 10,001" in answer.json()["detail"]
+
+
+# Schedules
+
+
+def blackouts(number: int) -> list[dict[str, str]]:
+    """Weeks of which only the last minute is open."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    starts = [today + timedelta(weeks=week) for week in range(200)]
+    lasts = timedelta(weeks=1, minutes=-1)
+    label = f"blackout {number}"
+    return [
+        {"from": start.isoformat(), "to": (start + lasts).isoformat(), "label": label}
+        for start in starts
+    ]
+
+
+SCHEDULE = {"name": "leap", "definition": "work", "cron": "0 12 29 2 *"}
+
+
+async def test_a_schedule_whose_next_slot_takes_too_long_to_find_is_refused(api: Api):
+    calendar = {"when_closed": "next", "blackouts": blackouts(0)}
+    asked = api.post("/schedules", {**SCHEDULE, "calendar": calendar}, role="admin")
+
+    answer, worst = await beside(api, asked)
+
+    assert answer.status_code == 422
+    assert "no slot was found within 1,500 steps" in answer.json()["detail"]
+    assert worst < SOON
+
+
+async def test_a_schedule_cannot_be_changed_so_that_its_slots_take_too_long(api: Api):
+    await api.post("/schedules", SCHEDULE, role="admin")
+    calendar = {"when_closed": "next", "blackouts": blackouts(0)}
+
+    answer = await api.ask("PATCH", "/schedules/leap", json={"calendar": calendar}, role="admin")
+
+    assert answer.status_code == 422
+    assert "use fewer or shorter blackouts" in answer.json()["detail"]
+
+
+async def test_a_list_searches_for_no_slot(api: Api, connection: psycopg.Connection):
+    # As plain SQL can write them; each takes half a second to search through.
+    for number in range(16):
+        connection.execute(
+            "insert into mainspring.schedules (name, definition, cron, calendar)"
+            " values (%s, 'work', '0 12 29 2 *', %s)",
+            (f"s{number}", Jsonb({"when_closed": "next", "blackouts": blackouts(number)})),
+        )
+
+    answer, worst = await beside(api, api.get("/schedules", role="viewer"))
+
+    assert [each["next_run_at"] for each in answer.json()["items"]] == [None] * 16
+    assert worst < SOON / 2

@@ -13,8 +13,9 @@ from mainspring.domain.schedules import timing
 from mainspring.domain.schedules.model import ScheduleSpec, template_values
 from mainspring.domain.types import JobId, SlotTrigger
 from mainspring.services.drafts import ensure_draft
+from mainspring.services.next_slots import timing_of
 from mainspring.services.payloads import prepare
-from mainspring.services.schedules import Scope, apart, get, timing_of
+from mainspring.services.schedules import Scope, apart, get
 from mainspring.services.schemas import stored_rules
 from mainspring.services.secrets import Owner
 from mainspring.store import secrets as secret_store

@@ -14,7 +14,6 @@ from mainspring.db.database import Database
 from mainspring.db.sessions import ServiceSession, Session
 from mainspring.domain.errors import (
     InputError,
-    InvalidOption,
     InvalidPayload,
     InvalidSchedule,
     ScheduleNotFound,
@@ -31,10 +30,11 @@ from mainspring.domain.schedules.model import (
     ensure_spec,
 )
 from mainspring.domain.schedules.slots import SlotOutcome
-from mainspring.domain.schedules.timing import Fire, Timing
+from mainspring.domain.schedules.timing import Fire
 from mainspring.domain.suggestions import closest
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services.drafts import ensure_draft
+from mainspring.services.next_slots import next_fires, planned, timing_of
 from mainspring.services.payloads import encode_payload
 from mainspring.services.schemas import stored_rules
 from mainspring.services.secrets import Owner, encrypt_changes, encrypt_schedules
@@ -47,10 +47,10 @@ from mainspring.store.slots import Slot
 
 T = TypeVar("T")
 
-_MOST_FIRES = 1000
 _TIMINGS = ("cron", "every", "at")
 _CONDITIONS = ("launcher", "condition_sql", "gauge_sql")
 _GAUGE = ("gauge_lower", "gauge_upper", "gauge_bounds")
+_TIMING = frozenset((*_TIMINGS, "zone", "calendar", "starts_at", "ends_at"))
 _PAYLOAD = frozenset(("payload", "definition", "launcher"))
 _RUN_AS_ROLE = frozenset(("condition_role", "condition_sql", "gauge_sql"))
 # The roles of schedules that tenants made; a condition that is added runs as whoever adds it.
@@ -144,7 +144,7 @@ async def create(scope: Scope, spec: ScheduleSpec, *, has_zone: bool = True) -> 
     """Without a zone of its own it has that of its tenant."""
     if not has_zone:
         spec = replace(spec, zone=await tenants.zone(scope.session, scope.tenant_id))
-    if timing.first_slot(spec.timing, datetime.now(UTC)) is None:
+    if await _first_slot(scope, spec) is None:
         raise InvalidSchedule(
             "timing", "leaves no slot in the future; check ends_at and the calendar"
         )
@@ -159,7 +159,9 @@ async def create(scope: Scope, spec: ScheduleSpec, *, has_zone: bool = True) -> 
 async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> ScheduleState:
     """Change some fields; the schedule is checked as a whole."""
     state = await get(scope, name)
-    merged = merge(state.spec, changes)
+    merged = await apart(scope, partial(merge, state.spec, changes))
+    if merged.keys() & _TIMING:
+        await _first_slot(scope, replace(state.spec, **merged))
     if merged.keys() & _RUN_AS_ROLE:
         await _ensure_login(scope, replace(state.spec, **merged))
     if merged.keys() & _PAYLOAD:
@@ -170,6 +172,20 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
         scope.session, merged, known, name=name, settings=scope.settings
     )
     return await steer(scope, name, encrypted)
+
+
+async def _first_slot(scope: Scope, spec: ScheduleSpec) -> datetime | None:
+    """Raises InvalidSchedule if it takes too long to find, so that no scheduler has to."""
+    return await apart(scope, partial(timing.first_slot, spec.timing, datetime.now(UTC)))
+
+
+def _ensure_found(spec: ScheduleSpec) -> None:
+    """The same for what code declares; the error names the schedule."""
+    try:
+        if spec.calendar is not None:
+            timing.first_slot(spec.timing, datetime.now(UTC))
+    except InvalidSchedule as error:
+        raise InvalidSchedule(error.field, f"{error.problem} (schedule {spec.name!r})") from None
 
 
 async def _ensure_login(scope: Scope, spec: ScheduleSpec) -> None:
@@ -237,6 +253,8 @@ async def declare(
     them."""
     limit = session.settings.max_payload_bytes
     declared = list(declared)
+    for spec, _ in declared:
+        _ensure_found(spec)
     await _ensure_payloads(session, [spec for spec, _ in declared if spec.launcher is None])
     specs = [
         {**spec_facts(spec, limit), "overwrite": is_overwriting}
@@ -357,32 +375,15 @@ async def apart(scope: Scope, work: Callable[[], T]) -> T:
     return work() if scope.is_blocking else await asyncio.to_thread(work)
 
 
-def next_fires(state: ScheduleState, count: int, after: datetime | None = None) -> list[Fire]:
-    """The next slots as if the schedule were enabled; a pause is respected."""
-    if not 1 <= count <= _MOST_FIRES:
-        raise InvalidOption("count", f"must be from 1 to {_MOST_FIRES}, not {count}")
-    if after is None:
-        after = max(datetime.now(UTC), state.spec.paused_until or state.created_at)
-    if after.tzinfo is None:
-        raise InvalidOption("after", "needs a time zone, such as datetime(..., tzinfo=UTC)")
-    return timing.preview(timing_of(state), after, count)
-
-
-def following(state: ScheduleState) -> datetime | None:
+async def following(scope: Scope, state: ScheduleState) -> datetime | None:
     """When it runs next: as it is planned, or as a scheduler would plan it."""
-    if state.next_run_at is not None or not state.spec.enabled:
-        return state.next_run_at
-    if state.spec.at is not None and state.last_slot_at is None:
-        return state.spec.at
+    if (known := planned(state)) is not None or not state.spec.enabled:
+        return known
     try:
-        fires = next_fires(state, 1)
+        fires = await apart(scope, partial(next_fires, state, 1))
     except InvalidSchedule:
         return None
     return fires[0].at if fires else None
-
-
-def timing_of(state: ScheduleState) -> Timing:
-    return replace(state.spec.timing, anchor_at=state.anchor_at)
 
 
 async def _missing(scope: Scope, name: str) -> ScheduleNotFound:

@@ -39,6 +39,8 @@ ELSEWHERE = {
     "test_a_page_looks_at_so_many_jobs",
     "payload claimed over HTTP: nesting": "tests/api/test_depth.py::"
     "test_what_plain_sql_nests_deeply_can_be_listed_and_claimed_around",
+    "schedule: search for its next slot": "tests/domain/schedules/test_open_times.py::"
+    "test_a_search_takes_so_many_steps_at_most",
     "slot: details of its run's result": "tests/runtime/executors/test_run_history.py::"
     "test_large_details_are_left_out",
     "slot: message of its run's result, reason": "tests/runtime/executors/test_run_history.py::"

@@ -25,7 +25,7 @@ from mainspring.domain.schedules.model import ScheduleSpec, ScheduleState
 from mainspring.domain.schedules.slots import CatchUp, Overlap, SlotOutcome
 from mainspring.domain.schedules.timing import Fire
 from mainspring.domain.types import Delivery, SlotTrigger
-from mainspring.services.schedules import following
+from mainspring.services.next_slots import planned
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
@@ -71,7 +71,8 @@ class ScheduleModel(Answer):
     max_retries: int
     paused_until: datetime | None
     next_run_at: datetime | None = Field(
-        description="When the schedule fires next; null if it will not fire again."
+        description="When the schedule fires next; null if it will not fire again, and in lists "
+        "until a scheduler has planned it."
     )
     disabled_reason: str | None
     retry_count: int
@@ -86,14 +87,16 @@ class ScheduleModel(Answer):
     updated_at: datetime
 
     @classmethod
-    def of(cls, state: ScheduleState) -> "ScheduleModel":
+    def of(cls, state: ScheduleState, next_run_at: datetime | None = None) -> "ScheduleModel":
         spec = state.spec
         own = {part.name: getattr(spec, part.name) for part in fields(spec)}
         own |= {"tenant": own.pop("tenant_id"), "is_enabled": own.pop("enabled")}
         own |= {"payload": dict(spec.payload)}
         own |= {"calendar": None if spec.calendar is None else dict(spec.calendar)}
         facts = {name: getattr(state, name) for name in cls.model_fields if hasattr(state, name)}
-        facts |= {"next_run_at": following(state), "figures": Figures.of(state.figures)}
+        # Never searched for here: a list would hold up the requests of others.
+        facts |= {"next_run_at": next_run_at or planned(state)}
+        facts |= {"figures": Figures.of(state.figures)}
         facts["gauge"] = None if state.gauge is None else GaugeModel.of(state.gauge)
         return cls.model_construct(**{**own, **facts})
 

@@ -1,5 +1,6 @@
 """/schedules: by name."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -64,8 +65,9 @@ def _scope(context: RequestContext, session: TransactionSession | None = None) -
     return Scope.of(session or context.session, context.tenant_id, context.server.database)
 
 
-def _shown(state: ScheduleState, status: int = 200) -> Response:
-    return tagged(ScheduleModel.of(state), spec_facts(state.spec), status)
+async def _shown(scope: Scope, state: ScheduleState, status: int = 200) -> Response:
+    next_run_at = await schedules.following(scope, state)
+    return tagged(ScheduleModel.of(state, next_run_at), spec_facts(state.spec), status)
 
 
 def _ensure_may_say(context: RequestContext, facts: dict[str, Any]) -> None:
@@ -126,13 +128,14 @@ async def create_schedule(
     """Create a schedule."""
     facts = {**schedule.read(), "tenant_id": context.tenant_id}
     _ensure_may_say(context, facts)
-    spec = schedules.make_spec(facts)
+    # In a thread, since a calendar may take a while to read and to find a slot in.
+    spec = await asyncio.to_thread(schedules.make_spec, facts)
 
     async def make(session: TransactionSession) -> Response:
         scope = _scope(context, session)
         await definitions.ensure_known(scope.committed, [spec.definition])
         has_zone = facts.get("zone") is not None
-        return _shown(await schedules.create(scope, spec, has_zone=has_zone), 201)
+        return await _shown(scope, await schedules.create(scope, spec, has_zone=has_zone), 201)
 
     return await once(context, idempotency_key, make)
 
@@ -140,7 +143,8 @@ async def create_schedule(
 @router.get("/{name}", response_model=ScheduleModel)
 async def get_schedule(context: Reader, name: Named) -> Response:
     """Get a schedule with its results so far."""
-    return _shown(await schedules.get(_scope(context), name))
+    scope = _scope(context)
+    return await _shown(scope, await schedules.get(scope, name))
 
 
 @router.patch("/{name}", response_model=ScheduleModel)
@@ -158,7 +162,7 @@ async def update_schedule(
         context.ensure_unchanged(spec_facts((await schedules.get(scope, name)).spec), if_match)
         if facts.get("definition") is not None:
             await definitions.ensure_known(scope.committed, [facts["definition"]])
-        return _shown(await schedules.update(scope, name, facts))
+        return await _shown(scope, await schedules.update(scope, name, facts))
 
 
 @router.delete("/{name}", status_code=204, response_class=Response)
@@ -178,7 +182,8 @@ async def delete_schedule(
 @router.post("/{name}/enable", response_model=ScheduleModel)
 async def enable_schedule(context: Writer, name: Named) -> Response:
     """Enable a schedule from now on; its failure count is reset."""
-    return _shown(await schedules.update(_scope(context), name, {"enabled": True}))
+    scope = _scope(context)
+    return await _shown(scope, await schedules.update(scope, name, {"enabled": True}))
 
 
 @router.post("/{name}/disable", response_model=ScheduleModel)
@@ -187,7 +192,8 @@ async def disable_schedule(
 ) -> Response:
     """Disable a schedule; the reason is shown until it is enabled."""
     changes = {"enabled": False, "disabled_reason": why.reason if why else None}
-    return _shown(await schedules.steer(_scope(context), name, changes))
+    scope = _scope(context)
+    return await _shown(scope, await schedules.steer(scope, name, changes))
 
 
 @router.post("/{name}/pause", response_model=ScheduleModel)
@@ -197,15 +203,18 @@ async def pause_schedule(
     """Pause a schedule; slots missed during the pause are not caught up."""
     if given is None or given.until is None:
         changes = {"enabled": False, "disabled_reason": "paused"}
-        return _shown(await schedules.steer(_scope(context), name, changes))
-    return _shown(await schedules.pause(_scope(context), name, given.until))
+        scope = _scope(context)
+        return await _shown(scope, await schedules.steer(scope, name, changes))
+    scope = _scope(context)
+    return await _shown(scope, await schedules.pause(scope, name, given.until))
 
 
 @router.post("/{name}/resume", response_model=ScheduleModel)
 async def resume_schedule(context: Writer, name: Named) -> Response:
     """Resume a paused schedule, from now on."""
     changes = {"enabled": True, "paused_until": None}
-    return _shown(await schedules.update(_scope(context), name, changes))
+    scope = _scope(context)
+    return await _shown(scope, await schedules.update(scope, name, changes))
 
 
 @router.post("/{name}/trigger", response_model=TriggeredModel)

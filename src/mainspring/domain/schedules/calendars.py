@@ -83,7 +83,7 @@ class Calendar:
 
 def why_closed(calendar: Calendar, moment: datetime) -> str | None:
     """What closes the naive local time, in words; None when it is open."""
-    return _why_free(calendar, moment.date()) or next(
+    return why_free(calendar, moment.date()) or next(
         (each.label for each in calendar.blackouts if each.start <= moment < each.end), None
     )
 
@@ -101,7 +101,7 @@ def place(calendar: Calendar, moment: datetime) -> datetime | None:
     return next((each for each in moved if why_closed(calendar, each) is None), None)
 
 
-def _why_free(calendar: Calendar, day: date) -> str | None:
+def why_free(calendar: Calendar, day: date) -> str | None:
     if day in calendar.workdays:
         return None
     if day.isoweekday() in calendar.weekends:

@@ -3,13 +3,15 @@
 raw slots ──▶ calendar ──▶ starts_at .. ends_at ──▶ slots, strictly increasing, in UTC
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice, takewhile
 
 from mainspring.domain.errors import InvalidSchedule
-from mainspring.domain.schedules import calendar_slots, cron
+from mainspring.domain.schedules import cron
+from mainspring.domain.schedules.calendar_slots import FARTHEST, CalendarSlots
 from mainspring.domain.schedules.calendars import Calendar
 from mainspring.domain.schedules.cron import Cron, DstFold, DstGap
 from mainspring.domain.schedules.recurrence import Recurrence
@@ -91,16 +93,16 @@ def next_slot(timing: Timing, after: datetime) -> datetime | None:
 def first_slot(timing: Timing, base: datetime) -> datetime | None:
     """The first slot of a schedule that counts from `base`; a date that has passed is due."""
     if timing.at is not None:
-        base = min(base, timing.at) - 2 * calendar_slots.FARTHEST
+        base = min(base, timing.at) - 2 * FARTHEST
     return next_slot(timing, base)
 
 
 def slots_after(timing: Timing, after: datetime) -> Iterator[datetime]:
     """All slots later than `after`, in order."""
-    recurrence = _rhythm(timing, after)
+    find = _finder(timing, after)
     if timing.starts_at is not None and after < timing.starts_at:
         after = timing.starts_at - _TICK
-    while (slot := _next_open(recurrence, timing.calendar, after)) is not None:
+    while (slot := _found(find, after)) is not None:
         if timing.ends_at is not None and slot > timing.ends_at:
             return
         yield slot
@@ -151,12 +153,15 @@ def _expression(timing: Timing) -> Cron:
     return cron.parse(timing.cron or "", spread_key=timing.spread_key)
 
 
-def _next_open(
-    recurrence: Recurrence, calendar: Calendar | None, after: datetime
-) -> datetime | None:
+def _finder(timing: Timing, after: datetime) -> Callable[[datetime], datetime | None]:
+    recurrence = _rhythm(timing, after)
+    if timing.calendar is None:
+        return recurrence.next_after
+    return partial(CalendarSlots(recurrence, timing.calendar).next_after, until=timing.ends_at)
+
+
+def _found(find: Callable[[datetime], datetime | None], after: datetime) -> datetime | None:
     try:
-        if calendar is None:
-            return recurrence.next_after(after)
-        return calendar_slots.next_open(recurrence, calendar, after)
+        return find(after)
     except OverflowError:
         return None  # The years of `datetime` end.

@@ -3,9 +3,15 @@
 A schedule of a set that was not fired is asked for by itself the next time: someone else fired or
 changed it, its slot was claimed before, its job cannot be written, or its row is locked and held up
 the others.
+
+Most are planned in microseconds. Those with a calendar, or that are late, may take thousands of
+times longer: they are planned in a thread, the simplest calendars first, and for a while only. What
+is left then stays due and is read again, so they delay what others have due by that while at most.
 """
 
-from collections.abc import Sequence
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -29,6 +35,8 @@ Key: TypeAlias = tuple[int, int]  # A schedule and its revision.
 
 _BATCH = 5000
 _PLANS_AT_ONCE = 200
+_LATE = timedelta(minutes=1)
+_SLOW_PLANS_SECONDS = 0.2
 
 
 @dataclass(slots=True)
@@ -39,6 +47,8 @@ class Batch:
     firsts: list[Firing] = field(default_factory=list)
     plain: list[Firing] = field(default_factory=list)
     special: list[dict[str, Any]] = field(default_factory=list)
+    is_cut: bool = False
+    """Whether some that were read are not planned yet."""
 
     @property
     def is_full(self) -> bool:
@@ -67,11 +77,12 @@ async def read(
     become of what will be due then."""
     groups = await due_schedules.due(connection, late=late, limit=_BATCH, skip=skip, now=now)
     batch = Batch(sum(len(group.schedule_ids) for group in groups))
-    for group in groups:
-        try:
-            _plan(group, batch, alone)
-        except Exception as error:  # noqa: BLE001 - one schedule must not hold up the others
-            await _refuse(connection, group, error)
+    wrong = _plan_some([group for group in groups if not _is_slow(group)], batch, alone)
+    if slow := sorted(filter(_is_slow, groups), key=_calendar_size):
+        until = time.monotonic() + _SLOW_PLANS_SECONDS
+        wrong += await asyncio.to_thread(_plan_some, slow, batch, alone, until=until)
+    for group, error in wrong:
+        await _refuse(connection, group, error)
     return batch
 
 
@@ -92,6 +103,39 @@ def ensure_written(answer: Written | BaseException) -> Written:
     if isinstance(answer, BaseException):
         raise answer
     return answer
+
+
+def _is_slow(group: DueGroup) -> bool:
+    """Whether it may take long to plan: it has a calendar, or many slots that were missed."""
+    is_late = group.slot_at is not None and group.now - group.slot_at > _LATE
+    return is_late or group.timing_facts["calendar"] is not None
+
+
+def _calendar_size(group: DueGroup) -> int:
+    # As plain SQL may have written it.
+    calendar = group.timing_facts["calendar"]
+    parts = calendar.values() if isinstance(calendar, dict) else ()
+    return sum(len(part) for part in parts if isinstance(part, list))
+
+
+def _plan_some(
+    groups: Iterable[DueGroup],
+    batch: Batch,
+    alone: AbstractSet[Key],
+    *,
+    until: float | None = None,
+) -> list[tuple[DueGroup, Exception]]:
+    """Plan them, or as many as there is time for and one at the least; those that cannot be."""
+    wrong = []
+    for number, group in enumerate(groups):
+        if until is not None and number > 0 and time.monotonic() > until:
+            batch.is_cut = True
+            break
+        try:
+            _plan(group, batch, alone)
+        except Exception as error:  # noqa: BLE001 - one schedule must not hold up the others
+            wrong.append((group, error))
+    return wrong
 
 
 def _plan(group: DueGroup, batch: Batch, alone: AbstractSet[Key]) -> None:

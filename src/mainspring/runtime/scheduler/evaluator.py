@@ -72,7 +72,7 @@ class Checker:
         """Decide about a slot that time has brought."""
         due = self._secrets.decrypted(due)
         try:
-            plan = slots.plan(due.timing(), due.spec.misfires, due.slot_at, now=due.now)
+            plan = await asyncio.to_thread(_plan, due)
         except InputError as error:
             await self._refuse(due, str(error))
             return
@@ -211,6 +211,10 @@ class Checker:
             return Failed(f"the condition failed: {said or error}")
         except InputError as error:
             return Failed(str(error))
+
+
+def _plan(due: DueSchedule) -> Plan:
+    return slots.plan(due.timing(), due.spec.misfires, due.slot_at, now=due.now)
 
 
 def plan_facts(

@@ -319,7 +319,7 @@ class Scheduler:
             self._unfired = set().union(*(each.unfired for each in written))
             if self._unfired:
                 return True
-        return not self._is_stuck and (batch.is_full or moved)
+        return not self._is_stuck and (batch.is_full or batch.is_cut or moved)
 
     # Checks
 
