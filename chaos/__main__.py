@@ -5,37 +5,29 @@ happens between them is up to the machine.
 """
 
 import argparse
+import json
 import random
 import shutil
 import sys
 import time
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 from chaos import observer as observers
-from chaos.checks import History, Violation, Window, violations, waits
+from chaos import reports, shares, spans
+from chaos.checks import Violation, violations
 from chaos.faults import FAULTS
-from chaos.operations import Callers, Fate
+from chaos.histories import History, Window
+from chaos.operations import Callers
+from chaos.records import read_history
+from chaos.reports import Result
 from chaos.systems import System, running
+from chaos.waits import late, waits
 
-# A job that could run starts within this after the last fault that touched it.
-BOUND_SECONDS = 15.0
 # After the last fault everything ends within this.
 QUIET_SECONDS = 120.0
-
-
-@dataclass
-class Result:
-    """What one seed gave."""
-
-    seed: int
-    windows: list[Window] = field(default_factory=list)
-    fates: Counter[str] = field(default_factory=Counter)
-    operations: Counter[str] = field(default_factory=Counter)
-    worst: dict[str, float] = field(default_factory=dict)
-    quiet_after: float = 0.0
-    violations: list[Violation] = field(default_factory=list)
+_PROGRESS_SECONDS = 60.0
 
 
 def main() -> int:
@@ -51,42 +43,61 @@ def main() -> int:
         parser.error(f"unknown faults: {', '.join(sorted(unknown))}; known: {', '.join(FAULTS)}")
     results = []
     for seed in range(asked.first_seed, asked.first_seed + asked.seeds):
-        result = run(seed, asked.seconds, faults, asked.keep)
-        results.append(result)
-        _print_result(result)
-    _print_table(results)
+        results.append(run(seed, asked.seconds, faults, asked.keep))
+        print(reports.summary(results[-1]), flush=True)
+    print(reports.tables(results), flush=True)
     return 1 if any(result.violations for result in results) else 0
 
 
 def run(seed: int, seconds: float, faults: list[str], keep: Path | None) -> Result:
     """One system, broken for so many seconds, then left alone until it is quiet."""
-    rng = random.Random(seed)
     result = Result(seed)
     with running() as system:
         observer = observers.Observer(system)
         callers = Callers(system, seed)
         observer.run()
         callers.start()
-        _break(system, observer, rng, seconds, faults, result)
+        _break(system, observer, random.Random(seed), seconds, faults, result)
         callers.stop_operations()
         _wait_for_quiet(system, result)
+        callers.close()
         observer.stop()
-        history = observers.read_history(system, observer, callers.ledger)
+        history = read_history(system, observer, callers.ledger)
         result.fates = Counter(callers.ledger.fates.values())
         result.operations = Counter(callers.ledger.kinds.values())
-        result.violations += violations(history)
+        result.looks = callers.looks
         result.violations += [
             Violation("operations", text) for text in sorted(set(callers.ledger.refused))
         ]
-        _measure_waits(history, result)
+        _judge(history, result)
         if result.violations and keep is not None:
-            shutil.copytree(
-                system.folder,
-                keep / f"seed-{seed}",
-                ignore=shutil.ignore_patterns("database"),
-                dirs_exist_ok=True,
-            )
+            _keep(system, history, result, keep / f"seed-{seed}")
     return result
+
+
+def _judge(history: History, result: Result) -> None:
+    found = waits(history)
+    turns = list(shares.turns(history))
+    result.violations += [*violations(history), *late(found), *shares.starved(history)]
+    for wait in found:
+        result.waits[wait.kind] += 1
+        result.worst[wait.kind] = max(result.worst.get(wait.kind, 0.0), wait.seconds)
+    result.most_before = max((turn.others for turn in turns), default=0)
+    result.seconds = history.ended_at
+    served = spans.within(history.availability.served("default"), 0.0, history.ended_at)
+    result.counted_seconds = spans.length(served)
+
+
+def _keep(system: System, history: History, result: Result, folder: Path) -> None:
+    """The logs, and what is needed to see what happened when."""
+    ignored = shutil.ignore_patterns("database")
+    shutil.copytree(system.folder, folder, ignore=ignored, dirs_exist_ok=True)
+    facts = {
+        "violations": [asdict(each) for each in result.violations],
+        "faults": [asdict(each) for each in result.windows],
+        "history": asdict(history),
+    }
+    (folder / "history.json").write_text(json.dumps(facts, indent=1, default=list))
 
 
 def _break(
@@ -99,21 +110,20 @@ def _break(
 ) -> None:
     until = time.monotonic() + seconds
     weights = [FAULTS[name][0] for name in faults]
+    progress_at = time.monotonic() + _PROGRESS_SECONDS
     time.sleep(3)  # Something runs before anything breaks.
     while time.monotonic() < until:
         (name,) = rng.choices(faults, weights)
-        start = _clock(observer)
-        sys.stderr.write(f"{start:7.1f} s  {name}\n")
+        start = observer.now()
         FAULTS[name][1](system, rng)
-        result.windows.append(Window(name, start, _clock(observer)))
+        result.windows.append(Window(name, start, observer.now()))
         time.sleep(rng.uniform(0.2, 3))
-
-
-def _clock(observer: observers.Observer) -> float:
-    """The database's clock, once it answers."""
-    while (now := observer.now()) is None:
-        time.sleep(0.1)
-    return now
+        if time.monotonic() >= progress_at:
+            progress_at += _PROGRESS_SECONDS
+            sys.stderr.write(
+                f"seed {result.seed}: {observer.now():.0f} s of {seconds:.0f} s,"
+                f" {len(result.windows)} faults, the last one: {name}\n"
+            )
 
 
 def _wait_for_quiet(system: System, result: Result) -> None:
@@ -123,60 +133,12 @@ def _wait_for_quiet(system: System, result: Result) -> None:
         live = observers.live_jobs(system)
         if live is not None and live <= 1:
             break
-        time.sleep(0.2)
+        time.sleep(0.5)
     for scheduler in system.schedulers:
         scheduler.end()
     while time.monotonic() - began < QUIET_SECONDS and observers.live_jobs(system) != 0:
-        time.sleep(0.2)
+        time.sleep(0.5)
     result.quiet_after = time.monotonic() - began
-
-
-def _measure_waits(history: History, result: Result) -> None:
-    for wait in waits(history, result.windows):
-        name = wait.fault or "none"
-        if wait.seconds > result.worst.get(name, -1.0):
-            result.worst[name] = wait.seconds
-        if wait.seconds > BOUND_SECONDS:
-            result.violations.append(
-                Violation(
-                    "liveness",
-                    f"job {wait.job_id} ({wait.definition}) waited {wait.seconds:.1f} s"
-                    f" after: {name}",
-                )
-            )
-
-
-def _print_result(result: Result) -> None:
-    fates = ", ".join(f"{count:,} {fate}" for fate, count in sorted(result.fates.items()))
-    print(
-        f"seed {result.seed}: {sum(result.operations.values()):,} operations ({fates}),"
-        f" {len(result.windows)} faults, quiet after {result.quiet_after:.1f} s,"
-        f" {len(result.violations)} violations",
-        flush=True,
-    )
-    for violation in result.violations[:40]:
-        print(f"  promise {violation.promise}: {violation.text}", flush=True)
-
-
-def _print_table(results: list[Result]) -> None:
-    counts: Counter[str] = Counter()
-    worst: dict[str, float] = defaultdict(float)
-    for result in results:
-        counts.update(window.fault for window in result.windows)
-        for name, seconds in result.worst.items():
-            worst[name] = max(worst[name], seconds)
-    print("\n| fault | times | worst wait of a job afterwards |\n|---|---:|---:|")
-    for name in (*FAULTS, "none"):
-        if name == "none" or counts[name]:
-            times = f"{counts[name]:,}" if counts[name] else "-"
-            print(f"| {name} | {times} | {worst[name]:.1f} s |")
-    operations = sum(sum(result.operations.values()) for result in results)
-    committed = sum(result.fates[Fate.COMMITTED] for result in results)
-    print(
-        f"\n{len(results)} seeds, {operations:,} operations, {committed:,} of them committed,"
-        f" {sum(counts.values()):,} faults,"
-        f" {sum(len(result.violations) for result in results):,} violations."
-    )
 
 
 if __name__ == "__main__":

@@ -1,63 +1,13 @@
-"""What must hold of everything that happened, whatever broke: pure rules over a history.
-
-Times are seconds since the beginning, by the database's clock.
-"""
+"""What must hold of everything that happened, whatever broke: pure rules over a history."""
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from chaos.histories import Attempt, History
 
 _SUCCEEDED = "succeeded"
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A job as it is at the end."""
-
-    job_id: int
-    definition: str
-    state: str
-    waits_for: str | None
-    n: int | None
-    ready_at: float
-    finished_at: float | None
-    parents: Sequence[int] = ()
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    job_id: int
-    fence: int
-    status: str
-    started_at: float
-    finished_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """While something was broken."""
-
-    fault: str
-    start: float
-    end: float
-
-
-@dataclass(slots=True)
-class History:
-    """What callers were told and what the database holds."""
-
-    committed: Mapping[int, str]
-    rolled_back: set[int]
-    jobs: Sequence[Job]
-    attempts: Sequence[Attempt]
-    effects: Sequence[int]
-    slots: Sequence[tuple[float, str, int | None]] = ()
-    events: Mapping[int, int] = field(default_factory=dict)
-    undispatched: Sequence[int] = ()
-    most_limited: int = 0
-    most_keyed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +16,12 @@ class Violation:
     text: str
 
 
-JOBS_PER_OPERATION: Mapping[str, int] = {"flow": 4, "event": 1}
+JOBS_PER_OPERATION: Mapping[str, int] = {"flow": 4, "burst": 300}
 
 
 def violations(history: History) -> list[Violation]:
     """Everything that breaks a promise."""
-    rules = (_enqueues, _ends, _fences, _effects, _slots, _events, _limits, _flows)
+    rules = (_enqueues, _ends, _fences, _effects, _slots, _events, _limits, _flows, _tenants)
     return [violation for rule in rules for violation in rule(history)]
 
 
@@ -115,7 +65,7 @@ def _fences(history: History) -> Iterator[Violation]:
 
 def _effects(history: History) -> Iterator[Violation]:
     """4: one effect for each success, none without."""
-    counts = Counter(history.effects)
+    counts = Counter(effect.job_id for effect in history.effects)
     for job in history.jobs:
         if job.definition == "once":
             wanted = 1 if job.state == _SUCCEEDED else 0
@@ -125,7 +75,7 @@ def _effects(history: History) -> Iterator[Violation]:
 
 def _slots(history: History) -> Iterator[Violation]:
     """3: one job a slot, every second has its slot."""
-    jobs = Counter(job_id for _, _, job_id in history.slots if job_id is not None)
+    jobs = Counter(slot.job_id for slot in history.slots if slot.job_id is not None)
     yield from (
         Violation("3", f"job {job_id} belongs to {count} slots")
         for job_id, count in jobs.items()
@@ -134,7 +84,7 @@ def _slots(history: History) -> Iterator[Violation]:
     ticks = sum(job.definition == "tick" for job in history.jobs)
     if ticks != len(jobs):
         yield Violation("3", f"{ticks} jobs of the schedule for {len(jobs)} slots")
-    instants = sorted(round(at) for at, _, _ in history.slots)
+    instants = sorted(round(slot.due_at) for slot in history.slots)
     yield from (
         Violation("3, 6", f"no slot between {a} s and {b} s")
         for a, b in itertools.pairwise(instants)
@@ -144,11 +94,11 @@ def _slots(history: History) -> Iterator[Violation]:
 
 def _events(history: History) -> Iterator[Violation]:
     """Every event is dispatched, once."""
-    for event_id in history.undispatched:
-        yield Violation("6", f"event {event_id} was never dispatched")
-    for event_id, jobs in history.events.items():
-        if jobs != 1:
-            yield Violation("2", f"event {event_id} has {jobs} jobs")
+    for event in history.events:
+        if event.handled_at is None:
+            yield Violation("6", f"event {event.event_id} was never dispatched")
+        elif event.jobs != 1:
+            yield Violation("2", f"event {event.event_id} has {event.jobs} jobs")
 
 
 def _limits(history: History) -> Iterator[Violation]:
@@ -176,37 +126,15 @@ def _flows(history: History) -> Iterator[Violation]:
             yield Violation("flows", f"job {job.job_id} started before its parents {late} ended")
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """How long a job that could run waited after the last fault that touched it was over."""
-
-    job_id: int
-    definition: str
-    seconds: float
-    fault: str | None
-
-
-# These wait for something else than a worker.
-_WAITERS = frozenset({"limited", "keyed", "step", "approved", "tick"})
-
-
-def waits(history: History, windows: Iterable[Window]) -> Iterator[Wait]:
-    """The wait of each job for its first start, and of each lost attempt for the next one."""
-    known = list(windows)
-    by_job: dict[int, list[Attempt]] = defaultdict(list)
-    for attempt in sorted(history.attempts, key=lambda each: each.started_at):
-        by_job[attempt.job_id].append(attempt)
+def _tenants(history: History) -> Iterator[Violation]:
+    """5: a job belongs to, and runs for, the tenant that asked for it; nobody else sees it."""
+    tenants = {job.job_id: job.tenant for job in history.jobs}
     for job in history.jobs:
-        attempts = by_job[job.job_id]
-        if attempts and job.definition not in _WAITERS:
-            yield _wait(job, job.ready_at, attempts[0].started_at, known)
-        for lost, after in itertools.pairwise(attempts):
-            if lost.status == "lost":
-                yield _wait(job, lost.finished_at, after.started_at, known)
-
-
-def _wait(job: Job, ready_at: float, started_at: float, windows: Sequence[Window]) -> Wait:
-    touching = [each for each in windows if each.start <= started_at and each.end >= ready_at]
-    last = max(touching, key=lambda each: each.end, default=None)
-    began = max(ready_at, min(last.end, started_at)) if last else ready_at
-    return Wait(job.job_id, job.definition, started_at - began, last.fault if last else None)
+        wanted = history.tenants.get(job.n, job.tenant) if job.n is not None else job.tenant
+        if job.tenant != wanted:
+            yield Violation("5", f"job {job.job_id} of tenant {wanted} belongs to {job.tenant}")
+    for effect in history.effects:
+        owner = tenants.get(effect.job_id, effect.tenant)
+        if effect.tenant != owner:
+            yield Violation("5", f"job {effect.job_id} of tenant {owner} ran for {effect.tenant}")
+    yield from (Violation("5", text) for text in sorted(set(history.leaks)))

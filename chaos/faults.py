@@ -10,11 +10,14 @@ from signal import SIGCONT, SIGKILL, SIGQUIT, SIGSTOP, SIGTERM
 import psycopg
 from psycopg.types.json import Jsonb
 
-from chaos.systems import LEASE_SECONDS, Process, System
+from chaos.systems import Process, System
+from chaos.waits import LEASE_SECONDS
 
 Fault = Callable[[System, random.Random], None]
 
 _BEYOND_THE_LEASE = 2 * LEASE_SECONDS
+# After a silence, its worker has to find out and to connect again: its lease and a few seconds.
+_CUT_OFF_SECONDS = LEASE_SECONDS + 2
 
 
 def kill_worker(system: System, rng: random.Random) -> None:
@@ -53,9 +56,10 @@ def pause_scheduler(system: System, rng: random.Random) -> None:
 
 
 def _pause(process: Process, seconds: float) -> None:
-    process.signal(SIGSTOP)
-    time.sleep(seconds)
-    process.signal(SIGCONT)
+    with process.out():
+        process.signal(SIGSTOP)
+        time.sleep(seconds)
+        process.signal(SIGCONT)
     time.sleep(LEASE_SECONDS)
 
 
@@ -83,29 +87,32 @@ def restart_database(system: System, rng: random.Random) -> None:
 
 
 def silent_network(system: System, rng: random.Random) -> None:
-    system.network.silence()
-    time.sleep(rng.uniform(1, 4 * LEASE_SECONDS))
-    system.network.restore()
+    with system.far_worker.out(and_seconds=_CUT_OFF_SECONDS):
+        system.network.silence()
+        time.sleep(rng.uniform(1, 4 * LEASE_SECONDS))
+        system.network.restore()
     time.sleep(LEASE_SECONDS)
+
+
+def address_moved(system: System, rng: random.Random) -> None:
+    """The database is there all the time, so its worker has its lease and a few seconds."""
+    with system.far_worker.out(and_seconds=_CUT_OFF_SECONDS):
+        system.network.move()
+    time.sleep(rng.uniform(_CUT_OFF_SECONDS, 3 * _CUT_OFF_SECONDS))
+    system.network.restore()
 
 
 def no_connections_left(system: System, rng: random.Random) -> None:
     taken: list[psycopg.Connection] = []
-    with suppress(psycopg.Error):
-        while len(taken) < 300:
-            taken.append(system.connect())
-    end_connections_of_workers(system)
-    time.sleep(rng.uniform(1, 4))
-    for connection in taken:
-        connection.close()
+    with system.without_database():
+        with suppress(psycopg.Error):
+            while len(taken) < 300:
+                taken.append(system.connect())
+        system.workers[0].signal(SIGKILL)  # It has to come back, and finds no place.
+        time.sleep(rng.uniform(1, 4))
+        for connection in taken:
+            connection.close()
     time.sleep(LEASE_SECONDS)
-
-
-def end_connections_of_workers(system: System) -> None:
-    """They have to come back, and find no place."""
-    with suppress(psycopg.Error):
-        for worker in system.workers[:1]:
-            worker.signal(SIGKILL)
 
 
 def slow_disk(system: System, rng: random.Random) -> None:
@@ -167,6 +174,7 @@ FAULTS: dict[str, tuple[int, Fault]] = {
     "connections ended": (3, end_connections),
     "database restarted": (2, restart_database),
     "network silent": (3, silent_network),
+    "address moved": (2, address_moved),
     "no connections left": (1, no_connections_left),
     "slow disk": (1, slow_disk),
     "event loop blocked": (2, blocked_loop),

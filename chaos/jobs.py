@@ -6,12 +6,14 @@ import signal
 import time
 from datetime import timedelta
 
+from chaos.shares import BULK_SECONDS
+from chaos.waits import BACKOFF_SECONDS
 from mainspring import Backoff, Context, Mainspring
 
 # The database comes from MAINSPRING_DATABASE_URL.
 app = Mainspring()
 
-_QUICKLY = Backoff(base=timedelta(seconds=0.2), factor=1.0, jitter=timedelta(0))
+_QUICKLY = Backoff(base=timedelta(seconds=BACKOFF_SECONDS), factor=1.0, jitter=timedelta(0))
 _MANY = 500
 
 
@@ -45,7 +47,8 @@ async def once(ctx: Context, n: int) -> int:
     """Its effect is committed with its success."""
     async with ctx.transaction() as connection:
         await connection.execute(
-            "insert into chaos.effects (job_id, n) values (%s, %s)", (ctx.job_id, n)
+            "insert into chaos.effects (job_id, n, tenant) values (%s, %s, %s)",
+            (ctx.job_id, n, ctx.tenant_id),
         )
     return n
 
@@ -75,6 +78,19 @@ async def approved(n: int) -> int:
 
 @app.job(max_attempts=_MANY, backoff=_QUICKLY)
 async def evented(n: int) -> int:
+    return n
+
+
+@app.job(max_attempts=_MANY, backoff=_QUICKLY, queue="far")
+async def far(n: int) -> int:
+    """Only the worker behind the network serves its queue."""
+    return n
+
+
+@app.job(max_attempts=_MANY, backoff=_QUICKLY)
+async def bulk(n: int) -> int:
+    """One of many of the heavy tenant."""
+    await asyncio.sleep(BULK_SECONDS)
     return n
 
 

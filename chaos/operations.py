@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,12 +10,17 @@ from enum import StrEnum
 import psycopg
 from psycopg.types.json import Jsonb
 
+from chaos.checks import JOBS_PER_OPERATION
+from chaos.shares import LIGHT
 from chaos.systems import System
+from chaos.waits import HEAVY
 from mainspring.client import Client
 from mainspring.domain.errors.client import ApiError, ServerUnreachable
 
 _SERVER_ERROR = 500
-_PACE_SECONDS = 0.02
+_NOT_FOUND = 404
+_PACE_SECONDS = 0.03
+_BURST_SECONDS = 10.0
 _CONNECT_SECONDS = 3
 _STATEMENT_TIMEOUT = "set statement_timeout = '20s'"
 
@@ -33,50 +39,58 @@ class Ledger:
 
     fates: dict[int, Fate] = field(default_factory=dict)
     kinds: dict[int, str] = field(default_factory=dict)
+    committed_at: dict[int, float] = field(default_factory=dict)
+    delays: dict[int, float] = field(default_factory=dict)
+    leaks: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def committed(self, kind: str) -> set[int]:
-        return {
-            n for n, fate in self.fates.items() if fate is Fate.COMMITTED and self.kinds[n] == kind
-        }
+    def tenants(self) -> dict[int, str]:
+        """The tenant that each operation named."""
+        return {n: TENANTS.get(kind, "default") for n, kind in self.kinds.items()}
 
 
-Operation = Callable[[psycopg.Connection, random.Random, int], None]
+# Returns how many seconds later its job is due.
+Operation = Callable[[psycopg.Connection, random.Random, int], float]
 
 
 def _enqueue(definition: str, **options: object) -> Operation:
     names = ", ".join(f"{name} => %({name})s" for name in options)
     call = f"select mainspring.enqueue(%(definition)s, %(payload)s{', ' if names else ''}{names})"
 
-    def run(connection: psycopg.Connection, rng: random.Random, n: int) -> None:
+    def run(connection: psycopg.Connection, rng: random.Random, n: int) -> float:
         payload = Jsonb({"n": n})
         values = {"definition": definition, "payload": payload, **options}
         connection.execute(call.encode(), values)
+        return 0.0
 
     return run
 
 
-def _keyed(connection: psycopg.Connection, rng: random.Random, n: int) -> None:
+def _keyed(connection: psycopg.Connection, rng: random.Random, n: int) -> float:
     connection.execute(
         "select mainspring.enqueue('keyed', %s)", (Jsonb({"n": n, "key": rng.randrange(5)}),)
     )
+    return 0.0
 
 
-def _delayed(connection: psycopg.Connection, rng: random.Random, n: int) -> None:
+def _delayed(connection: psycopg.Connection, rng: random.Random, n: int) -> float:
+    seconds = rng.uniform(0.1, 3)
     connection.execute(
         "select mainspring.enqueue('plain', %s, delay => make_interval(secs => %s))",
-        (Jsonb({"n": n}), rng.uniform(0.1, 3)),
+        (Jsonb({"n": n}), seconds),
     )
+    return seconds
 
 
-def _urgent(connection: psycopg.Connection, rng: random.Random, n: int) -> None:
+def _urgent(connection: psycopg.Connection, rng: random.Random, n: int) -> float:
     connection.execute(
         "select mainspring.enqueue('plain', %s, priority => %s)",
         (Jsonb({"n": n}), rng.choice((1, 50, 500))),
     )
+    return 0.0
 
 
-def _flow(connection: psycopg.Connection, rng: random.Random, n: int) -> None:
+def _flow(connection: psycopg.Connection, rng: random.Random, n: int) -> float:
     payload = {"n": n}
     steps = [
         {"definition": "step", "payload": payload},
@@ -85,10 +99,25 @@ def _flow(connection: psycopg.Connection, rng: random.Random, n: int) -> None:
         {"definition": "step", "payload": payload, "after": [2]},
     ]
     connection.execute("select mainspring.enqueue_flow('chaos', %s)", (Jsonb(steps),))
+    return 0.0
 
 
-def _emit(connection: psycopg.Connection, rng: random.Random, n: int) -> None:
-    connection.execute("select mainspring.emit('chaos.happened', %s)", (Jsonb({"n": n}),))
+def _emit(tenant: str) -> Operation:
+    def run(connection: psycopg.Connection, rng: random.Random, n: int) -> float:
+        connection.execute(
+            "select mainspring.emit('chaos.happened', %s, %s)", (Jsonb({"n": n}), tenant)
+        )
+        return 0.0
+
+    return run
+
+
+def _burst(connection: psycopg.Connection, rng: random.Random, n: int) -> float:
+    connection.execute(
+        "select mainspring.enqueue('bulk', %s, tenant => %s) from generate_series(1, %s)",
+        (Jsonb({"n": n}), HEAVY, JOBS_PER_OPERATION["burst"]),
+    )
+    return 0.0
 
 
 # What is done, and how often beside the others.
@@ -104,9 +133,15 @@ OPERATIONS: dict[str, tuple[int, Operation]] = {
     "urgent": (3, _urgent),
     "flow": (2, _flow),
     "approved": (2, _enqueue("approved")),
-    "event": (4, _emit),
-    "other tenant": (4, _enqueue("plain", tenant="other")),
+    "event": (4, _emit("default")),
+    "light": (4, _enqueue("plain", tenant=LIGHT)),
+    "light once": (2, _enqueue("once", tenant=LIGHT)),
+    "light event": (2, _emit(LIGHT)),
+    "far": (3, _enqueue("far")),
+    "burst": (1, _burst),
 }
+# Of operations that name another tenant than the default one.
+TENANTS = {"light": LIGHT, "light once": LIGHT, "light event": LIGHT, "burst": HEAVY}
 
 
 class Callers:
@@ -117,29 +152,51 @@ class Callers:
         self._system, self._url = system, system.url
         self._lock = threading.Lock()
         self._next = 0
-        self._stopping = threading.Event()
+        self._last_made = 0
+        self.looks = 0
+        self._stopping, self._closing = threading.Event(), threading.Event()
+        names = [name for name in OPERATIONS if name != "burst"]
         self._threads = [
-            threading.Thread(target=self._run, args=(random.Random(f"{seed}/{each}"),), daemon=True)
+            self._thread(self._run, random.Random(f"{seed}/{each}"), names, _PACE_SECONDS)
             for each in range(threads)
         ]
-        self._threads.append(threading.Thread(target=self._call_rest, daemon=True))
-        self._threads.append(threading.Thread(target=self._approve, daemon=True))
+        self._threads += [
+            self._thread(self._run, random.Random(f"{seed}/heavy"), ["burst"], _BURST_SECONDS),
+            self._thread(self._call_rest),
+            self._thread(self._look),
+        ]
+        self._approver = self._thread(self._approve)
+
+    def _thread(self, target: Callable[..., None], *arguments: object) -> threading.Thread:
+        """A caller that ends by a mistake of its own fails the run, which would prove less."""
+
+        def run() -> None:
+            try:
+                target(*arguments)
+            except Exception as error:
+                self.ledger.refused.append(f"a caller ended: {error!r}")
+                raise
+
+        return threading.Thread(target=run, daemon=True)
 
     def start(self) -> None:
-        for thread in self._threads:
+        for thread in (*self._threads, self._approver):
             thread.start()
 
     def stop_operations(self) -> None:
-        """Nothing new; whatever awaits approval is still approved."""
+        """Nothing new; whatever awaits approval is still approved, until `close`."""
         self._stopping.set()
-        for thread in self._threads[:-1]:
+        for thread in self._threads:
             thread.join()
 
-    def _run(self, rng: random.Random) -> None:
+    def close(self) -> None:
+        self._closing.set()
+        self._approver.join()
+
+    def _run(self, rng: random.Random, names: list[str], pace_seconds: float) -> None:
         connection: psycopg.Connection | None = None
-        names = list(OPERATIONS)
         weights = [OPERATIONS[name][0] for name in names]
-        while not self._stopping.wait(rng.uniform(0, 2 * _PACE_SECONDS)):
+        while not self._stopping.wait(rng.uniform(0, 2 * pace_seconds)):
             (name,) = rng.choices(names, weights)
             is_undone = rng.random() < 0.1
             n = self._number(name)
@@ -161,13 +218,16 @@ class Callers:
         name = self.ledger.kinds[n]
         is_committing = False
         try:
-            OPERATIONS[name][1](connection, rng, n)
+            delay = OPERATIONS[name][1](connection, rng, n)
+            if delay:
+                self.ledger.delays[n] = delay
             if is_undone:
                 connection.rollback()
                 self._note(n, Fate.ROLLED_BACK)
                 return
             is_committing = True
             connection.commit()
+            self.ledger.committed_at[n] = time.time()
             self._note(n, Fate.COMMITTED)
         except psycopg.Error as error:
             # A commit whose answer never came may have happened.
@@ -182,14 +242,46 @@ class Callers:
                 self._note(n, Fate.UNKNOWN)
                 while not self._stopping.is_set():
                     try:
-                        client.jobs.enqueue("plain", {"n": n}, idempotency_key=f"chaos-{n}")
+                        made = client.jobs.enqueue("plain", {"n": n}, idempotency_key=f"chaos-{n}")
                     except (ServerUnreachable, ApiError) as error:
                         if isinstance(error, ApiError) and error.status < _SERVER_ERROR:
                             self.ledger.refused.append(str(error))
                             break
+                        self._stopping.wait(0.2)
                         continue
+                    self._last_made = int(made.id)
                     self._note(n, Fate.COMMITTED)
                     break
+
+    def _look(self) -> None:
+        """An administrator of one tenant sees its jobs, and none of another."""
+        with Client(self._system.api_url, self._system.light_token, timeout=5) as client:
+            while not self._stopping.wait(1):
+                try:
+                    self._look_at_jobs(client)
+                    self._look_at_job(client, self._last_made)
+                except ServerUnreachable:
+                    continue
+                except ApiError as error:
+                    if error.status < _SERVER_ERROR:
+                        self.ledger.refused.append(str(error))
+
+    def _look_at_jobs(self, client: Client) -> None:
+        for job in client.jobs.page(limit=50).items:
+            self.looks += 1
+            if job.tenant != LIGHT:
+                self.ledger.leaks.append(f"tenant {LIGHT} saw job {job.id} of {job.tenant}")
+
+    def _look_at_job(self, client: Client, job_id: int) -> None:
+        """Of another tenant: it cannot be read, canceled or deleted."""
+        for act in (client.jobs.get, client.jobs.cancel, client.jobs.delete):
+            try:
+                act(job_id)
+            except ApiError as error:
+                if error.status != _NOT_FOUND:
+                    raise
+            else:
+                self.ledger.leaks.append(f"tenant {LIGHT} could {act.__name__} job {job_id}")
 
     def _number(self, kind: str) -> int:
         with self._lock:
@@ -204,9 +296,8 @@ class Callers:
                 self.ledger.refused.append(str(error))
 
     def _approve(self) -> None:
-        """Approves what waits for it, for as long as the process lives."""
-        pause = threading.Event()
-        while not pause.wait(0.3):
+        """Approves what waits for it."""
+        while not self._closing.wait(0.3):
             try:
                 with psycopg.connect(self._url, autocommit=True, connect_timeout=3) as connection:
                     connection.execute(

@@ -9,8 +9,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from typing import Final
@@ -18,25 +20,54 @@ from typing import Final
 import psycopg
 
 from chaos.networks import Network
+from chaos.shares import LIGHT, PLACES
+from chaos.waits import HEAVY, LEASE_SECONDS, POLL_SECONDS
 from mainspring.db import embedded, migrate
 
-LEASE_SECONDS: Final = 3
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _SETTINGS: Final = {
     "MAINSPRING_LEASE_SECONDS": str(LEASE_SECONDS),
-    "MAINSPRING_POLL_SECONDS": "0.5",
+    "MAINSPRING_POLL_SECONDS": str(POLL_SECONDS),
     "MAINSPRING_DRAIN_SECONDS": "3",
     "MAINSPRING_DEFAULT_SCHEDULES": "false",
+    "MAINSPRING_LOG_FORMAT": "json",
     "PYTHONUNBUFFERED": "1",
 }
 _TABLES: Final = """
 create schema chaos;
-create table chaos.effects (job_id bigint not null, n bigint not null);
+create table chaos.effects (job_id bigint not null, n bigint not null, tenant text not null);
+create table chaos.claims (
+    at timestamptz not null, job_id bigint not null, worker_id bigint, fence bigint);
+create table chaos.workers (at timestamptz not null, worker_id bigint not null, pid integer);
+create function chaos.note_claim() returns trigger language plpgsql security definer as $$
+begin
+    insert into chaos.claims values (clock_timestamp(), new.job_id, new.worker_id, new.fence);
+    return null;
+end $$;
+create function chaos.note_worker() returns trigger language plpgsql security definer as $$
+begin
+    insert into chaos.workers values (clock_timestamp(), new.worker_id, new.pid);
+    return null;
+end $$;
+create trigger note_claim after update on mainspring.jobs for each row
+    when (old.fence is distinct from new.fence) execute function chaos.note_claim();
+create trigger note_worker after insert on mainspring.workers for each row
+    execute function chaos.note_worker();
 """
 _TRIGGER: Final = """
-insert into mainspring.triggers (name, event, definition, payload)
-values ('chaos', 'chaos.happened', 'evented', '{"n": "{{event.n}}"}')
+insert into mainspring.triggers (tenant_id, name, event, definition, payload)
+select tenant, 'chaos', 'chaos.happened', 'evented', '{"n": "{{event.n}}"}'
+  from unnest(array['default', %s]) as tenant
 """
+
+
+@dataclass(slots=True)
+class Life:
+    """One run of a process, in seconds since the epoch; `ended_at` is when it was told to end."""
+
+    pid: int
+    started_at: float
+    ended_at: float | None = None
 
 
 class Process:
@@ -44,58 +75,69 @@ class Process:
 
     def __init__(self, name: str, arguments: list[str], url: str, folder: Path) -> None:
         self.name = name
+        self.queues: frozenset[str] = frozenset()
+        self.lives: list[Life] = []
+        self.outages: list[tuple[float, float]] = []
         self._arguments, self._url, self._folder = arguments, url, folder
-        self._starts = 0
-        self._process = self._start()
         self._closing = threading.Event()
-        self._lock = threading.Lock()
-        self._guard = threading.Thread(target=self._keep, daemon=True)
-        self._guard.start()
+        self._process = self._start()
+        threading.Thread(target=self._keep, daemon=True).start()
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    @property
-    def starts(self) -> int:
-        return self._starts
-
     def signal(self, number: int) -> None:
         if self._process.poll() is None:
+            if number in {SIGKILL, SIGTERM}:
+                self._note_end()
             os.killpg(self.pid, number)
+
+    @contextmanager
+    def out(self, *, and_seconds: float = 0.0) -> Iterator[None]:
+        """It lives and cannot work inside the block, nor for some seconds after it."""
+        start = time.time()
+        yield
+        self.outages.append((start, time.time() + and_seconds))
 
     def end(self) -> None:
         self._closing.set()
-        with self._lock:
-            self.signal(SIGKILL)
-            self._process.wait(10)
+        self.signal(SIGKILL)
+        self._process.wait(10)
 
-    def log(self) -> str:
-        return "\n".join(
-            path.read_text(errors="replace") for path in sorted(self._folder.glob(f"{self.name}.*"))
-        )
+    def logs(self) -> list[Path]:
+        """One for each life."""
+        return sorted(self._folder.glob(f"{self.name}.*"))
 
     def _keep(self) -> None:
         """As systemd or Kubernetes would."""
-        while not self._closing.wait(0.1):
-            with self._lock:
-                if self._process.poll() is not None and not self._closing.is_set():
-                    self._process = self._start()
+        while True:
+            self._process.wait()
+            self._note_end()
+            if self._closing.wait(0.1):
+                return
+            self._process = self._start()
+
+    def _note_end(self) -> None:
+        if self.lives[-1].ended_at is None:
+            self.lives[-1].ended_at = time.time()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        self._starts += 1
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("MAINSPRING_")
         }
         environment |= {
             **_SETTINGS,
             "MAINSPRING_DATABASE_URL": self._url,
-            "PYTHONPATH": str(_ROOT),
+            "PYTHONPATH": f"{_ROOT}/src:{_ROOT}",
         }
-        with (self._folder / f"{self.name}.{self._starts:04d}.log").open("wb") as log:
-            return subprocess.Popen(
+        path = self._folder / f"{self.name}.{len(self.lives) + 1:04d}.log"
+        with path.open("wb") as log:
+            process = subprocess.Popen(
                 self._arguments, env=environment, stdout=log, stderr=log, start_new_session=True
             )
+        self.lives.append(Life(process.pid, time.time()))
+        return process
 
 
 class System:
@@ -104,22 +146,28 @@ class System:
     def __init__(self, folder: Path, server: embedded.EmbeddedServer, network: Network) -> None:
         self.folder, self.network = folder, network
         self.url, self._superuser_url = server.url, server.superuser_url
+        self.outages: list[tuple[float, float]] = []
+        near = ("default", "mainspring")
+        self.far_worker = self._worker("worker-far", (*near, "far"), is_far=True)
         self.workers = [
-            self._role("worker-0", "worker", "--concurrency", "30"),
-            self._role("worker-1", "worker", "--concurrency", "30"),
-            Process(
-                "worker-far",
-                [*network.prefix, *_command("worker", "--concurrency", "30")],
-                network.url,
-                folder,
-            ),
+            self._worker("worker-0", near),
+            self._worker("worker-1", near),
+            self.far_worker,
         ]
         self.schedulers = [self._role(f"scheduler-{each}", "scheduler") for each in range(2)]
         port = _free_port()
         self.api_url = f"http://127.0.0.1:{port}"
         self.server = self._role("server", "server", "--port", str(port))
-        self.token = _token(self.url)
+        self.token = _token(self.url, "chaos", "operator")
+        self.light_token = _token(self.url, "light", "admin", "--tenant", LIGHT)
         self.processes = [*self.workers, *self.schedulers, self.server]
+
+    def _worker(self, name: str, queues: tuple[str, ...], *, is_far: bool = False) -> Process:
+        command = _command("worker", "--concurrency", str(PLACES), "--queues", ",".join(queues))
+        prefix, url = (self.network.prefix, self.network.url) if is_far else ([], self.url)
+        process = Process(name, [*prefix, *command], url, self.folder)
+        process.queues = frozenset(queues)
+        return process
 
     def _role(self, name: str, *arguments: str) -> Process:
         return Process(name, _command(*arguments), self.url, self.folder)
@@ -136,14 +184,21 @@ class System:
         lines = (self.folder / "database" / "postgres" / "postmaster.pid").read_text().splitlines()
         return int(lines[0])
 
+    @contextmanager
+    def without_database(self) -> Iterator[None]:
+        """Nobody can connect inside the block."""
+        start = time.time()
+        yield
+        self.outages.append((start, time.time()))
+
     def connect(self) -> psycopg.Connection:
         """As the superuser, who may break everything."""
         return psycopg.connect(self._superuser_url, autocommit=True, connect_timeout=3)
 
 
-def _token(url: str) -> str:
-    """Of an operator, made as a person would."""
-    create = ["tokens", "create", "chaos", "--role", "operator", "--json"]
+def _token(url: str, name: str, role: str, *options: str) -> str:
+    """Made as a person would."""
+    create = ["tokens", "create", name, "--role", role, *options, "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "mainspring", *create],
         env={**os.environ, "MAINSPRING_DATABASE_URL": url},
@@ -159,7 +214,8 @@ def _free_port() -> int:
 
 
 def _command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "mainspring", *arguments, "--app", "chaos.jobs:app"]
+    role, *options = arguments
+    return [sys.executable, "-m", "mainspring", role, "--app", "chaos.jobs:app", *options]
 
 
 @contextmanager
@@ -188,5 +244,6 @@ def _prepare(url: str) -> None:
     subprocess.run([sys.executable, "-m", "chaos.jobs"], check=True)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(_TABLES)
-        connection.execute("insert into mainspring.tenants (tenant_id) values ('other')")
-        connection.execute(_TRIGGER)
+        for tenant in (LIGHT, HEAVY):
+            connection.execute("insert into mainspring.tenants (tenant_id) values (%s)", (tenant,))
+        connection.execute(_TRIGGER, (LIGHT,))

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from chaos.checks import Attempt, History, Job, Window, violations, waits
+from chaos.checks import violations
+from chaos.histories import Attempt, Effect, Event, History, Job, Slot
 
 JOB = Job(1, "once", "succeeded", None, 7, ready_at=1.0, finished_at=2.0)
 CHILD = Job(2, "step", "succeeded", None, 8, ready_at=1.0, finished_at=4.0, parents=(1,))
@@ -20,9 +21,10 @@ GOOD = History(
         Attempt(2, 12, "succeeded", 2.5, 4.0),
         Attempt(3, 13, "succeeded", 5.1, 5.5),
     ],
-    effects=[1],
-    slots=[(5.0, "enqueued", 3), (6.0, "coalesced", None)],
-    events={20: 1},
+    effects=[Effect(1)],
+    slots=[Slot(5.0, 5.0, "enqueued", 3), Slot(6.0, 6.0, "coalesced")],
+    events=[Event(20, 1.0, 1.1)],
+    tenants={7: "default", 8: "default"},
     most_limited=2,
     most_keyed=1,
 )
@@ -58,39 +60,25 @@ def test_a_history_in_which_nothing_went_wrong_passes():
             "2: job 1: an older lease reported success",
         ),
         ({"effects": []}, "4: job 1 has 0 effects"),
-        ({"effects": [1, 1]}, "4: job 1 has 2 effects"),
-        ({"slots": [(5.0, "enqueued", 3), (6.0, "enqueued", 3)]}, "3: job 3 belongs to 2 slots"),
+        ({"effects": [Effect(1), Effect(1)]}, "4: job 1 has 2 effects"),
+        (
+            {"slots": [Slot(5.0, 5.0, "enqueued", 3), Slot(6.0, 6.0, "enqueued", 3)]},
+            "3: job 3 belongs to 2 slots",
+        ),
         ({"slots": []}, "3: 1 jobs of the schedule for 0 slots"),
-        ({"slots": [(5.0, "enqueued", 3), (7.0, "missed", None)]}, "3, 6: no slot between"),
-        ({"undispatched": [21]}, "6: event 21 was never dispatched"),
-        ({"events": {20: 2}}, "2: event 20 has 2 jobs"),
+        (
+            {"slots": [Slot(5.0, 5.0, "enqueued", 3), Slot(7.0, 7.0, "missed")]},
+            "3, 6: no slot between",
+        ),
+        ({"events": [Event(21, 1.0, None)]}, "6: event 21 was never dispatched"),
+        ({"events": [Event(20, 1.0, 1.1, jobs=2)]}, "2: event 20 has 2 jobs"),
         ({"most_limited": 3}, "limits: 3 ran under a limit of 2"),
         ({"most_keyed": 2}, "limits: 2 ran under a limit of 1"),
         ({"jobs": with_job(replace(JOB, finished_at=3.0))}, "flows: job 2 started before"),
+        ({"tenants": {7: "other"}}, "5: job 1 of tenant other belongs to default"),
+        ({"effects": [Effect(1, "other")]}, "5: job 1 of tenant default ran for other"),
+        ({"leaks": ["tenant other saw job 1"]}, "5: tenant other saw job 1"),
     ],
 )
 def test_what_breaks_a_promise_is_found(changes, found):
     assert any(text.startswith(found) for text in broken(**changes)), broken(**changes)
-
-
-def test_a_wait_counts_from_the_end_of_the_last_fault_that_touched_it():
-    history = replace(GOOD, attempts=[Attempt(1, 10, "succeeded", 9.0, 9.5)])
-
-    (wait,) = waits(history, [Window("killed", 0.0, 3.0), Window("paused", 2.0, 6.0)])
-
-    assert (wait.seconds, wait.fault) == (3.0, "paused")
-
-
-def test_a_wait_that_no_fault_touched_counts_whole():
-    history = replace(GOOD, attempts=[Attempt(1, 10, "succeeded", 9.0, 9.5)])
-
-    (wait,) = waits(history, [Window("killed", 10.0, 12.0)])
-
-    assert (wait.seconds, wait.fault) == (8.0, None)
-
-
-def test_what_was_lost_waits_for_its_next_start():
-    (first, again) = [wait for wait in waits(GOOD, []) if wait.job_id == 1]
-
-    assert first.seconds == pytest.approx(0.0)
-    assert again.seconds == pytest.approx(0.1)
