@@ -96,6 +96,7 @@ async def test_one_job_can_have_several_schedules(app):
         ("@daily", {"launcher": int}, InvalidSchedule, "launcher: .* not a subclass of Launcher"),
         ("@daily", {"payload": {"n": "{{x}}"}}, InvalidTemplate, "unknown name 'x'"),
         ("@daily", {"payload": {"m": 1}}, InvalidPayload, "the arguments do not match"),
+        ("@daily", {"payload": {"n": "a"}}, InvalidPayload, "payload/n: the value is not of"),
         ("@daily", {"payload": {}}, InvalidPayload, "the arguments .* required argument: 'n'"),
     ],
 )
@@ -111,6 +112,17 @@ def test_a_declaration_that_cannot_be_is_refused_at_once_and_says_whose_it_is(
         def count(n: int) -> None: ...
 
     assert app.schedules.declared == {}
+
+
+def test_a_declared_payload_may_have_a_template_where_the_handler_wants_a_value():
+    app = Mainspring("postgresql://nowhere")
+
+    @app.schedule("@daily", payload={"n": "{{missed}}"})
+    @app.job
+    def count(n: int) -> None: ...
+
+    ((spec, _),) = app.schedules.declared.values()
+    assert spec.payload == {"n": "{{missed}}"}
 
 
 def test_a_name_can_be_declared_once():

@@ -30,6 +30,8 @@ from mainspring.runtime.scheduler.launchers import Launcher
 from mainspring.services import backfills, definitions
 from mainspring.services import schedules as services
 from mainspring.services.backfills import Filled
+from mainspring.services.drafts import ensure_draft
+from mainspring.services.payloads import PayloadRules
 from mainspring.services.schedules import Scope
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
@@ -113,6 +115,8 @@ class Schedules(Namespace):
                 if (tenant_id, chosen) in self.declared:
                     raise InvalidSchedule("name", "is declared twice in this app")
                 spec = self._spec(chosen, {**fields, "definition": job}, tenant_id=tenant_id)
+                if spec.launcher is None:
+                    ensure_draft(spec.payload, PayloadRules(job.handler.schema))
             self.declared[tenant_id, chosen] = (spec, overwrite)
             return job
 
