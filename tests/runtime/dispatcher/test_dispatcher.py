@@ -278,3 +278,28 @@ async def test_a_scheduler_prunes_by_its_setting(database_url: str, connection: 
     settings = load(database_url=database_url, event_retention_days=1.5)
     async with Mainspring(settings=settings) as app, scheduling(app):
         await await_until(lambda: rows.count(connection, "events") == 1)
+
+
+SLOW_DELETES = """
+create function public.nap() returns trigger language plpgsql as
+    'begin perform pg_sleep(30); return old; end';
+create trigger nap before delete on mainspring.events for each row execute function public.nap();
+"""
+PRUNES = """
+select count(*) from pg_stat_activity
+ where datname = current_database() and wait_event = 'PgSleep'
+"""
+
+
+async def test_an_event_does_not_wait_until_old_ones_are_pruned(
+    app: Mainspring, connection: psycopg.Connection
+):
+    events.insert_trigger(connection)
+    events.emit(connection)
+    connection.execute("update mainspring.events set handled_at = '2000-01-01'")
+    connection.execute(SLOW_DELETES)
+    async with scheduling(app):
+        await await_until(lambda: connection.execute(PRUNES).fetchone() == (1,))
+        event_id = await app.aemit("provider.changed")
+        await await_until(lambda: events.outcomes(connection, event_id) == ["enqueued"], SOON)
+        assert connection.execute(PRUNES).fetchone() == (1,)

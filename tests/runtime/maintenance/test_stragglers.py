@@ -55,6 +55,32 @@ async def test_a_job_below_the_floor_and_a_lane_without_one_are_found(
             await await_until(partial(has_succeeded, connection, job_id), 5)
 
 
+CLEANUP_WAITS = """
+select count(*) from pg_stat_activity
+ where datname = current_database() and wait_event_type = 'Lock'
+   and application_name = 'mainspring cleanup'
+"""
+
+
+async def test_a_job_below_the_floor_is_found_while_cleaning_up_takes_long(
+    app: Mainspring, connection: psycopg.Connection, database_url: str
+):
+    @app.job
+    async def work() -> str:
+        return "done"
+
+    await app.aregister_definitions()
+    below = insert_job(connection, JobState.QUEUED)
+    begin_above(connection)
+    with psycopg.connect(database_url) as blocker:
+        blocker.execute("lock table mainspring.tallies in access exclusive mode")
+        async with working(app):
+            await await_until(lambda: connection.execute(CLEANUP_WAITS).fetchone() == (1,))
+            await await_until(partial(has_succeeded, connection, below), 5)
+            assert connection.execute(CLEANUP_WAITS).fetchone() == (1,)
+            blocker.rollback()
+
+
 async def test_the_marks_are_noted_as_floors_while_sweeps_are_dear(
     app: Mainspring, connection: psycopg.Connection
 ):

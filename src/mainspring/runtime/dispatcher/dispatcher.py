@@ -6,6 +6,7 @@ transaction ends, however it ends. So one that dies costs the others a second an
 
 from collections.abc import Coroutine
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -34,18 +35,21 @@ _OPTIONS = " ".join(
 
 
 class Dispatcher:
-    """Two loops on one connection; whoever runs it wakes its loop when an event was emitted."""
+    """Two loops, each with a connection, so that an event does not wait until old ones are pruned;
+    whoever runs it wakes its loop when an event was emitted."""
 
     def __init__(self, url: str, *, settings: Settings) -> None:
         self._settings = settings
         self._round_robin = RoundRobin(settings)
         limit = f"-c mainspring.max_payload_bytes={settings.max_payload_bytes}"
-        self._connection = ReconnectingConnection(
+        connect = partial(
+            ReconnectingConnection,
             with_options(for_own_statements(url), f"{_OPTIONS} {limit}"),
-            name="mainspring dispatch",
             use_pooler=settings.use_pooler,
             pins_plans=True,
         )
+        self._connection = connect(name="mainspring dispatch")
+        self._pruning_connection = connect(name="mainspring event pruning")
         self.loop = Loop("dispatch", self._pass)
         self.pruning = Loop("events", self._prune)
 
@@ -54,6 +58,7 @@ class Dispatcher:
 
     async def close(self) -> None:
         await self._connection.close()
+        await self._pruning_connection.close()
 
     async def _pass(self) -> float:
         while await self._connection.try_once(self._round_robin.dispatch):
@@ -67,7 +72,7 @@ class Dispatcher:
 
     async def _prune(self) -> float:
         keep = timedelta(days=self._settings.event_retention_days)
-        while await self._connection.try_once(
+        while await self._pruning_connection.try_once(
             lambda connection: store.prune_events(connection, keep)
         ):
             pass

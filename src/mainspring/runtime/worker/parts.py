@@ -102,11 +102,13 @@ class Connections:
     claims: ReconnectingConnection
     finishes: ReconnectingConnection
     maintenance: ReconnectingConnection
+    stragglers: ReconnectingConnection
     cleanup: ReconnectingConnection
 
     def needed_and_others(self) -> tuple[Sequence[ReconnectingConnection], ...]:
         """Those without which a worker can do nothing for its jobs, and the others."""
-        return (self.claims, self.finishes), (self.maintenance, self.cleanup)
+        others = (self.maintenance, self.stragglers, self.cleanup)
+        return (self.claims, self.finishes), others
 
     async def come_back(self, seconds: float) -> None:
         """Wait until the database answers on all of them; what it does not answer in so many
@@ -122,7 +124,8 @@ class Connections:
                 answered.cancel()
 
     async def close(self) -> None:
-        for connection in (self.claims, self.finishes, self.maintenance, self.cleanup):
+        needed, others = self.needed_and_others()
+        for connection in (*needed, *others):
             await connection.close()
 
 
@@ -184,7 +187,7 @@ class Parts:
         )
         self.claimer = self._make_claimer(order, queues)
         self.maintenance = self._make_maintenance(known)
-        self.stragglers = Stragglers(self.connections.cleanup, self.claimer)
+        self.stragglers = Stragglers(self.connections.stragglers, self.claimer)
         self.cleanup = Cleanup(self.connections.cleanup, use_pooler=settings.use_pooler)
         self.watchdog = Watchdog(
             self.runners,
@@ -272,5 +275,6 @@ def _connect(
         claims=connect(url, name="mainspring claim", on_reconnect=on_claims_lost),
         finishes=connect(with_options(url, _LOCK_OPTIONS), name="mainspring finish"),
         maintenance=connect(with_options(url, _LOCK_OPTIONS), name="mainspring maintenance"),
+        stragglers=connect(url, name="mainspring stragglers"),
         cleanup=connect(url, name="mainspring cleanup"),
     )
