@@ -1,8 +1,13 @@
 """Pruning of tables that are not ours, in SQL: only old rows of plain tables, few at a time."""
 
+import re
+from collections.abc import Iterator
+
 import psycopg
 import pytest
+from psycopg import sql
 
+from tests.support.databases import role
 from tests.support.rows import refused
 
 TABLES = """
@@ -113,6 +118,142 @@ def test_rows_that_someone_holds_are_passed_over(server_url, module_url):
 def test_other_tables_are_refused(civic, table, message):
     with refused(civic, "MS003", message, option="table"):
         prune(civic, table)
+
+
+# Code of others, which a delete would run with our rights
+
+
+@pytest.fixture
+def other(server_url: str) -> Iterator[str]:
+    """A role with fewer rights than ours; asked for before the transaction that names it, since it
+    is dropped once that is over."""
+    with role(server_url) as name:
+        yield name
+
+
+@pytest.fixture
+def login(server_url: str) -> Iterator[str]:
+    with role(server_url) as name:
+        yield name
+
+
+def run_for(connection: psycopg.Connection, statements: str, other: str) -> None:
+    connection.execute(sql.SQL(statements).format(other=sql.Identifier(other)))
+
+
+TRIGGER = """
+create function civic.trap() returns trigger language plpgsql as
+    'begin delete from civic.logs; return old; end';
+create trigger trap before delete on civic.sessions for each row execute function civic.trap();
+"""
+CHECKS = """
+create function civic.is_fine(value integer) returns boolean immutable language sql
+    return value is not null;
+"""
+CASCADE = """
+alter table civic.sessions add primary key (id);
+create table civic.carts (id integer primary key, session_id integer
+    references civic.sessions on delete cascade);
+create table civic.items (cart_id integer references civic.carts on delete set null);
+"""
+REFERENCE = """
+alter table civic.sessions add primary key (id);
+create table civic.carts (session_id integer references civic.sessions);
+"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "message"),
+    [
+        ("alter table civic.sessions owner to {other}", "civic.sessions belongs to {other}"),
+        ("alter schema civic owner to {other}", "schema civic belongs to {other}"),
+        (
+            "grant trigger on civic.sessions to {other}",
+            "{other} may create triggers on civic.sessions",
+        ),
+        ("grant all on civic.sessions to public", "public may create triggers on civic.sessions"),
+        (
+            TRIGGER + "alter function civic.trap() owner to {other}",
+            "civic.sessions calls civic.trap() of {other}",
+        ),
+        (
+            CHECKS + "create policy fine on civic.sessions using (civic.is_fine(id));"
+            "alter function civic.is_fine owner to {other}",
+            "civic.sessions calls civic.is_fine(integer) of {other}",
+        ),
+        (
+            CHECKS + "create operator civic.!! (function = civic.is_fine, rightarg = integer);"
+            "create index on civic.sessions (seen_at) where operator(civic.!!) id;"
+            "alter function civic.is_fine owner to {other}",
+            "civic.sessions calls civic.is_fine(integer) of {other}",
+        ),
+        (
+            CHECKS + "create rule fine as on delete to civic.sessions where civic.is_fine(old.id)"
+            " do also delete from civic.logs; alter function civic.is_fine owner to {other}",
+            "civic.sessions calls civic.is_fine(integer) of {other}",
+        ),
+        (CASCADE + "alter table civic.items owner to {other}", "civic.items belongs to {other}"),
+    ],
+)
+def test_a_table_that_others_can_give_code_is_refused(other, civic, statements, message):
+    run_for(civic, statements, other)
+
+    with refused(civic, "MS003", re.escape(message.format(other=other)), option="table"):
+        prune(civic, "civic.sessions")
+    assert len(left(civic)) == 100
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        TRIGGER,
+        CHECKS + "alter table civic.sessions add check (civic.is_fine(id))",
+        "grant select, insert, update, delete on civic.sessions to {other}, public",
+        "alter schema civic owner to pg_database_owner",
+        CASCADE,
+        # They read it, and a delete runs nothing of theirs.
+        CHECKS + "create view civic.fine as select * from civic.sessions where civic.is_fine(id);"
+        "alter function civic.is_fine owner to {other}; alter view civic.fine owner to {other}",
+        REFERENCE
+        + "alter table civic.carts owner to {other}; grant usage on schema civic to {other}",
+    ],
+)
+def test_a_table_with_code_of_our_own_is_pruned(other, civic, statements):
+    run_for(civic, statements, other)
+
+    assert prune(civic, "civic.sessions") == 70
+
+
+def test_the_refusal_says_what_to_do(other, civic):
+    run_for(civic, "alter table civic.sessions owner to {other}", other)
+    owner = civic.info.user
+    remedy = (
+        f"run `alter table civic.sessions owner to {owner}`, or delete the rows in a definition"
+    )
+    with refused(civic, "MS003", remedy, option="table"):
+        prune(civic, "civic.sessions")
+
+    run_for(civic, f"alter table civic.sessions owner to {owner}", other)
+    assert prune(civic, "civic.sessions") == 70
+
+
+def test_a_role_that_has_our_rights_anyway_may_own_the_table(other, login, civic):
+    names = {"other": sql.Identifier(other), "login": sql.Identifier(login)}
+    civic.execute(
+        sql.SQL(
+            "alter table civic.sessions owner to {other}; alter schema civic owner to {login};"
+            "grant select, update, delete on civic.sessions to {login};"
+            "grant usage on schema mainspring to {login};"
+            "grant execute on all functions in schema mainspring to {login}"
+        ).format(**names)
+    )
+    civic.execute(sql.SQL("set local role {login}").format(**names))
+    with refused(civic, "MS003", f"civic.sessions belongs to {other}", option="table"):
+        prune(civic, "civic.sessions")
+
+    civic.execute(sql.SQL("reset role; grant {login} to {other}").format(**names))
+    civic.execute(sql.SQL("set local role {login}").format(**names))
+    assert prune(civic, "civic.sessions") == 70
 
 
 @pytest.mark.parametrize(

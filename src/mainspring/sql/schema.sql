@@ -132,6 +132,15 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.acts_as_owner() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return (select mainspring.has_rights_of(current_user, pg_get_userbyid(own.nspowner))
+              from pg_catalog.pg_namespace as own where own.nspname = 'mainspring');
+end
+$$;
+
 CREATE FUNCTION mainspring.add_clock() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1068,6 +1077,38 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.check_definition_owner() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    key text := case when tg_op = 'DELETE' then old.key else new.key end;
+    role name := case when tg_op <> 'INSERT' and old.kind = 'sql' then old.spec ->> 'role' end;
+    wrong text[];
+begin
+    if mainspring.acts_as_owner() then
+        null;
+    elsif key like 'mainspring.%' or (tg_op = 'UPDATE' and old.key like 'mainspring.%') then
+        wrong := '{key,is built in and for operators only}';
+    elsif tg_op <> 'INSERT' and old.kind <> 'sql' then
+        wrong := array['kind', format('is %s; only the owner of Mainspring can change it',
+                                      old.kind)];
+    elsif tg_op <> 'INSERT' and not exists (
+        select from pg_roles as known where known.rolname = role
+           and mainspring.has_rights_of(current_user, known.rolname)) then
+        wrong := array['role', format(
+            'is %s, whose rights %s does not have; ask an administrator to run: %s',
+            role, current_user, mainspring.grant_of(role, current_user))];
+    end if;
+    if wrong is not null then
+        raise exception using errcode = 'MS050',
+            message = format('%s: %s %s', key, wrong[1], wrong[2]),
+            detail = jsonb_build_object('key', key, 'field', wrong[1], 'problem', wrong[2]);
+    end if;
+    return case when tg_op = 'DELETE' then old else new end;
+end
+$$;
+
 CREATE FUNCTION mainspring.check_definition_role() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1175,6 +1216,29 @@ begin
     end if;
 end
 $_$;
+
+CREATE FUNCTION mainspring.check_function_name(given text, visible text) RETURNS void
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    problem text := case
+        when coalesce(given, '') = ''
+        then 'function is missing; give the name of a function, such as civic.cleanup'
+        when given ~ '\('
+        then 'function: write the name without parentheses, as '
+             || rtrim(split_part(given, '(', 1))
+        when visible is null and given !~ '\.'
+        then format('there is no function %s in your search path%s', given,
+                    mainspring.meant_function(given, given))
+    end;
+begin
+    if problem is not null then
+        perform mainspring.refuse('MS050', problem, jsonb_build_object(
+            'key', coalesce(given, 'null'), 'field', 'function', 'problem', problem));
+    end if;
+end
+$$;
 
 CREATE FUNCTION mainspring.check_numbers(priority integer, max_attempts integer) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
@@ -1534,7 +1598,8 @@ CREATE FUNCTION mainspring.check_zone(zone text) RETURNS void
 begin
     if not mainspring.is_zone(zone) then
         perform mainspring.refuse_schedule('zone', 'there is no time zone '
-            || quote_literal(zone) || coalesce((
+            || quote_literal(zone) || coalesce('; did you mean ''' || array_to_string(
+                mainspring.zones_of_abbreviation(zone), ''' or ''') || '''?', (
             select '; did you mean ' || quote_literal(known.name) || '?'
               from pg_timezone_names as known
              where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
@@ -1846,7 +1911,7 @@ begin
     end if;
     if cardinality(words) <> 5 then
         perform mainspring.refuse_schedule('cron',
-            needed || ', not ' || cardinality(words) || hint);
+            needed || ', not ''' || array_to_string(words, ' ') || '''' || hint);
     end if;
 end
 $_$;
@@ -2821,6 +2886,17 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.ensure_known_tenant(tenant text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
+        perform mainspring.refuse('MS081', 'there is no tenant '
+            || coalesce(quote_literal(tenant), 'null'), jsonb_build_object('tenant_id', tenant));
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.ensure_open(definition text) RETURNS void
     LANGUAGE plpgsql STABLE
     AS $$
@@ -2866,6 +2942,23 @@ begin
         end loop;
     end loop;
     return made;
+end
+$$;
+
+CREATE FUNCTION mainspring.ensure_safe_delete(pruned regclass) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    risk record;
+begin
+    select * into risk from mainspring.risks_of_delete(pruned) limit 1;
+    if found then
+        perform mainspring.refuse('MS003', format(
+            'table %s cannot be pruned with the rights of %s: %s, whose code a delete could run; '
+            'run `%s`, or delete the rows in a definition of kind sql under a role of its own',
+            pruned, current_user, risk.reason, risk.remedy), '{"option": "table"}');
+    end if;
 end
 $$;
 
@@ -3021,7 +3114,10 @@ begin
      where s.tenant_id = find_schedule.tenant and s.name = find_schedule.name for update;
     if not found then
         perform mainspring.refuse('MS040', 'there is no schedule '
-            || coalesce(quote_literal(find_schedule.name), 'null'),
+            || coalesce(quote_literal(find_schedule.name), 'null')
+            || mainspring.did_you_mean(find_schedule.name, array(
+                select quote_literal(s.name) from mainspring.schedules as s
+                 where s.tenant_id = find_schedule.tenant)),
             jsonb_build_object('name', find_schedule.name));
     end if;
     return found_schedule;
@@ -3200,6 +3296,21 @@ $$;
 CREATE FUNCTION mainspring.full_limits(shared text[], free integer[], given text[]) RETURNS text[]
     LANGUAGE sql IMMUTABLE
     RETURN ARRAY(SELECT counted.name FROM UNNEST(full_limits.shared, full_limits.free) counted(name, free) WHERE (counted.free <= (SELECT count(*) AS count FROM unnest(full_limits.given) gone(name) WHERE (gone.name = counted.name))));
+
+CREATE FUNCTION mainspring.functions_of_table(id regclass) RETURNS SETOF regprocedure
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+select distinct coalesce(sign.oprcode, used.refobjid)::regprocedure
+  from pg_depend as part
+  join pg_depend as used on used.classid = part.classid and used.objid = part.objid
+  left join pg_operator as sign
+    on used.refclassid = 'pg_operator'::regclass and sign.oid = used.refobjid
+ where part.refclassid = 'pg_class'::regclass and part.refobjid = functions_of_table.id
+   -- Other dependencies are those of views and functions that read the table.
+   and part.deptype in ('a', 'i', 'S')
+   and used.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass)
+$$;
 
 CREATE FUNCTION mainspring.given_instant(schedule mainspring.schedules) RETURNS timestamp with time zone
     LANGUAGE plpgsql
@@ -3588,6 +3699,21 @@ CREATE FUNCTION mainspring.job_matches(filter jsonb, state mainspring.job_state,
     LANGUAGE sql STABLE
     RETURN (((COALESCE((filter -> 'state'::text), (filter -> 'status'::text)) IS NULL) OR (COALESCE((filter -> 'state'::text), (filter -> 'status'::text)) ? (state)::text)) AND (((filter -> 'queue'::text) IS NULL) OR ((filter -> 'queue'::text) ? queue)) AND (((filter -> 'definition'::text) IS NULL) OR ((filter -> 'definition'::text) ? definition)) AND (((filter -> 'source'::text) IS NULL) OR ((filter -> 'source'::text) ? source)) AND (((filter -> 'tag'::text) IS NULL) OR ((filter -> 'tag'::text) ?| tags)) AND (((filter ->> 'created_after'::text) IS NULL) OR (created_at >= ((filter ->> 'created_after'::text))::timestamp with time zone)) AND (((filter ->> 'created_before'::text) IS NULL) OR (created_at < ((filter ->> 'created_before'::text))::timestamp with time zone)) AND (((filter -> 'error'::text) IS NULL) OR (lower(last_error) ~~ ANY (mainspring.parts_sought((filter -> 'error'::text))))));
 
+CREATE FUNCTION mainspring.keep_built_in_schedule() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    problem text := old.definition || ' is built in and for operators only';
+begin
+    if not mainspring.acts_as_owner() then
+        raise exception using errcode = 'MS041', message = 'definition: ' || problem,
+            detail = jsonb_build_object('field', 'definition', 'problem', problem);
+    end if;
+    return case when tg_op = 'DELETE' then old else new end;
+end
+$$;
+
 CREATE FUNCTION mainspring.keep_limit() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3878,6 +4004,33 @@ begin
                                                >= 160000 then 'SET' else 'MEMBER' end);
 end
 $$;
+
+CREATE FUNCTION mainspring.meant_definition(key text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return mainspring.did_you_mean(meant_definition.key, array(
+        select quote_literal(known.key) from mainspring.definitions as known
+         where known.is_active and known.key not like 'mainspring.%'));
+end
+$$;
+
+CREATE FUNCTION mainspring.meant_function(full_name text, name text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $_$
+declare
+    named text[] := array(
+        select distinct format('%I.%I', n.nspname, p.proname)
+          from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+         where n.nspname !~ '^(pg_|information_schema$|mainspring)' and p.prokind = 'f'
+           and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[]));
+begin
+    return coalesce(
+        (select '; did you mean ' || known || '?' from unnest(named) as known
+          where split_part(known, '.', 2) = meant_function.name order by known limit 1),
+        mainspring.did_you_mean(full_name, named));
+end
+$_$;
 
 CREATE FUNCTION mainspring.missing_app_grants(app name) RETURNS SETOF text
     LANGUAGE sql STABLE
@@ -4567,6 +4720,12 @@ begin
     if tg_op = 'INSERT' or new.enabled or not old.enabled then
         perform mainspring.check_schedule(new);
     end if;
+    if tg_op = 'INSERT' then
+        perform mainspring.ensure_known_tenant(new.tenant_id);
+    end if;
+    if tg_op = 'INSERT' or new.definition <> old.definition then
+        perform mainspring.warn_of_definition(new.definition, 'schedule');
+    end if;
     -- A launcher makes the payload of each job.
     if new.launcher is null and (
         tg_op = 'INSERT' or (new.definition, new.payload, new.launcher)
@@ -4593,6 +4752,12 @@ declare
 begin
     if wrong is not null then
         perform mainspring.refuse_trigger(wrong[1], wrong[2]);
+    end if;
+    if tg_op = 'INSERT' then
+        perform mainspring.ensure_known_tenant(new.tenant_id);
+    end if;
+    if tg_op = 'INSERT' or new.definition <> old.definition then
+        perform mainspring.warn_of_definition(new.definition, 'trigger');
     end if;
     -- An older one that is larger can still be disabled.
     if octet_length(new.payload::text) > 65536
@@ -4695,6 +4860,7 @@ begin
         perform mainspring.refuse('MS003', 'batch must be from 1 to 100000',
             '{"option": "batch"}');
     end if;
+    perform mainspring.ensure_safe_delete(pruned);
     is_indexed := exists (
         select from pg_index as i
          where i.indrelid = pruned and i.indisvalid and i.indpred is null
@@ -5302,6 +5468,39 @@ $$;
 
 COMMENT ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) IS 'Puts the failed and canceled jobs of a flow back to queued; returns how many there were.';
 
+CREATE FUNCTION mainspring.risks_of_delete(pruned regclass) RETURNS TABLE(reason text, remedy text)
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+with held as (
+    select id, c.relowner, c.relacl, n.nspname, n.nspowner
+      from mainspring.tables_of_delete(risks_of_delete.pruned) as id
+      join pg_class as c on c.oid = id join pg_namespace as n on n.oid = c.relnamespace
+), risks (place, role, before, after, remedy) as (
+    select 1, relowner, format('%s belongs to ', id), '', format('alter table %s owner to', id)
+      from held
+    union all
+    select 2, nspowner, format('schema %I belongs to ', nspname), '',
+           format('alter schema %I owner to', nspname)
+      from held where nspowner <> 'pg_database_owner'::regrole
+    union all
+    select 3, given.grantee, '', format(' may create triggers on %s', id),
+           format('revoke trigger on %s from', id)
+      from held, aclexplode(relacl) as given where given.privilege_type = 'TRIGGER'
+    union all
+    select 4, called.proowner, format('%s calls %s of ', held.id, code.id), '',
+           format('alter function %s owner to', code.id)
+      from held, mainspring.functions_of_table(held.id) as code (id)
+      join pg_proc as called on called.oid = code.id
+)
+select before || shown.name || after,
+       remedy || ' ' || case place when 3 then shown.name else quote_ident(current_user) end
+  from risks, lateral (
+       select case role when 0 then 'public' else role::regrole::text end) as shown (name)
+ where role = 0 or not pg_has_role(role, current_user, 'USAGE')
+ order by place, before
+$$;
+
 CREATE FUNCTION mainspring.run_answer(result jsonb, OUT message text, OUT details jsonb, OUT is_details_omitted boolean) RETURNS record
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -5330,27 +5529,24 @@ CREATE FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) RETURNS
     SET "IntervalStyle" TO 'postgres'
     RETURN (SELECT jsonb_object_agg(jsonb_each.key, jsonb_each.value) AS jsonb_object_agg FROM jsonb_each((to_jsonb(schedule_facts.schedule) - ARRAY['schedule_id'::text, 'run_at'::text, 'created_at'::text, 'updated_at'::text, 'anchor_at'::text, 'disabled_reason'::text, 'declared'::text, 'origin'::text, 'is_templated'::text])) jsonb_each(key, value) WHERE (jsonb_each.value <> 'null'::jsonb));
 
-CREATE FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text DEFAULT NULL::text, payload jsonb DEFAULT '{}'::jsonb, description text DEFAULT NULL::text, role text DEFAULT NULL::text, tenant text DEFAULT 'default'::text, enabled boolean DEFAULT NULL::boolean, on_conflict text DEFAULT 'update'::text) RETURNS bigint
+CREATE FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text DEFAULT NULL::text, payload jsonb DEFAULT '{}'::jsonb, description text DEFAULT NULL::text, role text DEFAULT NULL::text, tenant text DEFAULT 'default'::text, enabled boolean DEFAULT NULL::boolean, on_conflict text DEFAULT 'update'::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
 declare
-    target text := coalesce((
+    target text := (
         select format('%I.%I', n.nspname, p.proname)
           from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
          where p.proname = schedule_function.function and pg_catalog.pg_function_is_visible(p.oid)
-         limit 1), schedule_function.function);
+         limit 1);
     made bigint;
 begin
     if on_conflict is null or on_conflict not in ('update', 'nothing') then
         raise exception using errcode = 'MS003', detail = '{"option": "on_conflict"}',
             message = 'on_conflict must be update or nothing';
     end if;
-    if target is null then
-        raise exception using errcode = 'MS050', message = 'function is missing; give the name of '
-            'a function, such as civic.cleanup', detail = jsonb_build_object('key',
-            schedule_function.name, 'field', 'function', 'problem', 'is missing');
-    end if;
+    perform mainspring.check_function_name(schedule_function.function, target);
+    target := coalesce(target, schedule_function.function);
     select schedule_id into made from mainspring.schedules as known
      where known.tenant_id = tenant and known.name = schedule_function.name;
     if made is not null and on_conflict = 'nothing' then
@@ -5367,22 +5563,25 @@ begin
                 coalesce(schedule_function.description, ''))
         on conflict (key) do update set spec = known.spec || excluded.spec;
     end if;
+    update mainspring.definitions as known set timeout = schedule_function.timeout
+     where known.key = target and known.timeout <> schedule_function.timeout;
     insert into mainspring.schedules as known (
-        tenant_id, name, definition, cron, zone, payload, description, enabled)
+        tenant_id, name, definition, cron, zone, payload, description, max_attempts, enabled)
     values (tenant, schedule_function.name, target, schedule_function.cron, schedule_function.zone,
             schedule_function.payload, coalesce(schedule_function.description, ''),
-            coalesce(schedule_function.enabled, true))
+            schedule_function.max_attempts, coalesce(schedule_function.enabled, true))
     on conflict (tenant_id, name) do update
        set definition = excluded.definition, cron = excluded.cron, every = null, at = null,
            zone = coalesce(schedule_function.zone, known.zone), payload = excluded.payload,
            description = coalesce(schedule_function.description, known.description),
+           max_attempts = coalesce(schedule_function.max_attempts, known.max_attempts),
            enabled = coalesce(schedule_function.enabled, known.enabled)
     returning schedule_id into made;
     return made;
 end
 $$;
 
-COMMENT ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) IS 'Runs a SQL function by cron: stores its definition and the schedule, and returns its id.';
+COMMENT ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text, max_attempts integer, timeout interval) IS 'Runs a SQL function by cron: stores its definition and the schedule, and returns its id.';
 
 CREATE FUNCTION mainspring.schedule_of(schedule_id bigint, origin jsonb) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -6066,6 +6265,19 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.tables_of_delete(pruned regclass) RETURNS SETOF regclass
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+with recursive reached (id) as (
+    select pruned::oid
+    union
+    select key.conrelid from reached join pg_constraint as key on key.confrelid = reached.id
+     where key.contype = 'f' and key.confdeltype in ('c', 'n', 'd')
+)
+select id::regclass from reached
+$$;
+
 CREATE FUNCTION mainspring.take_back_places() RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -6425,6 +6637,19 @@ CREATE FUNCTION mainspring.walk_live(creator text, behind bigint, up_to bigint, 
       order by job.job_id limit most)
 $$;
 
+CREATE FUNCTION mainspring.warn_of_definition(definition text, noun text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not exists (select from mainspring.definitions as known
+                    where known.key = definition and known.is_active) then
+        raise warning using message = mainspring.why_unknown(definition), hint = format(
+            'Until the definition is there, the %s fails. To run a SQL function by cron, call '
+            'mainspring.schedule_function.', noun);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.was_lost(delivery text, state mainspring.job_state, failures integer) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN COALESCE(((delivery = 'at_most_once'::text) AND (state = 'dead_letter'::mainspring.job_state) AND (failures = 0)), false);
@@ -6494,27 +6719,11 @@ $$;
 
 CREATE FUNCTION mainspring.why_unknown(key text) RETURNS text
     LANGUAGE sql STABLE
-    RETURN CASE WHEN mainspring.is_deactivated(key) THEN (('definition '::text || quote_literal(key)) || ' is deactivated; activate it first'::text) ELSE ('unknown definition '::text || COALESCE(quote_literal(key), 'null'::text)) END;
+    RETURN CASE WHEN mainspring.is_deactivated(key) THEN (('definition '::text || quote_literal(key)) || ' is deactivated; activate it first'::text) ELSE (('unknown definition '::text || COALESCE(quote_literal(key), 'null'::text)) || mainspring.meant_definition(key)) END;
 
 CREATE FUNCTION mainspring.why_unknown_function(full_name text, parts text[]) RETURNS text
-    LANGUAGE plpgsql STABLE
-    AS $_$
-declare
-    named text[] := array(
-        select distinct format('%I.%I', n.nspname, p.proname)
-          from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
-         where n.nspname !~ '^(pg_|information_schema$|mainspring)' and p.prokind = 'f'
-           and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[]));
-begin
-    return full_name || case when cardinality(parts) = 2 then ' does not exist'
-                             else ' needs its schema and nothing else: write it as schema.name' end
-        || coalesce(
-            (select '; did you mean ' || known || '?' from unnest(named) as known
-              where split_part(known, '.', 2) = parts[cardinality(parts)] order by known limit 1),
-            nullif(mainspring.did_you_mean(full_name, named), ''),
-            case when cardinality(parts) = 2 then '; create it' else '' end);
-end
-$_$;
+    LANGUAGE sql STABLE
+    RETURN ((full_name || CASE WHEN (cardinality(parts) = 2) THEN ' does not exist'::text ELSE ' needs its schema and nothing else: write it as schema.name'::text END) || COALESCE(NULLIF(mainspring.meant_function(full_name, (parts)[cardinality(parts)]), ''::text), CASE WHEN (cardinality(parts) = 2) THEN '; create it'::text ELSE ''::text END));
 
 CREATE FUNCTION mainspring.window_key(trigger_id bigint, tenant text, definition text, payload text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -6866,6 +7075,10 @@ begin
     end;
 end
 $$;
+
+CREATE FUNCTION mainspring.zones_of_abbreviation(name text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE
+    RETURN (SELECT string_to_array(known.zones, ' '::text) AS string_to_array FROM (VALUES ('ACST'::text,'Australia/Adelaide'::text), ('AEDT'::text,'Australia/Sydney'::text), ('AEST'::text,'Australia/Sydney Australia/Brisbane'::text), ('AST'::text,'America/Halifax Asia/Riyadh'::text), ('AWST'::text,'Australia/Perth'::text), ('BRT'::text,'America/Sao_Paulo'::text), ('BST'::text,'Europe/London Asia/Dhaka'::text), ('CDT'::text,'America/Chicago'::text), ('CEST'::text,'Europe/Berlin Europe/Paris'::text), ('CST'::text,'America/Chicago Asia/Shanghai'::text), ('EDT'::text,'America/New_York'::text), ('EEST'::text,'Europe/Helsinki Europe/Athens'::text), ('IST'::text,'Asia/Kolkata Europe/Dublin Asia/Jerusalem'::text), ('JST'::text,'Asia/Tokyo'::text), ('KST'::text,'Asia/Seoul'::text), ('MDT'::text,'America/Denver'::text), ('MSK'::text,'Europe/Moscow'::text), ('NZDT'::text,'Pacific/Auckland'::text), ('NZST'::text,'Pacific/Auckland'::text), ('PDT'::text,'America/Los_Angeles'::text), ('PST'::text,'America/Los_Angeles Asia/Manila'::text), ('SAST'::text,'Africa/Johannesburg'::text), ('SGT'::text,'Asia/Singapore'::text), ('WEST'::text,'Europe/Lisbon'::text)) known(name, zones) WHERE (known.name = upper(zones_of_abbreviation.name)));
 
 CREATE TABLE mainspring.flow_jobs (
     flow_id bigint NOT NULL,
@@ -7780,7 +7993,12 @@ CREATE VIEW mainspring.slot_status AS
     (EXTRACT(epoch FROM (slot.fired_at - slot.scheduled_for)))::double precision AS lateness_seconds,
     (EXTRACT(epoch FROM (slot.finished_at - slot.started_at)))::double precision AS seconds,
     slot.gauge_value,
-    slot.message,
+    COALESCE(slot.message,
+        CASE
+            WHEN (slot.run_state <> 'succeeded'::text) THEN split_part(slot.reason, '
+'::text, 1)
+            ELSE NULL::text
+        END) AS message,
     slot.details,
     slot.is_details_omitted
    FROM (mainspring.slots slot
@@ -8274,6 +8492,8 @@ CREATE TRIGGER definitions_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.
                     "schema_key"],
         "switch": {"column": "is_active", "on": "activate", "off": "deactivate"}}');
 
+CREATE TRIGGER definitions_check_owner BEFORE INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.check_definition_owner();
+
 CREATE TRIGGER definitions_check_role BEFORE INSERT OR UPDATE OF kind, spec ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.check_definition_role();
 
 CREATE TRIGGER definitions_keep_limit AFTER INSERT OR DELETE OR UPDATE ON mainspring.definitions FOR EACH ROW EXECUTE FUNCTION mainspring.keep_limit();
@@ -8311,6 +8531,8 @@ CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, e
 CREATE TRIGGER schedules_check_role BEFORE INSERT OR UPDATE OF condition_role, condition_sql, gauge_sql ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.check_condition_role();
 
 CREATE TRIGGER schedules_forget AFTER DELETE ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.forget_schedule();
+
+CREATE TRIGGER schedules_keep_built_in BEFORE DELETE OR UPDATE ON mainspring.schedules FOR EACH ROW WHEN ((old.definition ~~ 'mainspring.%'::text)) EXECUTE FUNCTION mainspring.keep_built_in_schedule();
 
 CREATE TRIGGER schedules_prepare BEFORE INSERT OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, anchor_at, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout, delivery ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.prepare_schedule();
 
@@ -8513,6 +8735,8 @@ REVOKE ALL ON FUNCTION mainspring.check_cron(expression text, spread_key text) F
 
 REVOKE ALL ON FUNCTION mainspring.check_definition_key(definition mainspring.definitions) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.check_definition_owner() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.check_definition_role() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_definition_spec(definition mainspring.definitions) FROM PUBLIC;
@@ -8663,9 +8887,13 @@ REVOKE ALL ON FUNCTION mainspring.ensure_caller(role text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_flow(flow_id bigint, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.ensure_known_tenant(tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.ensure_open(definition text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.ensure_safe_delete(pruned regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_tenant(tenant text) FROM PUBLIC;
 
@@ -8705,6 +8933,8 @@ REVOKE ALL ON FUNCTION mainspring.free_slot(schedule mainspring.schedules, asked
 
 REVOKE ALL ON FUNCTION mainspring.full_limits(shared text[], free integer[], given text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.functions_of_table(id regclass) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.given_instant(schedule mainspring.schedules) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.given_source(source text, created_by text) FROM PUBLIC;
@@ -8714,8 +8944,6 @@ REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenant
 REVOKE ALL ON FUNCTION mainspring.has_foreign_mark(value jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.has_json_type(value jsonb, types jsonb) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.has_rights_of(member name, role name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.history_begins_at() FROM PUBLIC;
 
@@ -8765,6 +8993,8 @@ REVOKE ALL ON FUNCTION mainspring.parts_sought(asked jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.job_matches(filter jsonb, state mainspring.job_state, queue text, definition text, source text, tags text[], created_at timestamp with time zone, last_error text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.keep_built_in_schedule() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.keep_limit() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keep_used_definition() FROM PUBLIC;
@@ -8804,6 +9034,10 @@ REVOKE ALL ON FUNCTION mainspring.longest_text() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.may_fire(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.meant_definition(key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.meant_function(full_name text, name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.missing_app_grants(app name) FROM PUBLIC;
 
@@ -8957,13 +9191,15 @@ REVOKE ALL ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant tex
 
 REVOKE ALL ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.risks_of_delete(pruned regclass) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.run_answer(result jsonb, OUT message text, OUT details jsonb, OUT is_details_omitted boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.run_instant(schedule_id bigint, slot timestamp with time zone, jitter interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.schedule_facts(schedule mainspring.schedules) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.schedule_function(name text, function text, cron text, zone text, payload jsonb, description text, role text, tenant text, enabled boolean, on_conflict text, max_attempts integer, timeout interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.schedule_of(schedule_id bigint, origin jsonb) FROM PUBLIC;
 
@@ -9021,6 +9257,8 @@ REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) 
 
 REVOKE ALL ON FUNCTION mainspring.switch_clocks() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.tables_of_delete(pruned regclass) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.take_back_places() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.take_from_history(job_id bigint, tenant text) FROM PUBLIC;
@@ -9066,6 +9304,8 @@ REVOKE ALL ON FUNCTION mainspring.waiting_children(behind bigint, most integer) 
 REVOKE ALL ON FUNCTION mainspring.walk_ended(tenant text, of_state mainspring.job_state, creator text, behind bigint, up_to bigint, most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.walk_live(creator text, behind bigint, up_to bigint, most integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.warn_of_definition(definition text, noun text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.was_lost(delivery text, state mainspring.job_state, failures integer) FROM PUBLIC;
 
@@ -9118,3 +9358,5 @@ REVOKE ALL ON FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) FRO
 REVOKE ALL ON FUNCTION mainspring.wrong_value(arg_schema jsonb, given jsonb, place text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_word(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.zones_of_abbreviation(name text) FROM PUBLIC;

@@ -1,10 +1,10 @@
 """Stragglers: ready jobs below the marks, where a sweep for them takes long.
 
 While a transaction somewhere keeps dead entries from being removed, a sweep walks over all of them.
-Then the claimer sweeps above its marks only, and this looks below them. A walk is slow, so it shares
-no connection with what else keeps promises; a ready job waits for it, so it shares none with what
-tidies. The connection is opened for the first walk. What is found is named to the claimer. The marks
-are noted as floors for workers that start; `domain/claiming/lanes.py` has the whole of it.
+Then the claimer sweeps above its marks only, and this looks below them. A walk is slow, so it
+shares no connection with what else keeps promises; a ready job waits for it, so it shares none with
+what tidies. The connection is opened for the first walk. What is found is named to the claimer. The
+marks are noted as floors for workers that start; `domain/claiming/lanes.py` has the whole of it.
 """
 
 import time

@@ -57,9 +57,99 @@ begin
 end
 $$;
 
+-- The tables whose rows a delete from a table removes or changes: itself, and others by foreign
+-- keys.
+create or replace function mainspring.tables_of_delete(pruned regclass)
+returns setof regclass
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+with recursive reached (id) as (
+    select pruned::oid
+    union
+    select key.conrelid from reached join pg_constraint as key on key.confrelid = reached.id
+     where key.contype = 'f' and key.confdeltype in ('c', 'n', 'd')
+)
+select id::regclass from reached
+$$;
+
+-- Functions that statements on a table may call: its triggers, rules, policies, constraints,
+-- indexes and defaults name them.
+create or replace function mainspring.functions_of_table(id regclass)
+returns setof regprocedure
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+select distinct coalesce(sign.oprcode, used.refobjid)::regprocedure
+  from pg_depend as part
+  join pg_depend as used on used.classid = part.classid and used.objid = part.objid
+  left join pg_operator as sign
+    on used.refclassid = 'pg_operator'::regclass and sign.oid = used.refobjid
+ where part.refclassid = 'pg_class'::regclass and part.refobjid = functions_of_table.id
+   -- Other dependencies are those of views and functions that read the table.
+   and part.deptype in ('a', 'i', 'S')
+   and used.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass)
+$$;
+
+-- Why a delete from a table could run code of a role that has fewer rights than we have, with our
+-- rights, and what to do about it. Whoever owns a schema can put another table in the place of one.
+-- A role that inherits our rights, such as a superuser, needs no such detour.
+create or replace function mainspring.risks_of_delete(pruned regclass)
+returns table (reason text, remedy text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+with held as (
+    select id, c.relowner, c.relacl, n.nspname, n.nspowner
+      from mainspring.tables_of_delete(risks_of_delete.pruned) as id
+      join pg_class as c on c.oid = id join pg_namespace as n on n.oid = c.relnamespace
+), risks (place, role, before, after, remedy) as (
+    select 1, relowner, format('%s belongs to ', id), '', format('alter table %s owner to', id)
+      from held
+    union all
+    select 2, nspowner, format('schema %I belongs to ', nspname), '',
+           format('alter schema %I owner to', nspname)
+      from held where nspowner <> 'pg_database_owner'::regrole
+    union all
+    select 3, given.grantee, '', format(' may create triggers on %s', id),
+           format('revoke trigger on %s from', id)
+      from held, aclexplode(relacl) as given where given.privilege_type = 'TRIGGER'
+    union all
+    select 4, called.proowner, format('%s calls %s of ', held.id, code.id), '',
+           format('alter function %s owner to', code.id)
+      from held, mainspring.functions_of_table(held.id) as code (id)
+      join pg_proc as called on called.oid = code.id
+)
+select before || shown.name || after,
+       remedy || ' ' || case place when 3 then shown.name else quote_ident(current_user) end
+  from risks, lateral (
+       select case role when 0 then 'public' else role::regrole::text end) as shown (name)
+ where role = 0 or not pg_has_role(role, current_user, 'USAGE')
+ order by place, before
+$$;
+
+-- Refuses a table from which a delete could run code of others with our rights.
+create or replace function mainspring.ensure_safe_delete(pruned regclass)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    risk record;
+begin
+    select * into risk from mainspring.risks_of_delete(pruned) limit 1;
+    if found then
+        perform mainspring.refuse('MS003', format(
+            'table %s cannot be pruned with the rights of %s: %s, whose code a delete could run; '
+            'run `%s`, or delete the rows in a definition of kind sql under a role of its own',
+            pruned, current_user, risk.reason, risk.remedy), '{"option": "table"}');
+    end if;
+end
+$$;
+
 -- Removes up to so many rows whose column is older than so much; says how many. Oldest first
 -- where an index begins with the column; otherwise a batch would mean to sort the table. Runs with
--- the rights of its caller.
+-- the rights of its caller, and so does whatever code the table has.
 create or replace function mainspring.prune_table(
     full_name text, column_name text, age interval, batch integer
 )
@@ -93,6 +183,7 @@ begin
         perform mainspring.refuse('MS003', 'batch must be from 1 to 100000',
             '{"option": "batch"}');
     end if;
+    perform mainspring.ensure_safe_delete(pruned);
     is_indexed := exists (
         select from pg_index as i
          where i.indrelid = pruned and i.indisvalid and i.indpred is null
