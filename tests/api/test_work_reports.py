@@ -110,6 +110,24 @@ async def test_a_failure_after_the_time_is_up_is_a_timeout(
     assert [attempt["state"] for attempt in await attempts_of(api, job_id)] == ["timeout"]
 
 
+async def test_a_job_that_has_ended_says_which_worker_ran_it_last(
+    api: Api, connection: psycopg.Connection
+):
+    job_id = await enqueue(api)
+    first, second = await register(api), await register(api)
+    (job,) = await claim(api, first)
+    await report(api, first, job, "fail")
+    waiting = (await api.get(f"/jobs/{job_id}")).json()
+    connection.execute("update mainspring.jobs set waits_for = null, scheduled_for = now()")
+    (job,) = await claim(api, second)
+    await report(api, second, job, "complete")
+
+    ended = (await api.get(f"/jobs/{job_id}")).json()
+
+    assert waiting["worker_id"] is None
+    assert second == f"/workers/{ended['worker_id']}"
+
+
 # Twice
 
 

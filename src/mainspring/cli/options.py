@@ -82,7 +82,7 @@ ParentFilter = Annotated[
     typer.Option("--parent-id", help="Only jobs that waited for it or that it enqueued."),
 ]
 WorkerFilter = Annotated[
-    list[int] | None, typer.Option("--worker-id", help="Only jobs that this worker runs.")
+    list[int] | None, typer.Option("--worker-id", help="Only jobs that this worker is running.")
 ]
 VersionFilter = Annotated[
     list[int] | None,

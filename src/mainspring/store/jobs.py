@@ -116,9 +116,13 @@ def delete(tenant_id: TenantId, job_id: JobId) -> Call:
 
 
 async def get(session: Session, tenant_id: TenantId, job_id: JobId) -> Job | None:
+    """With the worker that runs it or, if it has ended, that ran it last."""
     params = {"tenant_id": tenant_id, "job_id": job_id}
     rows = await fetch_mappings(session, _STATEMENTS["get"].sql, params)
-    return read_job(rows[0]) if rows else None
+    if not rows:
+        return None
+    (row,) = rows
+    return read_job({**row, "worker_id": row["worker_id"] or row["last_worker_id"]})
 
 
 async def list_jobs(

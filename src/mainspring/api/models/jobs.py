@@ -73,7 +73,9 @@ class JobFacts(Answer):
     parent_ids: list[IdOut] = Field(
         description="The jobs that it waited for, and the one that enqueued it while it ran."
     )
-    worker_id: IdOut | None = Field(description="The worker that runs it.")
+    worker_id: IdOut | None = Field(
+        description="The worker that runs it; of a single job that has ended, that ran it last."
+    )
     definition_version: int
 
     @classmethod

@@ -119,7 +119,7 @@ JOB_FIELDS: Mapping[str, tuple[str, Any]] = MappingProxyType(
         "Filter.parent_id": ("Only jobs that waited for one of these, or that it enqueued.", ["6"]),
         "Filter.schedule": ("Only jobs of these schedules.", ["nightly"]),
         "Filter.trigger": ("Only jobs of these triggers.", ["resync"]),
-        "Filter.worker_id": ("Only jobs that these workers run or ran.", ["12"]),
+        "Filter.worker_id": ("Only jobs that these workers are running.", ["12"]),
         "Filter.queue": ("Only jobs in these queues.", ["mail"]),
         "Filter.source": ("Only jobs that came from there.", ["schedule"]),
         "Filter.state": ("Only jobs in one of these states.", ["failed", "dead_letter"]),

@@ -66,7 +66,7 @@ ParentQuery = Annotated[
     Query(description="Only jobs that waited for one of these, or that it enqueued."),
 ]
 WorkerQuery = Annotated[
-    Filter[IdIn] | None, Query(description="Only jobs that one of these workers runs.")
+    Filter[IdIn] | None, Query(description="Only jobs that one of these workers is running.")
 ]
 VersionQuery = Annotated[Filter[IdIn] | None, Query(description="Only jobs of these versions.")]
 

@@ -150,9 +150,16 @@ select mainspring.delete_job(%(job_id)s::bigint, %(tenant_id)s);
 
 -- name: get
 -- scope: tenant
--- One job, live or finished.
-select * from mainspring.job_status
- where job_id = %(job_id)s::bigint and tenant_id = %(tenant_id)s;
+-- One job, live or finished, and the worker of the last attempt of one that has finished.
+select job.*, last.worker_id as last_worker_id
+  from mainspring.job_status as job
+  left join lateral (
+           select attempt.worker_id from mainspring.attempt_status as attempt
+            where attempt.job_id = job.job_id
+              and job.finished_at is not null and job.attempt > 0
+              and attempt.finished_at >= coalesce(job.started_at, job.created_at)
+            order by attempt.number desc, attempt.finished_at desc limit 1) as last on true
+ where job.job_id = %(job_id)s::bigint and job.tenant_id = %(tenant_id)s;
 
 -- name: list_jobs
 -- scope: tenant
