@@ -1,7 +1,12 @@
 """Live views: a job, a list of jobs, and waiting for a result."""
 
 import gc
+import os
 import queue
+import select
+import signal
+import stat
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +25,7 @@ from mainspring.domain.errors import JobUnsuccessful, ResultTimeout
 from mainspring.domain.types import JobId, JobState
 
 _FRAMES_PER_SECOND = 8
+_STDOUT = 1
 
 
 def watch_jobs(client: Client, *, limit: int, **filters: Any) -> None:
@@ -87,10 +93,12 @@ def _view(watched: WatchedModel) -> RenderableType:
 
 
 def _live(look: Callable[[Callable[[RenderableType], None]], None]) -> None:
-    """On a terminal the view is drawn anew; elsewhere every change is printed. Ctrl-C ends it."""
+    """On a terminal the view is drawn anew; elsewhere every change is printed. Ctrl-C ends it, and
+    so does the end of the program that reads the pipe."""
     gc.enable()
     with suppress(KeyboardInterrupt):
         if not output.console.is_terminal:
+            _end_with_reader()
             look(output.console.print)
             return
         from rich.live import Live
@@ -98,3 +106,21 @@ def _live(look: Callable[[Callable[[RenderableType], None]], None]) -> None:
         rate = _FRAMES_PER_SECOND
         with Live(console=output.console, refresh_per_second=rate, transient=True) as live:
             look(live.update)
+
+
+def _end_with_reader() -> None:
+    """Interrupt the watch once nobody reads its output: without a change to print it would not
+    notice, and after `| head` keep its session, and an embedded server, for good."""
+    if sys.platform == "win32" or not stat.S_ISFIFO(os.fstat(_STDOUT).st_mode):
+        return
+    # Not SIGINT, which is ignored in the background of a script.
+    signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    main = threading.main_thread().ident or 0
+
+    def wait() -> None:
+        output_pipe = select.poll()
+        output_pipe.register(_STDOUT, 0)  # Errors are reported unasked.
+        output_pipe.poll()
+        signal.pthread_kill(main, signal.SIGUSR1)
+
+    threading.Thread(target=wait, daemon=True).start()

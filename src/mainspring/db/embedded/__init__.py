@@ -5,6 +5,7 @@ to the kernel alone, as file locks, so a killed process leaves nothing behind to
 
     data_dir/lock       held exclusively while someone starts or stops the server
     data_dir/users      held shared by every using process for as long as it lives
+    data_dir/reaper     held exclusively by the program that stands in for users who were killed
     data_dir/postgres   the database; written elsewhere first and moved here when complete
     data_dir/socket     the only way in; whoever can open it can be superuser, so it is private
     data_dir/server.log
@@ -12,6 +13,7 @@ to the kernel alone, as file locks, so a killed process leaves nothing behind to
     acquire: lock ─▶ share users ─▶ join the server that answers, or start one ─▶ unlock
     watch:   the server is gone? lock ─▶ join the server that answers, or start one ─▶ unlock
     release: lock ─▶ users exclusively? yes: we were the last, stop the server ─▶ unlock
+    reaper:  the same once a second, until nobody uses the server and it has stopped
 
 The application logs in as the role `mainspring`, which owns the database and is no superuser.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 
+from mainspring.db.embedded import reaper
 from mainspring.db.embedded.folders import ADVICE, Home, default_data_dir, open_home, open_private
 from mainspring.db.embedded.owners import OWNER
 from mainspring.db.embedded.postmasters import SUPERUSER, Postmaster
@@ -81,6 +82,15 @@ def release(server: EmbeddedServer) -> None:
         hold.watcher.join()
 
 
+def stop_unused(folder: Path) -> None:
+    """Stop the server of a data directory that exists unless some process has a share in it."""
+    with _guard, _failures_explained(folder):
+        home = open_home(folder)
+        with _locked(home):
+            if home.folder not in _holds:
+                _leave(_enter(home))
+
+
 @contextmanager
 def running(data_dir: Path | None = None) -> Iterator[EmbeddedServer]:
     server = acquire(data_dir)
@@ -106,9 +116,18 @@ def _join(home: Home) -> EmbeddedServer:
     )
     hold.servers.add(server)
     if hold.watcher is None:
+        _ensure_reaper(home)
         revive = partial(_revive, hold, Path(postmaster.socket_dir))
         hold.watcher = Watcher(home, postmaster, revive)
     return server
+
+
+def _ensure_reaper(home: Home) -> None:
+    descriptor = open_private(home.folder / "reaper")
+    try:
+        reaper.leave_beside(home.folder, descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _revive(hold: _Hold, socket_dir: Path) -> Postmaster | None:
