@@ -259,7 +259,8 @@ class Callers:
             while not self._stopping.wait(1):
                 try:
                     self._look_at_jobs(client)
-                    self._look_at_job(client, self._last_made)
+                    if self._last_made:
+                        self._look_at_job(client, self._last_made)
                 except ServerUnreachable:
                     continue
                 except ApiError as error:

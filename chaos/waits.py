@@ -31,6 +31,8 @@ SLACK_SECONDS = 3.0
 _OPEN_CLAIM_SECONDS = LEASE_SECONDS / 4
 _CLAIM_SECONDS = POLL_SECONDS + _OPEN_CLAIM_SECONDS + SLACK_SECONDS
 _RECOVERY_SECONDS = LEASE_SECONDS + 2
+# No job of chaos.jobs takes longer.
+LONGEST_RUN_SECONDS = 4.5
 # Suspects run in processes of their own, eight a worker: a place is waited for up to ten seconds,
 # and three workers start 24 processes at once, on two cores that are busy.
 _SUSPECT_SECONDS = 10.0 + 24.0
@@ -154,18 +156,23 @@ class _Measure:
         return Wait(kind, what, start, end, spans.length(counted))
 
     def _broken_holds(self, job: Job) -> Spans:
-        """While a worker had the job that broke; `recovered` bounds how long."""
-        found = []
+        """While a worker that had the job was broken; `recovered` bounds how long it kept it."""
+        found: list[Span] = []
         for hold in self._holds[job.job_id]:
+            found += self._downs_in(hold)
             broke_at = self._broke_at(hold)
-            if broke_at is not None:
-                found.append((broke_at, self._end_of(hold)))
+            if broke_at is not None and hold.released_at is not None:
+                found.append((broke_at, hold.released_at))
         return spans.union(found)
 
-    def _broke_at(self, hold: Hold) -> float | None:
+    def _downs_in(self, hold: Hold) -> Spans:
         downs = self._history.availability.downs(hold.worker_id)
-        touched = spans.within(downs, hold.claimed_at, self._end_of(hold))
-        return touched[0][0] if touched else None
+        return spans.within(downs, hold.claimed_at, self._end_of(hold))
+
+    def _broke_at(self, hold: Hold) -> float | None:
+        """The last time: what a worker survived did not take the job from it."""
+        downs = self._downs_in(hold)
+        return downs[-1][0] if downs else None
 
     def _end_of(self, hold: Hold) -> float:
         if hold.released_at is not None:
@@ -191,11 +198,12 @@ class _Measure:
                 yield self._return(job, "suspect", (again_at, self._begin_of(later)))
 
     def _begin_of(self, holds: Sequence[Hold]) -> float:
-        """When one of these began, however often the job was put back before; a new loss counts
-        as a beginning, since nobody knows better and it is a wait of its own."""
+        """When one of these began, however often the job was put back before. Nobody knows when
+        one began that was lost, but it was no earlier than a whole run before that."""
         for hold in holds:
             if self._key(hold) in self._lost:
-                return hold.claimed_at
+                lost_at = self._broke_at(hold) or self._end_of(hold)
+                return max(hold.claimed_at, lost_at - LONGEST_RUN_SECONDS)
             if self._key(hold) in self._begun:
                 return self._begun[self._key(hold)]
         return self._history.ended_at

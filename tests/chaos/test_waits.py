@@ -15,7 +15,7 @@ from chaos.histories import (
     Slot,
     Worker,
 )
-from chaos.waits import BOUNDS, HEAVY, LEASE_SECONDS, Wait, late, waits
+from chaos.waits import BOUNDS, HEAVY, LEASE_SECONDS, LONGEST_RUN_SECONDS, Wait, late, waits
 
 END = 200.0
 ALWAYS = [(0.0, END)]
@@ -153,6 +153,15 @@ def test_a_worker_that_broke_excuses_its_own_job_until_it_is_released():
     assert seconds("recovered", past) == 5.0
 
 
+def test_what_a_worker_survived_did_not_take_its_job():
+    """A is blocked from 12 to 13 and killed at 40."""
+    broken = with_workers(worker(A, [(0.0, 12.0), (13.0, 40.0)]), worker(B))
+    holds = [Hold(1, A, 11.0, 43.0), Hold(1, B, 44.0)]
+    past = history(JOB, starts={1: 11.0}, holds=holds, availability=broken)
+
+    assert seconds("recovered", past) == 4.0
+
+
 def test_a_worker_that_is_live_does_not_excuse_the_job_it_holds():
     past = history(JOB, starts={1: 50.0}, holds=[Hold(1, A, 11.0)])
 
@@ -180,6 +189,15 @@ def test_a_suspect_that_is_put_back_waits_on():
     past.holds = [lost, put_back, replace(held, claimed_at=21.0)]
 
     assert seconds("suspect", past) == 30.0
+
+
+def test_a_suspect_that_is_lost_again_waited_until_its_last_run_can_have_begun():
+    past = HISTORIES["suspect"](40.0)
+    lost, held = past.holds
+    past.holds = [lost, replace(held, released_at=30.0)]
+    past.attempts = [past.attempts[0], Attempt(1, 2, "lost", 10.0, 30.0)]
+
+    assert seconds("suspect", past) == 20.0 - LONGEST_RUN_SECONDS
 
 
 def test_a_job_whose_parents_have_not_ended_does_not_wait_for_them_yet():
