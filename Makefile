@@ -68,7 +68,7 @@ soak: $(INSTALLED) ## Run the tests that take minutes.
 SEEDS ?= 3
 CHAOS_SECONDS ?= 180
 chaos: models ## Break a running system at random and check the promises; SEEDS=10 for more.
-	@$(PY) -m chaos --seeds $(SEEDS) --seconds $(CHAOS_SECONDS)
+	@$(PY) -m chaos --seeds $(SEEDS) --seconds $(CHAOS_SECONDS) --keep build/chaos
 
 models: $(INSTALLED) ## Check the models of leases and slots with SPIN; about two minutes.
 	@$(PY) tools/check_models.py
