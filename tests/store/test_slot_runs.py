@@ -217,6 +217,7 @@ def test_a_slot_says_how_its_run_ended(runs, finish, run_state, reason):
 
     (slot,) = runs.slots()
     assert (slot["outcome"], slot["run_state"], slot["reason"]) == ("enqueued", run_state, reason)
+    assert slot["message"] == reason
     assert slot["finished_at"] is not None
 
 
@@ -354,6 +355,7 @@ def test_a_run_that_goes_on_for_too_long_is_closed_and_the_next_may_start(overdu
     closed, following = overdue.slots()
     assert (closed["run_state"], round(closed["seconds"])) == ("timed_out", 61)
     assert closed["reason"] == "it ran longer than the 00:01:00 its schedule allows"
+    assert closed["message"] == closed["reason"]
     assert following["run_state"] is None
     assert overdue.waits() == [None, None]
 

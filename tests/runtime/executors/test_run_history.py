@@ -1,14 +1,16 @@
 """What a slot keeps of its run: the message and details of the result, and the duration, for as
 long as the slot is kept, although the job goes sooner."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from mainspring import Mainspring, Slot
+from mainspring import Backoff, Mainspring, Slot
 from tests.support.secret_schemas import MARKED, of
 from tests.support.waiting import await_until
 from tests.support.workers import working
@@ -16,6 +18,11 @@ from tests.support.workers import working
 ANSWERS = """
 create function public.answers(payload jsonb) returns jsonb language sql as $$ select payload $$
 """
+RAISES = """
+create function public.raises() returns jsonb language plpgsql as $$
+begin raise exception 'the books are closed' using detail = 'since Friday'; end $$
+"""
+TOO_LONG = "the handler exceeded its timeout of 0.05 s"
 DONE = {"success": True, "message": "5 sessions removed", "details": {"removed": 5}}
 DECLINED = {"success": False, "message": "the books are closed", "details": {"rows": [7, 8]}}
 
@@ -108,7 +115,7 @@ async def test_the_result_of_python_code_is_kept_too(
     assert (slot.message, slot.details) == (message, details)
 
 
-async def test_a_run_that_raised_has_a_reason_and_no_details(app: Mainspring):
+async def test_a_run_that_raised_keeps_its_error_as_its_message(app: Mainspring):
     @app.job(max_attempts=1)
     async def work() -> None:
         raise ValueError("torn")
@@ -116,7 +123,34 @@ async def test_a_run_that_raised_has_a_reason_and_no_details(app: Mainspring):
     slot = await run(app, "work", {})
 
     assert str(slot.reason).startswith("ValueError: torn")
-    assert (slot.message, slot.details) == (None, None)
+    assert (slot.message, slot.details) == ("ValueError: torn", None)
+
+
+async def test_a_run_that_took_too_long_says_so_in_its_message(app: Mainspring):
+    @app.job(max_attempts=1, timeout=timedelta(milliseconds=50))
+    async def work() -> None:
+        await asyncio.Event().wait()
+
+    slot = await run(app, "work", {})
+
+    assert (slot.run_state, slot.message) == ("dead_letter", TOO_LONG)
+
+
+async def test_a_function_that_raises_leaves_its_error_although_the_job_is_gone(
+    app: Mainspring, connection: psycopg.Connection
+):
+    connection.execute(RAISES)
+    how: dict[str, Any] = {"role": "pg_database_owner", "trusted": True, "max_attempts": 2}
+    backoff = Backoff(base=timedelta(0))
+    await app.definitions.acreate("raises", "sql", function="public.raises", backoff=backoff, **how)
+    slot = await run(app, "raises", {})
+    connection.execute("select mainspring.delete_job(%s)", (slot.job_id,))
+
+    (kept,) = await app.schedules.ahistory("nightly")
+
+    assert kept.run_state == "dead_letter"
+    assert "the books are closed" in str(kept.message)
+    assert str(kept.reason).startswith(str(kept.message))
 
 
 async def test_secrets_are_redacted(app: Mainspring):
