@@ -25,7 +25,7 @@ from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES
 from mainspring.domain.jobs.options import APPROVALS, ATTEMPTS, PRIORITIES, OnParentFailure
 from mainspring.domain.schedules.cron_fields import FIELDS
 from mainspring.domain.schedules.slots import SlotOutcome
-from mainspring.domain.schedules.zones import find_zone
+from mainspring.domain.schedules.zones import ABBREVIATIONS, find_zone
 from mainspring.domain.secrets.patterns import NAMES
 from mainspring.domain.tenants import WEIGHTS
 from mainspring.domain.triggers import UnknownPaths
@@ -116,6 +116,17 @@ def test_a_time_zone_exists_for_both_or_for_neither(tx):
     ).fetchall()
 
     assert dict(found) == {zone: is_zone(zone) for zone in zones}
+
+
+def test_an_abbreviation_stands_for_the_same_zones_for_both(tx):
+    names = [*ABBREVIATIONS, "XYZ"]
+    found = tx.execute(
+        "select name, mainspring.zones_of_abbreviation(lower(name))"
+        "  from unnest(%s::text[]) as name",
+        (names,),
+    ).fetchall()
+
+    assert {name: tuple(known) for name, known in found if known} == ABBREVIATIONS
 
 
 def test_a_cron_field_holds_the_same_for_both(tx):

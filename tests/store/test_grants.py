@@ -21,6 +21,9 @@ PURE = {
     "is_own",
     "source_of",
     "may_set_role",
+    "has_rights_of",
+    "acts_as_owner",
+    "check_function_name",
     "grant_of",
     "is_isolated",
 }

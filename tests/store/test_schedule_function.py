@@ -1,11 +1,13 @@
 """`mainspring.schedule_function` and what keeps definitions and schedules whole, from psql."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from mainspring.db import migrate
 from tests.support.databases import role
 
 ANSWER = """language sql as $$ select '{"success": true, "message": "done"}'::jsonb $$"""
@@ -62,10 +64,21 @@ def test_a_name_without_a_schema_is_found_in_the_search_path(civic):
     ("function", "zone", "said"),
     [
         ("civic.claenup", "UTC", "civic.claenup does not exist; did you mean civic.cleanup?"),
-        ("cleanup", "UTC", "write it as schema.name; did you mean civic.cleanup?"),
+        (
+            "cleanup",
+            "UTC",
+            "there is no function cleanup in your search path; did you mean civic.cleanup?",
+        ),
+        ("clear", "UTC", "there is no function clear in your search path"),
+        (
+            "civic.cleanup()",
+            "UTC",
+            "function: write the name without parentheses, as civic.cleanup",
+        ),
         ("civic.count", "UTC", "civic.count returns integer; it must return jsonb"),
         ("civic.cleanup", "America/NewYork", "did you mean 'America/New_York'?"),
         ("civic.cleanup", "Berlin", "did you mean 'Europe/Berlin'?"),
+        ("civic.cleanup", "cst", "did you mean 'America/Chicago' or 'Asia/Shanghai'?"),
         (None, "UTC", "function is missing"),
     ],
 )
@@ -75,6 +88,82 @@ def test_a_wrong_function_or_zone_is_refused_with_what_is_meant(civic, function,
 
     assert said in str(caught.value.diag.message_primary)
     assert civic.execute("select from mainspring.definitions").fetchall() == []
+
+
+def test_an_unknown_tenant_is_named(civic):
+    call = "select mainspring.schedule_function('daily', 'civic.cleanup', '@daily', tenant => %s)"
+    insert = "insert into mainspring.triggers (name, event, definition, tenant_id)"
+
+    with pytest.raises(psycopg.Error, match="^there is no tenant 'acme'"):
+        civic.execute(call, ("acme",))
+    with pytest.raises(psycopg.Error, match="^there is no tenant 'acme'"):
+        civic.execute(f"{insert} values ('on', 'user.*', 'civic.cleanup', 'acme')".encode())
+
+
+def test_a_cron_expression_that_is_none_is_shown(civic):
+    with pytest.raises(psycopg.Error, match="minute hour day month weekday\\), not 'UTC'"):
+        civic.execute("select mainspring.schedule_function('daily', 'civic.cleanup', 'UTC')")
+
+
+LIMITED = """
+select s.max_attempts, d.timeout from mainspring.schedules as s
+  join mainspring.definitions as d on d.key = s.definition
+"""
+
+
+def test_a_schedule_says_how_often_and_how_long_its_function_runs(civic):
+    civic.execute(
+        "select mainspring.schedule_function('daily', 'civic.cleanup', '@daily',"
+        " max_attempts => 1, timeout => '5 minutes')"
+    )
+    assert civic.execute(LIMITED).fetchall() == [(1, timedelta(minutes=5))]
+
+    schedule(civic, "civic.cleanup")
+    assert civic.execute(LIMITED).fetchall() == [(1, timedelta(minutes=5))]
+
+
+def test_without_them_it_has_those_of_its_definition(civic):
+    schedule(civic, "civic.cleanup")
+
+    assert civic.execute(LIMITED).fetchall() == [(None, timedelta(hours=1))]
+
+
+@pytest.mark.parametrize(
+    ("definition", "said"),
+    [
+        ("civic.claenup", "unknown definition 'civic.claenup'; did you mean 'civic.cleanup'?"),
+        ("report", "unknown definition 'report'"),
+        ("civic.cleanup", None),
+    ],
+)
+def test_a_schedule_of_an_unknown_definition_is_stored_with_a_warning(civic, definition, said):
+    schedule(civic, "civic.cleanup")
+    warnings: list[str | None] = []
+    civic.add_notice_handler(lambda notice: warnings.append(notice.message_primary))
+
+    civic.execute(
+        "insert into mainspring.schedules (name, definition, every) values ('x', %s, '1 day')",
+        (definition,),
+    )
+    civic.execute("update mainspring.schedules set payload = '{\"x\": 1}' where name = 'x'")
+
+    assert warnings == ([said] if said else [])
+
+
+def test_a_slot_of_an_unknown_definition_says_which_may_be_meant(civic):
+    schedule(civic, "civic.cleanup")
+    civic.execute("update mainspring.schedules set definition = 'civic.claenup'")
+
+    with pytest.raises(psycopg.Error, match="did you mean 'civic.cleanup'"):
+        civic.execute("select mainspring.trigger_scheduled_job('daily')")
+
+
+def test_a_mistyped_schedule_is_refused_with_the_one_that_is_meant(civic):
+    schedule(civic, "civic.cleanup")
+    civic.execute("update mainspring.schedules set name = 'daily_cleanup'")
+
+    with pytest.raises(psycopg.Error, match="'dayly_cleanup'; did you mean 'daily_cleanup'"):
+        civic.execute("select mainspring.trigger_scheduled_job('dayly_cleanup')")
 
 
 def test_a_seed_leaves_what_is_there(civic):
@@ -148,3 +237,84 @@ def test_a_role_that_may_schedule_schedules_nothing_that_is_built_in(civic, plan
     civic.execute(insert)
     with pytest.raises(psycopg.Error, match="is built in and for operators only"):
         planner.execute("update mainspring.schedules set every = '2 seconds'")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update mainspring.schedules set enabled = false",
+        "update mainspring.schedules set definition = 'civic.cleanup'",
+        "update mainspring.schedules set run_at = now()",
+        "delete from mainspring.schedules",
+        "update mainspring.definitions set is_active = false where key like 'mainspring.%'",
+        "insert into mainspring.definitions (key, kind) values ('mainspring.mine', 'python')",
+    ],
+)
+def test_only_the_owner_changes_what_is_built_in(civic, planner, change):
+    civic.execute(
+        "insert into mainspring.definitions (key, kind) values ('mainspring.prune', 'python');"
+        "insert into mainspring.schedules (name, definition, every)"
+        " values ('prune', 'mainspring.prune', '1 day')"
+    )
+
+    with pytest.raises(psycopg.Error, match="is built in and for operators only"):
+        planner.execute(change)
+    civic.execute(change.encode())
+
+
+OTHERS = [
+    "update mainspring.definitions set is_active = false",
+    """update mainspring.definitions set spec = '{"function": "civic.cleanup"}'""",
+    "select mainspring.schedule_function('mine', 'civic.cleanup', '@daily', role => current_user)",
+    "select mainspring.schedule_function('mine', 'civic.cleanup', '@daily', timeout => '1 day')",
+]
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_a_definition_is_changed_by_those_who_have_the_rights_of_its_role(civic, planner, change):
+    with role(civic.info.dsn) as other:
+        names = sql.Identifier(other), sql.Identifier(planner.info.user)
+        civic.execute(sql.SQL("grant usage on schema civic to {}").format(names[0]))
+        civic.execute(
+            "select mainspring.schedule_function('daily', 'civic.cleanup', '@daily', role => %s)",
+            (other,),
+        )
+
+        with pytest.raises(psycopg.Error, match=f"role is {other}, whose rights"):
+            planner.execute(change)
+        civic.execute(sql.SQL("grant {} to {}").format(*names))
+        planner.execute(change.encode())
+
+
+def test_a_definition_without_a_role_is_changed_by_the_owner_alone(civic, planner):
+    civic.execute("insert into mainspring.definitions (key, kind) values ('work', 'python')")
+    change = "update mainspring.definitions set queue = 'mine'"
+
+    with pytest.raises(psycopg.Error, match="kind is python; only the owner of Mainspring can"):
+        planner.execute(change)
+    civic.execute(change.encode())
+
+
+EARLIER = """
+alter function mainspring.schedule_function rename to later;
+create function mainspring.schedule_function(
+    name text, function text, cron text, zone text default null, payload jsonb default '{}',
+    description text default null, role text default null, tenant text default 'default',
+    enabled boolean default null, on_conflict text default 'update'
+) returns bigint language sql return 1;
+drop function mainspring.later;
+update mainspring.installed_functions set version = 1;
+"""
+
+
+async def test_an_upgrade_leaves_one_of_it_with_its_grants(civic, database_url):
+    civic.execute(EARLIER)
+    with role(database_url) as name:
+        grant = "grant execute on function mainspring.schedule_function to {}"
+        civic.execute(sql.SQL(grant).format(sql.Identifier(name)))
+
+        await migrate.upgrade(database_url)
+
+        rights = "select has_function_privilege(%s, oid, 'execute') from pg_proc where proname = %s"
+        assert civic.execute(rights, (name, "schedule_function")).fetchall() == [(True,)]
+    schedule(civic, "civic.cleanup")

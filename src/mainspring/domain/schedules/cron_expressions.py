@@ -56,7 +56,7 @@ def ensure_plain(text: str) -> None:
 
 
 def _wrong_count(words: list[str]) -> str:
-    problem = f"five fields are needed ({_PLACES}), not {len(words)}"
+    problem = f"five fields are needed ({_PLACES}), not '{' '.join(words)}'"
     if len(words) == 6:
         return f"{problem}; for seconds use @every, such as @every 90s"
     if len(words) == 1 and f"@{words[0].lower()}" in NAMED:

@@ -20,7 +20,7 @@ from mainspring.domain.suggestions import closest
 _NOT_ZONES = ("localtime", "posixrules", "Factory", "posix/", "right/")
 _LONGEST_NAME = 64
 # Names for an offset in some part of the year, which many places share; no zone has them.
-_ABBREVIATIONS = {
+ABBREVIATIONS = {
     "ACST": ("Australia/Adelaide",),
     "AEDT": ("Australia/Sydney",),
     "AEST": ("Australia/Sydney", "Australia/Brisbane"),
@@ -72,7 +72,7 @@ def find_zone(name: str) -> ZoneInfo:
 
 
 def _hint(name: str) -> str:
-    if meant := _ABBREVIATIONS.get(name.upper()):
+    if meant := ABBREVIATIONS.get(name.upper()):
         return f"did you mean {' or '.join(map(repr, meant))}?"
     known = sorted(zone for zone in available_timezones() if zone not in _NOT_ZONES)
     cities = {zone.rpartition("/")[2].lower(): zone for zone in known}

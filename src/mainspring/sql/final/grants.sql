@@ -12,7 +12,12 @@ grant execute on function mainspring.redacted, mainspring.redacted_at,
 grant execute on function mainspring.is_program, mainspring.creator to public;
 
 -- Triggers that run as whoever writes a definition or a schedule call these.
-grant execute on function mainspring.may_set_role, mainspring.grant_of to public;
+grant execute on function mainspring.may_set_role, mainspring.has_rights_of, mainspring.grant_of,
+    mainspring.acts_as_owner
+    to public;
+
+-- mainspring.schedule_function, which runs as its caller, calls this.
+grant execute on function mainspring.check_function_name to public;
 
 -- For any role that a definition names; it asks for a token.
 grant execute on function mainspring_calls.record_receipt to public;

@@ -152,6 +152,17 @@ begin
 end
 $$;
 
+-- Whether whoever writes a row right now has the rights of the owner of Mainspring.
+create or replace function mainspring.acts_as_owner()
+returns boolean
+language plpgsql stable
+as $$
+begin
+    return (select mainspring.has_rights_of(current_user, pg_get_userbyid(own.nspowner))
+              from pg_catalog.pg_namespace as own where own.nspname = 'mainspring');
+end
+$$;
+
 -- The role that requests of the current login run as, once it is open to them.
 create or replace function mainspring.app_role()
 returns name

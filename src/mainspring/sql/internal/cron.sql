@@ -338,7 +338,7 @@ begin
     end if;
     if cardinality(words) <> 5 then
         perform mainspring.refuse_schedule('cron',
-            needed || ', not ' || cardinality(words) || hint);
+            needed || ', not ''' || array_to_string(words, ' ') || '''' || hint);
     end if;
 end
 $$;

@@ -63,6 +63,34 @@ begin
 end
 $$;
 
+-- The end of a sentence about a definition that there is not; empty if none is like it.
+create or replace function mainspring.meant_definition(key text)
+returns text
+language plpgsql stable
+as $$
+begin
+    return mainspring.did_you_mean(meant_definition.key, array(
+        select quote_literal(known.key) from mainspring.definitions as known
+         where known.is_active and known.key not like 'mainspring.%'));
+end
+$$;
+
+-- Warns whoever writes a schedule or a trigger of a definition that takes no jobs. It is allowed:
+-- the program that has the definition may start later.
+create or replace function mainspring.warn_of_definition(definition text, noun text)
+returns void
+language plpgsql
+as $$
+begin
+    if not exists (select from mainspring.definitions as known
+                    where known.key = definition and known.is_active) then
+        raise warning using message = mainspring.why_unknown(definition), hint = format(
+            'Until the definition is there, the %s fails. To run a SQL function by cron, call '
+            'mainspring.schedule_function.', noun);
+    end if;
+end
+$$;
+
 -- Refuses a key that cannot be, or that belongs to what comes with Mainspring.
 create or replace function mainspring.check_definition_key(definition mainspring.definitions)
 returns void

@@ -31,7 +31,8 @@ returns text
 language sql stable
 return case when mainspring.is_deactivated(key)
             then 'definition ' || quote_literal(key) || ' is deactivated; activate it first'
-            else 'unknown definition ' || coalesce(quote_literal(key), 'null') end;
+            else 'unknown definition ' || coalesce(quote_literal(key), 'null')
+                 || mainspring.meant_definition(key) end;
 
 -- The same as facts for programs.
 create or replace function mainspring.unknown_facts(key text)

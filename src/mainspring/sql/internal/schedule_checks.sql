@@ -31,6 +31,29 @@ exception when invalid_parameter_value then
 end
 $$;
 
+-- The zones that an abbreviation may stand for: names for an offset in some part of the year, which
+-- many places share. The same as in domain/schedules/zones.py; test_words_agree.py compares them.
+create or replace function mainspring.zones_of_abbreviation(name text)
+returns text[]
+language sql immutable
+return (
+    select string_to_array(known.zones, ' ')
+      from (values
+        ('ACST', 'Australia/Adelaide'), ('AEDT', 'Australia/Sydney'),
+        ('AEST', 'Australia/Sydney Australia/Brisbane'),
+        ('AST', 'America/Halifax Asia/Riyadh'), ('AWST', 'Australia/Perth'),
+        ('BRT', 'America/Sao_Paulo'), ('BST', 'Europe/London Asia/Dhaka'),
+        ('CDT', 'America/Chicago'), ('CEST', 'Europe/Berlin Europe/Paris'),
+        ('CST', 'America/Chicago Asia/Shanghai'), ('EDT', 'America/New_York'),
+        ('EEST', 'Europe/Helsinki Europe/Athens'),
+        ('IST', 'Asia/Kolkata Europe/Dublin Asia/Jerusalem'), ('JST', 'Asia/Tokyo'),
+        ('KST', 'Asia/Seoul'), ('MDT', 'America/Denver'), ('MSK', 'Europe/Moscow'),
+        ('NZDT', 'Pacific/Auckland'), ('NZST', 'Pacific/Auckland'),
+        ('PDT', 'America/Los_Angeles'), ('PST', 'America/Los_Angeles Asia/Manila'),
+        ('SAST', 'Africa/Johannesburg'), ('SGT', 'Asia/Singapore'), ('WEST', 'Europe/Lisbon'))
+           as known (name, zones)
+     where known.name = upper(zones_of_abbreviation.name));
+
 -- Refuses a time zone that does not exist, with the one that may be meant.
 create or replace function mainspring.check_zone(zone text)
 returns void
@@ -39,7 +62,8 @@ as $$
 begin
     if not mainspring.is_zone(zone) then
         perform mainspring.refuse_schedule('zone', 'there is no time zone '
-            || quote_literal(zone) || coalesce((
+            || quote_literal(zone) || coalesce('; did you mean ''' || array_to_string(
+                mainspring.zones_of_abbreviation(zone), ''' or ''') || '''?', (
             select '; did you mean ' || quote_literal(known.name) || '?'
               from pg_timezone_names as known
              where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))

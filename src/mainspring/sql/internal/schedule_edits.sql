@@ -73,7 +73,10 @@ begin
      where s.tenant_id = find_schedule.tenant and s.name = find_schedule.name for update;
     if not found then
         perform mainspring.refuse('MS040', 'there is no schedule '
-            || coalesce(quote_literal(find_schedule.name), 'null'),
+            || coalesce(quote_literal(find_schedule.name), 'null')
+            || mainspring.did_you_mean(find_schedule.name, array(
+                select quote_literal(s.name) from mainspring.schedules as s
+                 where s.tenant_id = find_schedule.tenant)),
             jsonb_build_object('name', find_schedule.name));
     end if;
     return found_schedule;

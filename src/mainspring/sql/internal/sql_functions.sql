@@ -169,9 +169,9 @@ begin
 end
 $$;
 
--- What to do about the name of a function that does not exist: the one that was meant, if any is
--- like it.
-create or replace function mainspring.why_unknown_function(full_name text, parts text[])
+-- The end of a sentence about a function that does not exist: the one that was meant, of the same
+-- name in another schema or of one like it; empty if there is none.
+create or replace function mainspring.meant_function(full_name text, name text)
 returns text
 language plpgsql stable
 as $$
@@ -182,13 +182,47 @@ declare
          where n.nspname !~ '^(pg_|information_schema$|mainspring)' and p.prokind = 'f'
            and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[]));
 begin
-    return full_name || case when cardinality(parts) = 2 then ' does not exist'
-                             else ' needs its schema and nothing else: write it as schema.name' end
-        || coalesce(
-            (select '; did you mean ' || known || '?' from unnest(named) as known
-              where split_part(known, '.', 2) = parts[cardinality(parts)] order by known limit 1),
-            nullif(mainspring.did_you_mean(full_name, named), ''),
-            case when cardinality(parts) = 2 then '; create it' else '' end);
+    return coalesce(
+        (select '; did you mean ' || known || '?' from unnest(named) as known
+          where split_part(known, '.', 2) = meant_function.name order by known limit 1),
+        mainspring.did_you_mean(full_name, named));
+end
+$$;
+
+-- What to do about the name of a function that does not exist.
+create or replace function mainspring.why_unknown_function(full_name text, parts text[])
+returns text
+language sql stable
+return full_name || case when cardinality(parts) = 2 then ' does not exist'
+                         else ' needs its schema and nothing else: write it as schema.name' end
+    || coalesce(nullif(mainspring.meant_function(full_name, parts[cardinality(parts)]), ''),
+                case when cardinality(parts) = 2 then '; create it' else '' end);
+
+-- Refuses the name of a function, as given to schedule_function, that stands for none; `visible` is
+-- what the search path of the caller has by it. That runs as its caller, so everyone may call this;
+-- it reads nothing but the catalogue.
+create or replace function mainspring.check_function_name(given text, visible text)
+returns void
+language plpgsql stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    problem text := case
+        when coalesce(given, '') = ''
+        then 'function is missing; give the name of a function, such as civic.cleanup'
+        when given ~ '\('
+        then 'function: write the name without parentheses, as '
+             || rtrim(split_part(given, '(', 1))
+        when visible is null and given !~ '\.'
+        then format('there is no function %s in your search path%s', given,
+                    mainspring.meant_function(given, given))
+    end;
+begin
+    if problem is not null then
+        perform mainspring.refuse('MS050', problem, jsonb_build_object(
+            'key', coalesce(given, 'null'), 'field', 'function', 'problem', problem));
+    end if;
 end
 $$;
 

@@ -4,6 +4,19 @@
 --                 │        belongs to the default tenant
 --                 └─▶ delete_from_tenant, again and again, each time one short transaction
 
+-- Refuses a schedule or a trigger of a tenant that there is not.
+create or replace function mainspring.ensure_known_tenant(tenant text)
+returns void
+language plpgsql stable
+as $$
+begin
+    if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
+        perform mainspring.refuse('MS081', 'there is no tenant '
+            || coalesce(quote_literal(tenant), 'null'), jsonb_build_object('tenant_id', tenant));
+    end if;
+end
+$$;
+
 -- Whether slots of a schedule are due at all.
 create or replace function mainspring.may_fire(schedule mainspring.schedules)
 returns boolean

@@ -1,33 +1,36 @@
 -- Schedules: of a SQL function, and running one now.
 
+-- Up to migration 0018 it had neither max_attempts nor timeout; beside this one, no call would say
+-- which of the two is meant.
+drop function if exists mainspring.schedule_function(
+    text, text, text, text, jsonb, text, text, text, boolean, text);
+
 -- Runs as the caller, who needs the right to write definitions and schedules: the function runs
 -- under a role of theirs. A name without a schema is looked for in the search path of the caller.
 create or replace function mainspring.schedule_function(
     name text, function text, cron text, zone text default null, payload jsonb default '{}',
     description text default null, role text default null, tenant text default 'default',
-    enabled boolean default null, on_conflict text default 'update'
+    enabled boolean default null, on_conflict text default 'update',
+    max_attempts integer default null, timeout interval default null
 )
 returns bigint
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
-    target text := coalesce((
+    target text := (
         select format('%I.%I', n.nspname, p.proname)
           from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
          where p.proname = schedule_function.function and pg_catalog.pg_function_is_visible(p.oid)
-         limit 1), schedule_function.function);
+         limit 1);
     made bigint;
 begin
     if on_conflict is null or on_conflict not in ('update', 'nothing') then
         raise exception using errcode = 'MS003', detail = '{"option": "on_conflict"}',
             message = 'on_conflict must be update or nothing';
     end if;
-    if target is null then
-        raise exception using errcode = 'MS050', message = 'function is missing; give the name of '
-            'a function, such as civic.cleanup', detail = jsonb_build_object('key',
-            schedule_function.name, 'field', 'function', 'problem', 'is missing');
-    end if;
+    perform mainspring.check_function_name(schedule_function.function, target);
+    target := coalesce(target, schedule_function.function);
     select schedule_id into made from mainspring.schedules as known
      where known.tenant_id = tenant and known.name = schedule_function.name;
     if made is not null and on_conflict = 'nothing' then
@@ -44,15 +47,18 @@ begin
                 coalesce(schedule_function.description, ''))
         on conflict (key) do update set spec = known.spec || excluded.spec;
     end if;
+    update mainspring.definitions as known set timeout = schedule_function.timeout
+     where known.key = target and known.timeout <> schedule_function.timeout;
     insert into mainspring.schedules as known (
-        tenant_id, name, definition, cron, zone, payload, description, enabled)
+        tenant_id, name, definition, cron, zone, payload, description, max_attempts, enabled)
     values (tenant, schedule_function.name, target, schedule_function.cron, schedule_function.zone,
             schedule_function.payload, coalesce(schedule_function.description, ''),
-            coalesce(schedule_function.enabled, true))
+            schedule_function.max_attempts, coalesce(schedule_function.enabled, true))
     on conflict (tenant_id, name) do update
        set definition = excluded.definition, cron = excluded.cron, every = null, at = null,
            zone = coalesce(schedule_function.zone, known.zone), payload = excluded.payload,
            description = coalesce(schedule_function.description, known.description),
+           max_attempts = coalesce(schedule_function.max_attempts, known.max_attempts),
            enabled = coalesce(schedule_function.enabled, known.enabled)
     returning schedule_id into made;
     return made;

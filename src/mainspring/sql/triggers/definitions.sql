@@ -1,5 +1,44 @@
 -- Triggers on mainspring.definitions.
 
+-- Runs as whoever writes the row. What runs under a role can be changed by whoever has its rights;
+-- all else, and what is built in, only with those of the owner.
+create or replace function mainspring.check_definition_owner()
+returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    key text := case when tg_op = 'DELETE' then old.key else new.key end;
+    role name := case when tg_op <> 'INSERT' and old.kind = 'sql' then old.spec ->> 'role' end;
+    wrong text[];
+begin
+    if mainspring.acts_as_owner() then
+        null;
+    elsif key like 'mainspring.%' or (tg_op = 'UPDATE' and old.key like 'mainspring.%') then
+        wrong := '{key,is built in and for operators only}';
+    elsif tg_op <> 'INSERT' and old.kind <> 'sql' then
+        wrong := array['kind', format('is %s; only the owner of Mainspring can change it',
+                                      old.kind)];
+    elsif tg_op <> 'INSERT' and not exists (
+        select from pg_roles as known where known.rolname = role
+           and mainspring.has_rights_of(current_user, known.rolname)) then
+        wrong := array['role', format(
+            'is %s, whose rights %s does not have; ask an administrator to run: %s',
+            role, current_user, mainspring.grant_of(role, current_user))];
+    end if;
+    if wrong is not null then
+        raise exception using errcode = 'MS050',
+            message = format('%s: %s %s', key, wrong[1], wrong[2]),
+            detail = jsonb_build_object('key', key, 'field', wrong[1], 'problem', wrong[2]);
+    end if;
+    return case when tg_op = 'DELETE' then old else new end;
+end
+$$;
+
+create or replace trigger definitions_check_owner before insert or update or delete
+    on mainspring.definitions
+    for each row execute function mainspring.check_definition_owner();
+
 -- Runs as whoever writes the row: nobody can have something run under a role that is not theirs.
 create or replace function mainspring.check_definition_role()
 returns trigger

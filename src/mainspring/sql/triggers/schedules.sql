@@ -40,6 +40,28 @@ create or replace trigger schedules_check_role
     before insert or update of condition_role, condition_sql, gauge_sql on mainspring.schedules
     for each row execute function mainspring.check_condition_role();
 
+-- Runs as whoever changes or deletes a schedule of what is built in: without housekeeping the
+-- database fills up for everyone.
+create or replace function mainspring.keep_built_in_schedule()
+returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    problem text := old.definition || ' is built in and for operators only';
+begin
+    if not mainspring.acts_as_owner() then
+        raise exception using errcode = 'MS041', message = 'definition: ' || problem,
+            detail = jsonb_build_object('field', 'definition', 'problem', problem);
+    end if;
+    return case when tg_op = 'DELETE' then old else new end;
+end
+$$;
+
+create or replace trigger schedules_keep_built_in before update or delete on mainspring.schedules
+    for each row when (old.definition like 'mainspring.%')
+    execute function mainspring.keep_built_in_schedule();
+
 -- Checks a schedule and sets the columns that follow from others.
 create or replace function mainspring.prepare_schedule()
 returns trigger
@@ -56,6 +78,12 @@ begin
     -- What has gone wrong since it was written can still be stopped.
     if tg_op = 'INSERT' or new.enabled or not old.enabled then
         perform mainspring.check_schedule(new);
+    end if;
+    if tg_op = 'INSERT' then
+        perform mainspring.ensure_known_tenant(new.tenant_id);
+    end if;
+    if tg_op = 'INSERT' or new.definition <> old.definition then
+        perform mainspring.warn_of_definition(new.definition, 'schedule');
     end if;
     -- A launcher makes the payload of each job.
     if new.launcher is null and (

@@ -13,6 +13,12 @@ begin
     if wrong is not null then
         perform mainspring.refuse_trigger(wrong[1], wrong[2]);
     end if;
+    if tg_op = 'INSERT' then
+        perform mainspring.ensure_known_tenant(new.tenant_id);
+    end if;
+    if tg_op = 'INSERT' or new.definition <> old.definition then
+        perform mainspring.warn_of_definition(new.definition, 'trigger');
+    end if;
     -- An older one that is larger can still be disabled.
     if octet_length(new.payload::text) > 65536
        and (tg_op = 'INSERT' or new.payload is distinct from old.payload) then
