@@ -33,6 +33,25 @@ def styles(facts: str) -> list[str]:
     return [str(cell.style) for row in cells for cell in row if isinstance(cell, Text)]
 
 
+def test_one_job_waits_and_several_wait(command, connection):
+    rows.insert_job(connection, JobState.QUEUED, definition="hello", waits_for="time")
+    one = command("jobs", "stats").stderr
+    rows.insert_job(connection, JobState.QUEUED, definition="hello", waits_for="time")
+    several = command("jobs", "stats").stderr
+
+    assert "1 queued job waits for a time" in one
+    assert "2 queued jobs wait for a time" in several
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_remote_worker_has_no_process_here(command, connection):
+    connection.execute("update mainspring.workers set host = 'api', pid = 0 where worker_id = 7")
+
+    remote, local = table(command("workers", "list"))
+
+    assert (remote["HOST"], local["HOST"]) == ("remote", "box (pid 61)")
+
+
 @pytest.mark.usefixtures("busy")
 def test_workers_and_queues_are_listed(each_command):
     listed, facts, queues, stats = each_command(

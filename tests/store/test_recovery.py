@@ -98,6 +98,16 @@ def test_a_lost_attempt_says_what_became_of_its_worker(queue, are_dead, said):
     assert error.endswith(said)
 
 
+def test_a_lost_attempt_names_a_remote_worker(queue):
+    worker_id, _ = claim(queue)
+    queue.execute("update mainspring.workers set process_identity = 'api:*:ann', name = 'c1'")
+    queue.run(workers.expire_workers(queue.connection, [worker_id]))
+    recover(queue)
+
+    ((error,),) = queue.execute("select error from mainspring.attempts")
+    assert error.startswith(f"remote worker c1 (worker {worker_id}) stopped renewing its lease")
+
+
 # At most once
 
 

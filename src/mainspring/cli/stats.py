@@ -30,7 +30,10 @@ def _print(summary: SummaryModel) -> None:
     if JobState.SUCCEEDED not in summary.counts:
         remark("finished jobs are counted for admins, viewers and operators; see `jobs list`")
     if summary.waiting:
-        remark(f"{summary.waiting} queued jobs wait for a time, a limit or a turn")
+        wait = (
+            "1 queued job waits" if summary.waiting == 1 else f"{summary.waiting} queued jobs wait"
+        )
+        remark(f"{wait} for a time, a limit or a turn")
     if summary.oldest_ready_at is not None:
         remark(f"the oldest ready job became ready {ago(summary.oldest_ready_at)}")
 

@@ -47,8 +47,15 @@ def _worker_cells(worker: WorkerModel) -> list[Cell]:
         f"{worker.running} of {worker.concurrency}",
         worker.renewed_at,
         worker.version,
-        "" if worker.host is None else f"{worker.host} (pid {worker.pid})",
+        _host(worker),
     ]
+
+
+def _host(worker: WorkerModel) -> str:
+    """A worker over the API has no process id here."""
+    if worker.host is None:
+        return ""
+    return f"{worker.host} (pid {worker.pid})" if worker.pid else "remote"
 
 
 def _state(worker: WorkerModel) -> Text:

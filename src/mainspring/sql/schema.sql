@@ -6660,7 +6660,7 @@ CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
 
 CREATE FUNCTION mainspring.why_lost(worker_id bigint) RETURNS text
     LANGUAGE sql STABLE
-    RETURN COALESCE((SELECT (format('worker %s (pid %s on %s) '::text, worker.worker_id, worker.pid, worker.host) || CASE WHEN (worker.died_at IS NULL) THEN 'stopped renewing its lease: its host is down, or it hangs'::text ELSE 'died: its process was killed or crashed'::text END) FROM mainspring.workers worker WHERE (worker.worker_id = why_lost.worker_id)), (('worker '::text || worker_id) || ' is gone'::text));
+    RETURN COALESCE((SELECT (CASE WHEN (worker.process_identity ~~ 'api:%'::text) THEN format('remote worker %s (worker %s) '::text, worker.name, worker.worker_id) ELSE format('worker %s (pid %s on %s) '::text, worker.worker_id, worker.pid, worker.host) END || CASE WHEN (worker.died_at IS NULL) THEN 'stopped renewing its lease: its host is down, or it hangs'::text ELSE 'died: its process was killed or crashed'::text END) FROM mainspring.workers worker WHERE (worker.worker_id = why_lost.worker_id)), (('worker '::text || worker_id) || ' is gone'::text));
 
 CREATE FUNCTION mainspring.why_no_function(full_name text) RETURNS text
     LANGUAGE plpgsql STABLE

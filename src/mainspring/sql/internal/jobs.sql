@@ -174,7 +174,10 @@ create or replace function mainspring.why_lost(worker_id bigint)
 returns text
 language sql stable
 return coalesce(
-    (select format('worker %s (pid %s on %s) ', worker.worker_id, worker.pid, worker.host)
+    (select case when worker.process_identity like 'api:%'
+                 then format('remote worker %s (worker %s) ', worker.name, worker.worker_id)
+                 else format('worker %s (pid %s on %s) ', worker.worker_id, worker.pid,
+                             worker.host) end
             || case when worker.died_at is null
                     then 'stopped renewing its lease: its host is down, or it hangs'
                     else 'died: its process was killed or crashed' end
