@@ -3,11 +3,13 @@
 import json
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from mainspring.db import migrate
+from tests.db.embedded.folders import open_folder
 from tests.support.commands import clean_environment, facts, mainspring, mainspring_each, sentence
 from tests.support.databases import empty_database
 from tests.support.processes import WorkerProcess
@@ -24,6 +26,13 @@ select pid from pg_stat_activity
  where application_name = 'mainspring migrate' and datname = current_database()
    and wait_event_type = 'Lock'
 """
+
+
+@pytest.fixture
+def open_data_dir() -> Iterator[Path]:
+    """A folder that the account of an embedded server can enter, unlike tmp_path."""
+    for folder in open_folder():
+        yield folder / "data"
 
 
 @pytest.fixture
@@ -44,6 +53,19 @@ def test_migrate_builds_the_schema_once_and_check_tells_whether_it_must(empty_ur
     assert json.loads(applied.stdout)["applied"][0].startswith("0001 ")
     assert again.stdout == f"nothing to do; at migration {NEWEST}\n"
     assert (checked.returncode, checked.stdout) == (0, f"up to date, at migration {NEWEST}\n")
+
+
+def test_migrate_says_what_it_has_created_in_an_empty_data_directory(open_data_dir):
+    missing, applied, again = mainspring_each(
+        [["migrate", "--check"], ["migrate"], ["migrate"]], MAINSPRING_DATA_DIR=str(open_data_dir)
+    )
+
+    note = f"note: this is the embedded database in {open_data_dir}\n"
+    assert missing.returncode == 1
+    assert missing.stderr.startswith(f"{note}this database has no Mainspring schema")
+    assert (applied.stderr, again.stderr) == (note, note)
+    assert applied.stdout.startswith("applied migration 0001 baseline")
+    assert again.stdout == f"nothing to do; at migration {NEWEST}\n"
 
 
 def test_check_says_what_is_pending(database_url):

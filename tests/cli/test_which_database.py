@@ -9,6 +9,7 @@ import pytest
 
 from mainspring import Mainspring
 from mainspring.cli import last_up
+from mainspring.db.embedded import default_data_dir
 from mainspring.settings import Settings
 from tests.support.processes import says
 
@@ -20,8 +21,8 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def said(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command that uses the embedded database of this directory says."""
+def said(data_dir: Path | None, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command that uses the embedded database of this directory, or the default, says."""
     with Mainspring(settings=Settings(data_dir=data_dir)) as app:
         last_up.say_which(app.database)
     return capsys.readouterr().err
@@ -36,13 +37,13 @@ def test_after_up_has_ended_a_command_says_that_it_uses_another(
         XDG_CONFIG_HOME=str(config),
     )
     says(up, "Ctrl-C stops it")
-    while_it_runs = said(config / "x", capsys)
+    while_it_runs = said(None, capsys)
     up.stop()
 
     assert "; the running `mainspring up` used another: pass --database-url" in while_it_runs
-    assert said(config / "x", capsys) == (
-        f"note: this is the embedded database in {config}/x; the last `mainspring up` used "
-        "another: pass --database-url\n"
+    assert said(None, capsys) == (
+        f"note: this is the embedded database in {default_data_dir()}; the last `mainspring up` "
+        "used another: pass --database-url\n"
     )
 
 
@@ -53,4 +54,11 @@ def test_the_database_of_a_running_up_needs_no_note(config, capsys):
 
     assert before == f"note: this is the embedded database in {config}/a b\n"
     assert said(config / "a b", capsys) == ""
-    assert said(config / "c", capsys).endswith(f"pass --data-dir '{config}/a b'\n")
+    assert said(None, capsys).endswith(f"pass --data-dir '{config}/a b'\n")
+
+
+def test_who_has_named_a_directory_is_not_told_of_another(config, capsys):
+    with Mainspring(settings=Settings(data_dir=config / "a")) as app:
+        last_up.keep(app.database)
+
+    assert said(config / "b", capsys) == f"note: this is the embedded database in {config}/b\n"

@@ -4,8 +4,8 @@
 2. the server of `--server`, with the token in MAINSPRING_TOKEN
 3. the profile of `--profile`
 4. the same from the environment and mainspring.toml: the server, the profile, the database
-5. the current profile, or the one of a `mainspring up` that runs
-6. the embedded database
+5. the current profile, or the one of a `mainspring up` that runs or is starting
+6. the embedded database in its default place
 """
 
 import inspect
@@ -19,6 +19,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from mainspring.cli import last_up
 from mainspring.cli.errors import in_options
 from mainspring.cli.options import DatabaseUrl, DataDir, make_settings
 from mainspring.cli.output import AsJson, Format, Out, OutputFormat
@@ -68,6 +69,8 @@ def connect(target: Target) -> Iterator[Client]:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     tenant = target.tenant or os.environ.get("MAINSPRING_TENANT") or None
     profile = _profile(target.with_environment())
+    if profile is None and _is_default(target) and last_up.await_start():
+        profile = _profile(target.with_environment())
     if profile is None:
         with _direct(target, tenant) as client:
             yield client
@@ -93,12 +96,27 @@ def _profile(target: Target) -> Profile | None:
     return load_profiles().chosen(target.profile)
 
 
+def _is_default(target: Target) -> bool:
+    """Whether nothing says which database to use."""
+    return not target.names_database and not _setting("database_url") and not _setting("data_dir")
+
+
 def _is_database_set() -> bool:
-    """Whether the environment or the settings file names a database."""
+    """Whether the environment or the settings file names a database, other than the one of a
+    `mainspring up` that runs, whose server is used then."""
+    if _setting("database_url"):
+        return True
+    data_dir = _setting("data_dir")
+    return bool(data_dir) and not last_up.is_used_by_running(Path(data_dir))
+
+
+def _setting(name: str) -> str:
+    """What the environment says, or else the settings file; empty where neither does."""
     variables = {name.upper(): value for name, value in os.environ.items()}
-    if "MAINSPRING_DATABASE_URL" in variables:
-        return bool(variables["MAINSPRING_DATABASE_URL"])
-    return bool(file.read().values.get("database_url"))
+    variable = f"MAINSPRING_{name.upper()}"
+    if variable in variables:
+        return variables[variable]
+    return str(file.read().values.get(name) or "")
 
 
 @contextmanager
@@ -109,10 +127,7 @@ def _direct(target: Target, tenant: str | None) -> Iterator[Client]:
     database = Database(make_settings(target.database_url, target.data_dir))
     try:
         with DirectTransport(database) as transport:
-            if database.is_embedded:
-                from mainspring.cli.last_up import say_which
-
-                say_which(database)
+            last_up.say_which(database)
             yield Client("", transport.token, tenant=tenant, transport=transport)
     finally:
         database.close()

@@ -1,19 +1,25 @@
 """`mainspring migrate`: Upgrade the database schema to this version."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from mainspring.cli import output
 from mainspring.cli.examples import example
+from mainspring.cli.last_up import say_which
 from mainspring.cli.options import AsJson, DatabaseUrl, DataDir, make_settings
 from mainspring.db import connect, schema_locks
 from mainspring.db import migrate as migrations
 from mainspring.db.database import Database
 from mainspring.domain.errors.database import SchemaMissing
+
+if TYPE_CHECKING:
+    from mainspring.settings import Settings
 
 app = typer.Typer()
 
@@ -31,19 +37,34 @@ def migrate(
     data_dir: DataDir = None,
 ) -> None:
     """Upgrade the database schema to this version."""
-    database = Database(make_settings(database_url, data_dir))
-    try:
+    with _found(make_settings(database_url, data_dir)) as url:
         if is_check:
-            _print_pending(asyncio.run(_pending(database.url)), as_json=as_json)
+            _check(url, as_json=as_json)
         else:
             report = partial(output.errors.print, markup=False, highlight=False)
-            upgrade = migrations.upgrade(database.url, tries=tries, report=report)
+            upgrade = migrations.upgrade(url, tries=tries, report=report)
             _print_applied(asyncio.run(upgrade), as_json=as_json)
+
+
+@contextmanager
+def _found(settings: "Settings") -> Iterator[str]:
+    """The database as it is: whoever else opens the embedded one upgrades it at once."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    from mainspring.db import embedded
+
+    with embedded.running(settings.data_dir) as server:
+        say_which(Database(settings))
+        yield server.url
+
+
+def _check(url: str, *, as_json: bool) -> None:
+    try:
+        _print_pending(asyncio.run(_pending(url)), as_json=as_json)
     except SchemaMissing as error:
         output.errors.print(Text(str(error)))
         raise typer.Exit(1) from None
-    finally:
-        database.close()
 
 
 async def _pending(url: str) -> migrations.Changes:

@@ -1,6 +1,5 @@
-"""`mainspring up`: Start a server, a scheduler, a worker and, if needed, the database.
+"""`mainspring worker`: Run a worker until SIGTERM or Ctrl-C.
 
-`mainspring worker`: Run a worker until SIGTERM or Ctrl-C.
 `mainspring scheduler`: Run a scheduler until SIGTERM or Ctrl-C; any number may run.
 `mainspring server`: Serve the REST API until SIGTERM or Ctrl-C; any number may run.
 """
@@ -21,6 +20,7 @@ from mainspring.app.preparation import prepare
 from mainspring.cli.app_loader import load_app
 from mainspring.cli.config_option import ConfigFile
 from mainspring.cli.examples import example
+from mainspring.cli.role_options import Concurrency, Expose, Host, Port
 from mainspring.cli.role_output import (
     Announcer,
     print_examples,
@@ -52,14 +52,6 @@ AppReference = Annotated[
 ]
 Queues = Annotated[
     str | None, typer.Option(help="Queues to work on, comma-separated; the app's by default.")
-]
-Concurrency = Annotated[
-    int | None, typer.Option(help="Maximum number of jobs one process runs at once.")
-]
-Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")]
-Expose = Annotated[
-    bool, typer.Option("--expose", help="Allow listening on an address other machines can reach.")
 ]
 Format = Annotated[LogFormat | None, typer.Option(help="Log format; text by default.")]
 Processes = Annotated[int, typer.Option(min=1, max=64, help="Number of worker processes.")]
@@ -127,28 +119,25 @@ def scheduler(
         app.close()
 
 
-@app.command(epilog=example("mainspring up --app jobs:app"))
-def up(
-    app_reference: Annotated[
-        str | None, typer.Option("--app", help="Your app as module:name.")
-    ] = None,
-    concurrency: Concurrency = None,
-    host: Host = None,
-    port: Port = None,
-    expose: Expose = False,
-    database_url: DatabaseUrl = None,
-    data_dir: DataDir = None,
-    config_file: ConfigFile = None,
+def run_all(
+    app_reference: str | None,
+    database_url: str | None,
+    data_dir: Path | None,
+    *,
+    is_exposed: bool,
+    **flags: Any,
 ) -> None:
-    """Start a server, a scheduler, a worker and, if needed, the database."""
+    """What `mainspring up` runs."""
+    from mainspring.cli import last_up
     from mainspring.cli.consoles import Console
 
     _begin()
     app = load_app(app_reference) if app_reference else Mainspring()
-    flags = {"concurrency": concurrency, "host": host, "port": port}
     _configure(app, database_url, data_dir, role="up", **flags)
+    # Your app may have said which database it uses.
+    last_up.keep_starting(app.settings)
     try:
-        server = _make_server(app, is_exposed=expose, takes_any_port=True)
+        server = _make_server(app, is_exposed=is_exposed, takes_any_port=True)
         chosen, announcer = _chosen_queues(app, None), Announcer()
         announcer.name_program()
         announcer.starting(app, scheduler_line(app), worker_line(app, app_reference, chosen))
