@@ -86,8 +86,14 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "due_schedules.advance": (SETS, {"clocks_pkey", "schedules_pkey"}, 200),
     "due_schedules.checkers": ({}, {"clocks_checking"}, 60),
     "due_schedules.drop_checks": ({"identities": ["nobody"]}, {"clocks_checking"}, 60),
-    "due_schedules.overdue_runs": ({"limit": 10}, {"schedules_watched", "jobs_schedule"}, 200),
-    "due_schedules.release_turns": ({}, {"jobs_turn"}, 60),
+    "due_schedules.overdue_runs": (
+        {"limit": 10, "chosen": None},
+        {"schedules_watched", "jobs_schedule"},
+        200,
+    ),
+    "due_schedules.find_overdue": ({"limit": 10}, {"schedules_watched", "jobs_schedule"}, 200),
+    "due_schedules.release_turns": ({"chosen": None}, {"jobs_turn"}, 60),
+    "due_schedules.find_turns": ({}, {"jobs_turn"}, 60),
     "slots.pending_slots": (
         {"limit": 10, "identity": "me"},
         {"slots_pending", "schedules_pkey"},

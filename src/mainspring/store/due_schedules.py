@@ -299,14 +299,37 @@ async def drop_checks(session: Session, identities: Sequence[str]) -> int:
     return row[0] if row else 0
 
 
-async def overdue_runs(session: Session, *, limit: int) -> list[tuple[JobId, str]]:
-    """The runs that were closed because they went on for too long, with their schedules."""
-    cursor = await session.execute(_STATEMENTS["overdue_runs"].sql, {"limit": limit})
+async def overdue_runs(
+    session: Session, chosen: Sequence[int] | None = None, *, limit: int
+) -> list[tuple[JobId, str]]:
+    """The runs that were closed because they went on for too long, with their schedules; of some
+    jobs only if chosen."""
+    params = {"limit": limit, "chosen": _chosen(chosen)}
+    cursor = await session.execute(_STATEMENTS["overdue_runs"].sql, params)
     return [(job_id, name) for job_id, name, is_closed in await cursor.fetchall() if is_closed]
 
 
-async def release_turns(session: Session) -> None:
-    await session.execute(_STATEMENTS["release_turns"].sql)
+async def find_overdue(session: Session, *, limit: int) -> list[JobId]:
+    """The runs that `overdue_runs` would close."""
+    cursor = await session.execute(_STATEMENTS["find_overdue"].sql, {"limit": limit})
+    return [job_id for (job_id,) in await cursor.fetchall()]
+
+
+async def release_turns(session: Session, chosen: Sequence[int] | None = None) -> list[JobId]:
+    """The first waiting jobs of the schedules that were looked at, or of the chosen ones."""
+    params = {"chosen": _chosen(chosen)}
+    cursor = await session.execute(_STATEMENTS["release_turns"].sql, params)
+    return [job_id for job_id, _ in await cursor.fetchall()]
+
+
+async def find_turns(session: Session) -> list[JobId]:
+    """The jobs that `release_turns` would look at."""
+    cursor = await session.execute(_STATEMENTS["find_turns"].sql)
+    return [job_id for (job_id,) in await cursor.fetchall()]
+
+
+def _chosen(job_ids: Sequence[int] | None) -> IntegerArray | None:
+    return None if job_ids is None else IntegerArray(job_ids)
 
 
 def _sets(firings: Sequence[Firing]) -> dict[str, Any]:

@@ -4,7 +4,7 @@
                        │                                        └▶ apply_plans (one by one)
                        ├─▶ prefetch: the due groups of the next instant, read before it
                        └─▶ checks, a few at a time: condition ─▶ apply_plans
-    maintenance: figures, runs that go on for too long, turns, old slots
+    maintenance: figures, runs that go on for too long, turns (duties.py), old slots
     dispatcher: events become jobs, see dispatcher.py
 
 Any number may run. Each slot is claimed by its row, and every write is guarded by the revision that
@@ -31,12 +31,13 @@ from mainspring.db.pool import AsyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.notifications import NotificationKind, parse_notification
-from mainspring.domain.sqlstates import is_of_a_row, is_worth_retrying
+from mainspring.domain.sqlstates import is_of_a_row
 from mainspring.runtime.dispatcher.dispatcher import Dispatcher
-from mainspring.runtime.loop import Failures, Loop
+from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance.duties import recover
 from mainspring.runtime.scheduler import due_batches, prefetch
 from mainspring.runtime.scheduler.due_batches import Batch, Key, Written, ensure_written
+from mainspring.runtime.scheduler.duties import Duties
 from mainspring.runtime.scheduler.evaluator import Checker
 from mainspring.runtime.scheduler.launchers import Launcher
 from mainspring.runtime.scheduler.prefetch import Prefetch
@@ -113,7 +114,7 @@ class Scheduler:
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
-        self._failures: dict[str, Failures] = {}
+        self._duties = Duties(self._maintenance_connection, (self._take_over,))
         self.loop = Loop("fire", self._pass)
         self.maintenance = Loop("schedule maintenance", self._maintain)
         self.pruning = Loop("slots", self._prune)
@@ -353,17 +354,7 @@ class Scheduler:
     # Chores
 
     async def _maintain(self) -> float:
-        for duty in (_close_overdue, store.release_turns, self._take_over, _count_runs):
-            failures = self._failures.setdefault(duty.__name__, Failures(duty.__name__))
-            try:
-                await self._maintenance_connection.try_once(duty)
-            except psycopg.Error as error:
-                if is_worth_retrying(error.sqlstate):
-                    raise
-                # It would fail again and again, and the next one need not.
-                failures.note(error)
-            else:
-                failures.end()
+        await self._duties.run()
         # The others do them too, if seldom: who leads may hang.
         return _MAINTENANCE_EVERY if self.leads else _LONGEST_REST
 
@@ -374,16 +365,3 @@ class Scheduler:
         ):
             pass
         return _PRUNE_EVERY
-
-
-async def _close_overdue(connection: AsyncConnection[Any]) -> None:
-    if closed := await store.overdue_runs(connection, limit=100):
-        job_ids = telemetry.first(job_id for job_id, _ in closed)
-        schedules = telemetry.first(sorted({name for _, name in closed}))
-        telemetry.event("runs_timed_out", count=len(closed), job_ids=job_ids, schedules=schedules)
-
-
-async def _count_runs(connection: AsyncConnection[Any]) -> None:
-    for _ in range(10):
-        if not await slot_store.count_runs(connection):
-            return

@@ -249,8 +249,9 @@ select pg_try_advisory_lock(hashtext('mainspring.scheduler'));
 
 -- name: overdue_runs
 -- scope: system
--- Closes runs that go on for longer than their schedule allows. The offset keeps the planner at
--- the few jobs of a schedule, away from all that run.
+-- Closes runs that go on for longer than their schedule allows, of some jobs only if given. Leaves
+-- out what is set aside. The offset keeps the planner at the few jobs of a schedule, away from all
+-- that run.
 select run.job_id, schedule.name, mainspring.close_overdue_run(run.job_id)
   from mainspring.schedules as schedule,
        lateral (select job.job_id, job.state, job.started_at from mainspring.jobs as job
@@ -258,16 +259,51 @@ select run.job_id, schedule.name, mainspring.close_overdue_run(run.job_id)
                 offset 0) as run
  where schedule.run_timeout is not null and run.state = 'running'
    and run.started_at < now() - schedule.run_timeout
+   and coalesce(run.job_id = any (%(chosen)s::bigint[]), true)
+   and not exists (select from mainspring.set_aside as aside
+                    where aside.duty = 'close_overdue' and aside.key = run.job_id
+                      and aside.again_at > now() offset 0)
+ limit %(limit)s;
+
+-- name: find_overdue
+-- scope: system
+-- The runs that overdue_runs would close.
+select run.job_id
+  from mainspring.schedules as schedule,
+       lateral (select job.job_id, job.state, job.started_at from mainspring.jobs as job
+                 where job.schedule_id = schedule.schedule_id and job.slot_at is not null
+                offset 0) as run
+ where schedule.run_timeout is not null and run.state = 'running'
+   and run.started_at < now() - schedule.run_timeout
+   and not exists (select from mainspring.set_aside as aside
+                    where aside.duty = 'close_overdue' and aside.key = run.job_id
+                      and aside.again_at > now() offset 0)
  limit %(limit)s;
 
 -- name: release_turns
 -- scope: system
--- Lets waiting jobs go whose turn has come unnoticed: a schedule that was deleted or changed.
+-- Lets waiting jobs go whose turn has come unnoticed: a schedule that was deleted or changed. The
+-- first job of each schedule stands for it: of some only if given, and not if it is set aside.
 -- Two that do it at once could let two go where one may run.
 with guard as materialized (
     select pg_try_advisory_xact_lock(hashtext('mainspring.turns')) as is_ours
 )
-select mainspring.release_turn(waiting.schedule_id)
+select waiting.job_id, mainspring.release_turn(waiting.schedule_id)
   from guard,
-       lateral (select distinct schedule_id from mainspring.jobs
-                 where waits_for = 'turn' and guard.is_ours) as waiting;
+       lateral (select schedule_id, min(job_id) as job_id from mainspring.jobs
+                 where waits_for = 'turn' and guard.is_ours
+                 group by schedule_id offset 0) as waiting
+ where coalesce(waiting.job_id = any (%(chosen)s::bigint[]), true)
+   and not exists (select from mainspring.set_aside as aside
+                    where aside.duty = 'release_turns' and aside.key = waiting.job_id
+                      and aside.again_at > now() offset 0);
+
+-- name: find_turns
+-- scope: system
+-- The first jobs of the schedules that release_turns would look at.
+select waiting.job_id
+  from (select schedule_id, min(job_id) as job_id from mainspring.jobs
+         where waits_for = 'turn' group by schedule_id offset 0) as waiting
+ where not exists (select from mainspring.set_aside as aside
+                    where aside.duty = 'release_turns' and aside.key = waiting.job_id
+                      and aside.again_at > now() offset 0);
