@@ -102,7 +102,11 @@ def test_a_schedule_may_be_written_disabled(tx):
         ({"every": LONG}, "every", "must be from 1 second to 36500 days"),
         ({"zone": "Nowhere"}, "zone", "there is no time zone 'Nowhere'"),
         ({"zone": ""}, "zone", "there is no time zone ''"),
-        ({"zone": "PDT"}, "zone", "there is no time zone 'PDT'"),
+        (
+            {"zone": "PDT"},
+            "zone",
+            "there is no time zone 'PDT'; did you mean 'America/Los_Angeles'?",
+        ),
         ({"zone": "UTC+3"}, "zone", "there is no time zone 'UTC+3'"),
         (
             {"zone": "europe/berlin"},
@@ -220,7 +224,8 @@ def test_a_name_that_is_taken_is_named(tx):
 
 
 def test_a_tenant_that_is_not_there_is_named(tx):
-    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="nowhere"):
+    gone = {"option": "tenant", "problem": "does not exist"}
+    with refused(tx, "MS003", "there is no tenant 'nowhere'", **gone):
         insert_schedule(tx, tenant_id="nowhere")
 
 
@@ -327,7 +332,9 @@ def test_the_grants_open_one_function_beside_those_that_views_call(guest):
         # Defaults of columns, which run as whoever inserts.
         *("creator", "is_program"),
         # Triggers that run as whoever writes.
-        *("may_set_role", "grant_of"),
+        *("may_set_role", "has_rights_of", "acts_as_owner", "grant_of"),
+        # What schedule_function calls, which runs as its caller.
+        "check_function_name",
     }
 
 

@@ -29,8 +29,8 @@ select p.proname, p.proargnames, p.pronargs, p.oid::regprocedure::text
   from pg_proc as p
  where p.pronamespace = 'mainspring'::regnamespace and p.prosecdef
    and p.prorettype <> 'trigger'::regtype
-   -- Definitions and what workers declare of them belong to no tenant.
-   and p.proname <> 'other_schemas'
+   -- Definitions, what workers declare of them, and functions to run belong to no tenant.
+   and p.proname not in ('other_schemas', 'check_function_name')
    and has_function_privilege('pg_database_owner', p.oid, 'execute')
  order by p.proname
 """

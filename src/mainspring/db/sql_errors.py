@@ -42,7 +42,7 @@ _OF_TENANTS = ("people", "schedules", "tokens", "triggers")
 
 def _option(message: str, facts: Facts) -> InvalidOption:
     option = str(facts.get("option", "option"))
-    return InvalidOption(option, message.removeprefix(f"{option} "))
+    return InvalidOption(option, facts.get("problem") or message.removeprefix(f"{option} "))
 
 
 def _illegal_move(_: str, facts: Facts) -> IllegalMove:

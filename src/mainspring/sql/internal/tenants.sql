@@ -11,8 +11,9 @@ language plpgsql stable
 as $$
 begin
     if not exists (select from mainspring.tenants as t where t.tenant_id = tenant) then
-        perform mainspring.refuse('MS081', 'there is no tenant '
-            || coalesce(quote_literal(tenant), 'null'), jsonb_build_object('tenant_id', tenant));
+        perform mainspring.refuse('MS003', 'there is no tenant '
+            || coalesce(quote_literal(tenant), 'null'),
+            '{"option": "tenant", "problem": "does not exist"}');
     end if;
 end
 $$;
