@@ -94,9 +94,9 @@ def test_an_unknown_tenant_is_named(civic):
     call = "select mainspring.schedule_function('daily', 'civic.cleanup', '@daily', tenant => %s)"
     insert = "insert into mainspring.triggers (name, event, definition, tenant_id)"
 
-    with pytest.raises(psycopg.Error, match="^there is no tenant 'acme'"):
+    with pytest.raises(psycopg.Error, match=r"^there is no tenant 'acme'"):
         civic.execute(call, ("acme",))
-    with pytest.raises(psycopg.Error, match="^there is no tenant 'acme'"):
+    with pytest.raises(psycopg.Error, match=r"^there is no tenant 'acme'"):
         civic.execute(f"{insert} values ('on', 'user.*', 'civic.cleanup', 'acme')".encode())
 
 
@@ -154,7 +154,7 @@ def test_a_slot_of_an_unknown_definition_says_which_may_be_meant(civic):
     schedule(civic, "civic.cleanup")
     civic.execute("update mainspring.schedules set definition = 'civic.claenup'")
 
-    with pytest.raises(psycopg.Error, match="did you mean 'civic.cleanup'"):
+    with pytest.raises(psycopg.Error, match=r"did you mean 'civic\.cleanup'"):
         civic.execute("select mainspring.trigger_scheduled_job('daily')")
 
 
