@@ -14,6 +14,7 @@ ROWS = sorted((STORE / "rows").glob("*.py"))
 WITH_CONNECTION = {
     "bulk_enqueue.enqueue": "Connection[Any]",
     "bulk_enqueue.aenqueue": "AsyncConnection[Any]",
+    "conditions.find_problem": "AsyncConnection[Any]",
     "conditions.first_value": "AsyncConnection[Any]",
     "sql_functions.call": "AsyncConnection[Any]",
 }

@@ -18,7 +18,6 @@ from mainspring.domain.errors import (
     InvalidSchedule,
     ScheduleNotFound,
 )
-from mainspring.domain.errors.database import RoleLoginFailed
 from mainspring.domain.filters import Several, words
 from mainspring.domain.jobs.options import ensure_reason
 from mainspring.domain.schedules import timing
@@ -33,6 +32,7 @@ from mainspring.domain.schedules.slots import SlotOutcome
 from mainspring.domain.schedules.timing import Fire
 from mainspring.domain.suggestions import closest
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
+from mainspring.services.conditions import ensure_condition
 from mainspring.services.drafts import ensure_draft
 from mainspring.services.next_slots import next_fires, planned, timing_of
 from mainspring.services.payloads import encode_payload
@@ -41,7 +41,7 @@ from mainspring.services.secrets import Owner, encrypt_changes, encrypt_schedule
 from mainspring.settings import Settings
 from mainspring.store import schedules as store
 from mainspring.store import slots as slot_store
-from mainspring.store import sql_functions, tenants
+from mainspring.store import tenants
 from mainspring.store.schedules import Triggered
 from mainspring.store.slots import Slot
 
@@ -53,8 +53,6 @@ _GAUGE = ("gauge_lower", "gauge_upper", "gauge_bounds")
 _TIMING = frozenset((*_TIMINGS, "zone", "calendar", "starts_at", "ends_at"))
 _PAYLOAD = frozenset(("payload", "definition", "launcher"))
 _RUN_AS_ROLE = frozenset(("condition_role", "condition_sql", "gauge_sql"))
-# The roles of schedules that tenants made; a condition that is added runs as whoever adds it.
-_API_ROLES = frozenset(("mainspring_app", "pg_database_owner"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class Scope:
     callers: Session | None = None
     """On the caller's own connection, if it is to be used."""
     database: Database | None = None
-    """The one of the sessions, for a look whether the role of a condition can log in."""
+    """The one of the sessions, for a look whether a scheduler could check a condition."""
 
     @classmethod
     def of(
@@ -148,7 +146,7 @@ async def create(scope: Scope, spec: ScheduleSpec, *, has_zone: bool = True) -> 
         raise InvalidSchedule(
             "timing", "leaves no slot in the future; check ends_at and the calendar"
         )
-    await _ensure_login(scope, spec)
+    await ensure_condition(scope, spec)
     await _ensure_payload(scope, spec)
     facts = spec_facts(spec, scope.settings.max_payload_bytes)
     (encrypted,) = await encrypt_schedules(scope.committed, [facts], settings=scope.settings)
@@ -163,7 +161,7 @@ async def update(scope: Scope, name: str, changes: Mapping[str, Any]) -> Schedul
     if merged.keys() & _TIMING:
         await _first_slot(scope, replace(state.spec, **merged))
     if merged.keys() & _RUN_AS_ROLE:
-        await _ensure_login(scope, replace(state.spec, **merged))
+        await ensure_condition(scope, replace(state.spec, **merged))
     if merged.keys() & _PAYLOAD:
         await _ensure_payload(scope, replace(state.spec, **merged))
     _facts(merged, scope.settings.max_payload_bytes)
@@ -186,25 +184,6 @@ def _ensure_found(spec: ScheduleSpec) -> None:
             timing.first_slot(spec.timing, datetime.now(UTC))
     except InvalidSchedule as error:
         raise InvalidSchedule(error.field, f"{error.problem} (schedule {spec.name!r})") from None
-
-
-async def _ensure_login(scope: Scope, spec: ScheduleSpec) -> None:
-    """Refuse a role that no scheduler could log in as; one that is missing the database refuses."""
-    role = spec.condition_role
-    if scope.database is None or (spec.condition_sql or spec.gauge_sql) is None:
-        return
-    if role is None or role in _API_ROLES:
-        return
-    if not await sql_functions.has_role(scope.session, role):
-        return
-    logins = scope.database.role_logins()
-    try:
-        if scope.is_blocking:
-            logins.ensure_conditions_run_blocking(role)
-        else:
-            await logins.ensure_conditions_run(role)
-    except RoleLoginFailed as error:
-        raise InvalidSchedule("condition_role", str(error)) from None
 
 
 async def _ensure_payload(scope: Scope, spec: ScheduleSpec) -> None:

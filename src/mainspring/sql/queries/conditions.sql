@@ -22,3 +22,8 @@ select mainspring.ask_as_reader(%(condition)s::text);
 -- scope: system
 -- Gives back what no rollback does; through a pooler others use the session after us.
 select pg_catalog.pg_advisory_unlock_all();
+
+-- name: may_run_as
+-- scope: system
+-- Whether whoever asks may have a condition run as the role.
+select mainspring.may_set_role(current_user, %(role)s::name);
