@@ -10,6 +10,11 @@
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 
+const token = process.env.MAINSPRING_TOKEN;
+if (!token) {
+  console.error("set MAINSPRING_TOKEN to a token of the role worker: mainspring tokens create node --role worker");
+  process.exit(2);
+}
 const base = `${process.env.MAINSPRING_URL ?? "http://127.0.0.1:8080"}/api/v1/work`;
 const queue = "node";
 const concurrency = 10;
@@ -64,7 +69,7 @@ async function call(method, path, body, { signal, tries = 8 } = {}) {
     try {
       answer = await fetch(base + path, {
         method,
-        headers: { Authorization: `Bearer ${process.env.MAINSPRING_TOKEN}` },
+        headers: { Authorization: `Bearer ${token}` },
         body: body && JSON.stringify(body),
         signal,
       });

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from mainspring.api.server import Server
+from mainspring.domain.access.roles import Role
 from tests.support.api import Api
 from tests.support.waiting import await_until
 from tests.support.work import claim, define_remote, enqueue, register, state_of, told
@@ -230,6 +231,25 @@ def node() -> str:
         assert wheel.origin is not None
         found = str(Path(wheel.origin).parent / "bin" / "node")
     return found
+
+
+async def test_who_is_no_worker_is_told_so(api: Api):
+    refused = await api.post("/work/workers", {"name": "w", "queues": ["far"]}, role=Role.ADMIN)
+
+    assert refused.status_code == 403
+    assert "the role admin may not act as a worker; it requires" in refused.json()["detail"]
+
+
+async def test_the_example_says_that_it_needs_a_token():
+    environment = {name: text for name, text in os.environ.items() if name != "MAINSPRING_TOKEN"}
+    process = await asyncio.create_subprocess_exec(
+        node(), str(EXAMPLE), env=environment, stderr=asyncio.subprocess.PIPE
+    )
+    _, said = await process.communicate()
+
+    assert process.returncode == 2
+    assert said.decode().startswith("set MAINSPRING_TOKEN to a token of the role worker")
+    assert said.count(b"\n") == 1
 
 
 async def test_the_example_in_javascript_works(

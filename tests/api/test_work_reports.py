@@ -157,6 +157,20 @@ async def test_a_report_that_differs_from_the_first_is_refused(api: Api):
     assert await state_of(api, job_id) == "succeeded"
 
 
+async def test_a_wrong_fence_is_not_taken_for_a_lost_lease(api: Api):
+    job_id = await enqueue(api)
+    worker = await register(api)
+    (job,) = await claim(api, worker)
+    wrong = {**job, "fence": str(int(job["fence"]) + 1)}
+
+    refused = await report(api, worker, wrong, "complete")
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "lease_lost")
+    said = f"the fence does not belong to this attempt of job {job_id}"
+    assert refused.json()["detail"].startswith(said)
+    assert await state_of(api, job_id) == "running"
+
+
 # Too late
 
 

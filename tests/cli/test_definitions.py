@@ -98,6 +98,11 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["create", "x", "--function", "civic.gone"], 2, "function civic.gone does not exist"),
     (["create", "a b", "--function", "civic.bare"], 2, "the definition key 'a b' must start"),
     (["create", "x", "--kind", "python"], 2, "--kind a Python handler is declared in code"),
+    (["create", "x", "--argv", '["sync"]'], 2, "--argv needs --kind command"),
+    (
+        ["create", "x", "--kind", "command", "--argv", "zoltag sync"],
+        *(2, '; write a list: ["zoltag", "sync"]'),
+    ),
     ([*BARE, "--timeout", "soon"], 2, "--timeout must be a duration"),
     ([*BARE, "--schema", "{"], 2, "--schema is not JSON"),
     ([*BARE, "--schema", "@no"], 2, "--schema cannot be read"),

@@ -46,7 +46,7 @@ def address_of(running: WorkerProcess) -> str:
 
 
 def test_who_has_logged_in_needs_no_more_to_be_told(away, server, token, tmp_path):
-    logged_in = away("login", server, "--name", "here", stdin=f"{token}\n")
+    logged_in = away("login", server, "--profile", "here", stdin=f"{token}\n")
     enqueued = away("enqueue", "hello", '{"name": "Ada"}')
     listed = away("jobs", "list", "--json")
     profiles = away("profiles", "list")

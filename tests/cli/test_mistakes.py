@@ -161,6 +161,25 @@ def test_an_app_that_fails_to_import_says_where(tmp_path: Path):
     assert line.endswith("broken.py, line 2)")
 
 
+def test_a_wrong_setting_is_told_as_it_is_without_an_app(tmp_path: Path):
+    (tmp_path / "own.py").write_text("from mainspring import Mainspring\napp = Mainspring()\n")
+    (tmp_path / "mainspring.toml").write_text("concurency = 3\n")
+    with_app = mainspring("worker", "--app", "own:app", cwd=tmp_path)
+    without = mainspring("worker", cwd=tmp_path)
+
+    assert "concurency" in sentence(with_app)
+    assert sentence(with_app) == sentence(without)
+
+
+def test_an_error_of_ours_names_the_line_of_the_app(tmp_path: Path):
+    text = "from mainspring import Mainspring\napp = Mainspring()\napp.job(queue='a b')(print)\n"
+    (tmp_path / "own.py").write_text(text)
+
+    line = sentence(mainspring("worker", "--app", "own:app", cwd=tmp_path))
+
+    assert line.endswith("own.py, line 3)")
+
+
 def test_a_database_without_the_schema_says_what_to_run(server_url):
     with empty_database(server_url) as url:
         commands = [WORKER, ["jobs", "list"], ["enqueue", "hello"], ["jobs", "cancel", "1"]]

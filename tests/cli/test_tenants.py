@@ -56,6 +56,18 @@ def test_mistakes_are_answered_with_a_sentence(each_command):
         assert said.returncode == code
 
 
+def test_one_of_a_thing_is_counted_in_the_singular(each_command):
+    *_, counted = each_command(
+        ["tenants", "create", "acme"],
+        ["enqueue", "hello", '{"name": "Ada"}', "--tenant", "acme"],
+        ["people", "create", "ann", "--role", "admin", "--tenant", "acme"],
+        ["tenants", "delete", "acme", "--dry-run"],
+    )
+
+    assert counted.stdout.startswith("Tenant acme has 1 live job, 0 finished jobs, ")
+    assert ", 1 person, 0 tokens; " in counted.stdout
+
+
 def test_a_tenant_is_disabled_enabled_and_deleted(each_command):
     disabled, shown, enabled, counted, kept, deleted = each_command(
         ["tenants", "create", "acme", "--zone", "Europe/Berlin"],

@@ -99,6 +99,14 @@ def test_a_job_that_fails_is_told_to_who_waits(start, command, database_url, tmp
     assert done.stderr.startswith("error: job 1 is dead_letter: ZeroDivisionError")
 
 
+def test_up_says_that_it_runs_commands(start, database_url):
+    url = {"MAINSPRING_DATABASE_URL": database_url, "MAINSPRING_COMMAND_DIRECTORIES": "/usr/bin"}
+    plain, own = start("up", **url), start("up", "--app", "examples.hello:app", **url)
+
+    says(plain, "  worker    SQL functions and commands (queue default); your own jobs")
+    says(own, "  worker    examples.hello:app: hello, wobbly and commands (queues ")
+
+
 def test_without_an_app_up_runs_what_needs_no_code(start, database_url):
     up = start("up", MAINSPRING_DATABASE_URL=database_url)
     says(up, "SQL functions (queue default); your own jobs: --app module:name")

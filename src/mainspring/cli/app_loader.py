@@ -6,8 +6,10 @@ import traceback
 from pathlib import Path
 
 from mainspring.app import Mainspring
-from mainspring.domain.errors import InputError
+from mainspring.domain.errors import InputError, SettingsError
 from mainspring.domain.suggestions import closest
+
+_OUR_CODE = str(Path(__file__).parents[1])
 
 
 def load_app(reference: str) -> Mainspring:
@@ -18,6 +20,8 @@ def load_app(reference: str) -> Mainspring:
     sys.path.insert(0, str(Path.cwd()))
     try:
         module = importlib.import_module(module_name)
+    except SettingsError:
+        raise
     except ModuleNotFoundError as error:
         raise InputError(_not_found(module_name, error)) from error
     except Exception as error:
@@ -51,7 +55,8 @@ def _not_found(module_name: str, error: ModuleNotFoundError) -> str:
 def _where(error: Exception) -> str:
     """The error and the line of yours that raised it; a syntax error names its own."""
     frames = traceback.extract_tb(error.__traceback__)
-    yours = [frame for frame in frames if not frame.filename.startswith("<frozen ")]
+    others = ("<frozen ", _OUR_CODE)
+    yours = [frame for frame in frames if not frame.filename.startswith(others)]
     said = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError) or not yours:
         return said

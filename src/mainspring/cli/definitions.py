@@ -1,5 +1,7 @@
 """`mainspring definitions`: Manage definitions."""
 
+import json
+import shlex
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -169,6 +171,8 @@ def create(
     approvers: Approvers = None,
 ) -> None:
     """Create a definition that is not declared in Python; running workers pick it up."""
+    if argv is not None and kind is not Kind.COMMAND:
+        raise InvalidOption("--argv", "needs --kind command")
     made = client.definitions.create(key, kind, **_read(locals()))
     out.say(made, f"Definition {key} is created.")
 
@@ -277,4 +281,13 @@ def _read_json(option: str, text: str) -> Any:
     except OSError as error:
         raise InvalidOption(option, f"cannot be read: {error}") from None
     except orjson.JSONDecodeError as error:
-        raise InvalidOption(option, f"is not JSON ({error})") from None
+        hint = _as_list(text) if option == "--argv" else ""
+        raise InvalidOption(option, f"is not JSON ({error}){hint}") from None
+
+
+def _as_list(command: str) -> str:
+    """How a command line is written as arguments."""
+    try:
+        return f"; write a list: {json.dumps(shlex.split(command))}"
+    except ValueError:
+        return "; write a list of arguments"

@@ -48,7 +48,10 @@ def login(
         typer.Argument(help="Server address or login link; https unless it says http or is local."),
     ],
     name: Annotated[
-        str | None, typer.Option(help="Name of the profile; the server's host name by default.")
+        str | None,
+        typer.Option(
+            "--name", "--profile", help="Name of the profile; the server's host name by default."
+        ),
     ] = None,
     tenant: Annotated[
         str | None, typer.Option(help="Default tenant to act on (operators only).")

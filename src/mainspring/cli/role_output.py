@@ -86,9 +86,11 @@ def _database(app: Mainspring) -> tuple[str, ...]:
 
 def worker_line(app: Mainspring, app_reference: str | None, queues: Collection[str]) -> str:
     named = ", ".join(queues)
+    has_commands = bool(app.settings.command_directories)
     if not app.handlers:
-        return f"  worker    SQL functions (queue {named}); your own jobs: --app module:name"
-    known = ", ".join(sorted(app.handlers))
+        kinds = "SQL functions and commands" if has_commands else "SQL functions"
+        return f"  worker    {kinds} (queue {named}); your own jobs: --app module:name"
+    known = ", ".join(sorted(app.handlers)) + (" and commands" if has_commands else "")
     return f"  worker    {app_reference}: {known} (queues {named})"
 
 

@@ -131,7 +131,13 @@ def delete(
 
 def _contents(found: TenantDeletionModel) -> str:
     counts = found.contents.model_dump()
-    return ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items())
+    return ", ".join(f"{count:,} {_counted(what, count)}" for what, count in counts.items())
+
+
+def _counted(things: str, count: int) -> str:
+    if count != 1:
+        return things.replace("_", " ")
+    return "person" if things == "people" else things.removesuffix("s").replace("_", " ")
 
 
 def _read(weight: int | None, max_running: str | None, zone: str | None) -> dict[str, Any]:

@@ -37,6 +37,11 @@ def test_of_several_tenants_one_has_to_be_named():
         the_one([person(1, "acme"), person(3, "core"), person(2, "bell")])
 
 
+def test_a_reserved_name_is_refused_with_all_that_are():
+    with pytest.raises(InvalidOption, match=r"'root', .*; choose another than admin, .*, worker"):
+        ensure_name("root")
+
+
 @pytest.mark.parametrize("role", list(Role))
 def test_a_role_is_no_name(role: Role):
     for name in (role.value, role.value.upper(), f"{role.value} ", f"{role.value[:3]}.{role[3:]}"):

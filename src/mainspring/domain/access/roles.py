@@ -110,7 +110,8 @@ def ensure_allowed(caller: Caller, noun: str, verb: str) -> None:
     if not may(caller.role, noun, verb):
         doers = sorted(role for role in Role if may(role, noun, verb))
         hint = f"; it requires the role {' or '.join(doers)}" if doers else ""
-        raise Forbidden(f"the role {caller.role} may not {verb} {noun}{hint}")
+        deed = "act as a worker" if noun == "work" else f"{verb} {noun}"
+        raise Forbidden(f"the role {caller.role} may not {deed}{hint}")
     if not allows(caller.scopes, noun, verb):
         raise Forbidden(f"the token lacks the scope {noun}:{verb}")
 

@@ -152,7 +152,7 @@ def ensure_name(name: object) -> None:
         raise InvalidOption(
             "name",
             f"must not be {name!r}, which is reserved for roles and for Mainspring itself; choose "
-            "another",
+            f"another than {', '.join(sorted(RESERVED))}",
         )
 
 

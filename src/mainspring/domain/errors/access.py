@@ -55,8 +55,23 @@ class WorkerGone(ConflictError):
     code = "worker_gone"
 
     def __init__(self, worker_id: int) -> None:
-        super().__init__(f"worker {worker_id} has lost its lease, or is not yours; register again")
+        super().__init__(
+            f"worker {worker_id} has lost its lease, or is not yours; open a new worker "
+            "(POST /work/workers)"
+        )
         self.worker_id = worker_id
+
+
+class WrongFence(LeaseLost):
+    """The worker runs the job, but not under this fence."""
+
+    def __init__(self, job_id: JobId) -> None:
+        ConflictError.__init__(
+            self,
+            f"the fence does not belong to this attempt of job {job_id}; send the fence that came "
+            "with its claim",
+        )
+        self.job_id = job_id
 
 
 class LateReport(LeaseLost):

@@ -6,17 +6,17 @@ select queues from mainspring.workers
 
 -- name: leased_job
 -- scope: system
--- What is needed to carry out a report on a job that a worker runs; no row if it does not any more.
+-- What is needed to carry out a report on a job that a worker runs, and the fence under which it
+-- does; no row if it does not any more.
 select job.tenant_id, job.definition, job.payload::text, job.failures, job.max_attempts,
        job.limit_name, job.limit_key,
        (extract(epoch from now() - job.started_at) * 1000000)::bigint,
        mainspring.backoff_of(defined), defined.secret_paths::text,
-       coalesce(job.started_at + defined.timeout < now(), false)
+       coalesce(job.started_at + defined.timeout < now(), false), job.fence
   from mainspring.jobs as job
   left join mainspring.definition_versions as defined
          on defined.key = job.definition and defined.version = job.definition_version
- where job.job_id = %(job_id)s::bigint and job.fence = %(fence)s::bigint
-   and job.worker_id = %(worker_id)s::bigint;
+ where job.job_id = %(job_id)s::bigint and job.worker_id = %(worker_id)s::bigint;
 
 -- name: past_attempt
 -- scope: system
