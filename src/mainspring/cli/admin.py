@@ -91,10 +91,14 @@ def retry(
     payload: Annotated[
         str | None, typer.Option(help="New payload as JSON; - reads standard input.")
     ] = None,
+    is_sure: Sure = False,
 ) -> None:
-    """Requeue any failed, dead-lettered or canceled job."""
+    """Requeue any failed, dead-lettered or canceled job.
+
+    Asks for confirmation if it runs at most once and may have begun.
+    """
     ensure_admin(client)
-    retry_job(client, out, job_id, payload=payload)
+    retry_job(client, out, job_id, payload=payload, is_sure=is_sure)
 
 
 @jobs.command("delete", epilog=example("mainspring admin jobs delete 7 --yes"))

@@ -9,11 +9,12 @@ import typer
 from rich.text import Text
 
 from mainspring.api.models.flows import FlowJobModel, FlowModel
+from mainspring.cli import retries
 from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
 from mainspring.cli.listings import Cell, Listing, several
-from mainspring.cli.options import Limit
+from mainspring.cli.options import Limit, Sure
 from mainspring.cli.output import STATE_STYLES, Out, console, remark
 from mainspring.cli.times import took
 from mainspring.client import Client
@@ -109,8 +110,12 @@ def cancel(
 
 @flows.command("retry", epilog=example("mainspring flows retry 7"))
 @connected
-def retry(client: Client, out: Out, flow_id: FlowNumber) -> None:
-    """Requeue the failed and canceled jobs of a flow."""
+def retry(client: Client, out: Out, flow_id: FlowNumber, is_sure: Sure = False) -> None:
+    """Requeue the failed and canceled jobs of a flow.
+
+    Asks for confirmation if one of them runs at most once and may have begun.
+    """
+    retries.confirm_flow(client, flow_id, is_sure=is_sure)
     counted = client.flows.retry(flow_id)
     out.say(counted, f"Flow {flow_id}: {_jobs(counted.jobs)} requeued.")
 

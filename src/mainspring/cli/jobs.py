@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from mainspring.cli import retries
 from mainspring.cli.bulk import bulk
 from mainspring.cli.connection import connected
 from mainspring.cli.durations import read_seconds
@@ -225,10 +226,14 @@ def retry(
     payload: Annotated[
         str | None, typer.Option(help="New payload as JSON; - reads standard input.")
     ] = None,
+    is_sure: Sure = False,
 ) -> None:
-    """Requeue a failed, dead-lettered or canceled job."""
+    """Requeue a failed, dead-lettered or canceled job.
+
+    Asks for confirmation if it runs at most once and may have begun.
+    """
     ensure_not_system(client, job_id, "retry")
-    retry_job(client, out, job_id, payload=payload)
+    retry_job(client, out, job_id, payload=payload, is_sure=is_sure)
 
 
 @jobs.command("delete", epilog=example("mainspring jobs delete 7 --yes"))
@@ -245,8 +250,9 @@ def cancel_job(client: Client, out: Out, job_id: int, *, reason: str) -> None:
     out.say(answer, f"job {job_id} {'was asked to stop' if is_asked else 'is canceled'}")
 
 
-def retry_job(client: Client, out: Out, job_id: int, *, payload: str | None) -> None:
+def retry_job(client: Client, out: Out, job_id: int, *, payload: str | None, is_sure: bool) -> None:
     edited = None if payload is None else parse_payload(payload)
+    retries.confirm_job(client, job_id, is_sure=is_sure)
     out.say(client.jobs.retry(job_id, edited), f"job {job_id} is queued")
 
 
