@@ -11,6 +11,7 @@ from mainspring.db.blocking_sessions import BlockingSession, ConnectionSession, 
 from mainspring.db.caller_sessions import CallerSession
 from mainspring.db.database import Database
 from mainspring.db.pool import AsyncPool
+from mainspring.db.request_sessions import RequestSession
 from mainspring.db.sessions import Session, fetch_all, fetch_mappings, fetch_one
 from mainspring.db.tenant_sessions import TenantSession, TransactionSession
 from mainspring.domain.access.tokens import digest
@@ -37,7 +38,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 async def tenant_session(database: Database) -> TenantSession:
     await tokens.open_to_app(database)
     made = await tokens.create(database, "ci", "admin", tenant_id="default")
-    return TenantSession(database, enter(digest(made.text)))
+    return TenantSession(RequestSession(database, "tenant default"), enter(digest(made.text)))
 
 
 @pytest.fixture(params=["connection", "database", "tenant", "transaction"])

@@ -19,6 +19,7 @@ from mainspring.api.models.base import Name
 from mainspring.api.responses import tag_of
 from mainspring.api.routing import Query, Request
 from mainspring.db.database import Database
+from mainspring.db.request_sessions import RequestSession
 from mainspring.db.tenant_sessions import TenantSession, TransactionSession
 from mainspring.domain.access import tokens as token_rules
 from mainspring.domain.access.roles import READ, WRITE, Caller, Role, ensure_allowed
@@ -93,6 +94,11 @@ class ServerState:
         from mainspring.api.oidc import Provider  # noqa: PLC0415
 
         return Provider(self.settings) if self.settings.oidc_issuer else None
+
+    @cached_property
+    def visitors(self) -> RequestSession:
+        """For requests of whoever is not known yet."""
+        return RequestSession(self.database, "visitors")
 
     async def cookie_key(self) -> bytes:
         """What cookies are signed with."""
@@ -172,6 +178,8 @@ class RequestContext:
     listed_tenant: TenantId | None
     """The tenant that lists are of; None for an operator who asked for all of them."""
     session: TenantSession
+    requests: RequestSession
+    """Runs as the owner."""
     request: Request
     token: str
 
@@ -204,6 +212,11 @@ class RequestContext:
     def creator(self) -> str | None:
         """Whose jobs alone are meant, for a member."""
         return self.caller.actor if self.caller.role is Role.MEMBER else None
+
+    @property
+    def searching(self) -> TenantSession:
+        """A session for lists that may read many rows to find a few."""
+        return TenantSession(self.requests.searching(), token_store.enter(self.digest))
 
     @property
     def digest(self) -> bytes:
@@ -269,8 +282,14 @@ class Requires:
         listed = _tenant(caller, tenant)
         if listed is not None and caller.tenant_id is None:
             await server.ensure_tenant(listed)
-        session = TenantSession(server.database, token_store.enter(digest))
-        return RequestContext(server, caller, listed, session, request, text)
+        requests = RequestSession(server.database, _group(caller))
+        session = TenantSession(requests, token_store.enter(digest))
+        return RequestContext(server, caller, listed, session, requests, request, text)
+
+
+def _group(caller: Caller) -> str:
+    """Whose share of the connections its requests use."""
+    return f"{caller.role}s" if caller.tenant_id is None else f"tenant {caller.tenant_id}"
 
 
 def _tenant(caller: Caller, asked: str | None) -> TenantId | None:

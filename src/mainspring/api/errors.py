@@ -49,6 +49,14 @@ _STATUSES: tuple[tuple[type[MainspringError], HTTPStatus], ...] = (
 )
 
 
+_SOON = {"Retry-After": "1"}
+_HEADERS: Mapping[HTTPStatus, Mapping[str, str]] = {
+    HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": "Bearer"},
+    HTTPStatus.TOO_MANY_REQUESTS: _SOON,
+    HTTPStatus.SERVICE_UNAVAILABLE: _SOON,
+}
+
+
 class Refused(Exception):
     """What only the API refuses, or words in another way."""
 
@@ -111,6 +119,14 @@ def problem(
     return Response(orjson.dumps(facts), status.value, headers, PROBLEM)
 
 
+_LOCKED = (
+    "another request, a worker or a transaction in the database has kept locked what this request "
+    "needs; try again"
+)
+_TOO_MUCH = (
+    "the database stopped this request because it took too long; ask for less at a time, for "
+    "example with narrower filters, or try again"
+)
 _TOO_DEEP = "the job holds a value that is nested too deeply to be sent; read it with SQL"
 
 
@@ -135,7 +151,13 @@ def answer_of(error: Exception, request: Asked) -> Response:
         case MainspringError():
             return _ours(error, request)
         case Refused():
-            return problem(error.status, error.code, error.detail, errors=error.errors)
+            return problem(
+                error.status,
+                error.code,
+                error.detail,
+                errors=error.errors,
+                headers=_HEADERS.get(error.status),
+            )
         case psycopg.Error():
             return _database(error, request)
     if _is_of_depth(error):
@@ -191,14 +213,13 @@ def _ours(error: MainspringError, request: Asked) -> Response:
     if isinstance(error, InsufficientRights):
         return _refused_by_database(error.reason, request)
     status = status_of(error)
-    headers = {"WWW-Authenticate": "Bearer"} if status is HTTPStatus.UNAUTHORIZED else None
     return problem(
         status,
         error.code,
         str(error),
         errors=_faults(error, "query" if request.method == "GET" else "body"),
         job_id=error.job_id if isinstance(error, DuplicateJob | IdempotencyConflict) else None,
-        headers=headers,
+        headers=_HEADERS.get(status),
     )
 
 
@@ -256,6 +277,8 @@ def _database(error: psycopg.Error, request: Asked) -> Response:
 
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return _refused_by_database(str(error).partition("\n")[0], request)
+    if (waited := _too_long(error)) is not None:
+        return waited
     if isinstance(error, psycopg.OperationalError):
         detail = "the database is unavailable; try again shortly"
         if not is_outage(error):  # An outage is logged once, by the connections.
@@ -266,7 +289,16 @@ def _database(error: psycopg.Error, request: Asked) -> Response:
     return _unexpected(error, request)
 
 
-_SOON = {"Retry-After": "1"}
+def _too_long(error: psycopg.Error) -> Response | None:
+    """The answer to a request that waited for a lock, or was worked on, for too long."""
+    match error:
+        case psycopg.errors.LockNotAvailable():
+            code, detail = "lock_timeout", _LOCKED
+        case psycopg.errors.QueryCanceled():
+            code, detail = "statement_timeout", _TOO_MUCH
+        case _:
+            return None
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, code, detail, headers=_SOON)
 
 
 def _unexpected(error: Exception, request: Asked) -> Response:

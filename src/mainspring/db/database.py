@@ -13,6 +13,7 @@ from mainspring.db import calls, migrate
 from mainspring.db.calls import Call, Params
 from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.pool import AsyncPool, SyncPool
+from mainspring.db.request_pools import RequestPools
 from mainspring.db.role_logins import RoleLogins
 from mainspring.db.sessions import Fetched, fetched, has_rows
 from mainspring.db.sql_errors import translated
@@ -35,6 +36,7 @@ class Database:
         self._url: str | None = None
         self._sync: SyncPool | None = None
         self._async: dict[asyncio.AbstractEventLoop, AsyncPool] = {}
+        self._requests: dict[asyncio.AbstractEventLoop, RequestPools] = {}
 
     @property
     def url(self) -> str:
@@ -87,13 +89,26 @@ class Database:
     async def async_pool(self) -> AsyncPool:
         loop = asyncio.get_running_loop()
         if loop not in self._async:
-            self._forget_closed_loops()
-            if self._url is None:
-                await asyncio.to_thread(self._find_url)
-            pool = AsyncPool(self._lending_url(), size=_SIZE, use_pooler=self.settings.use_pooler)
+            url = await self._url_for_loop()
+            pool = AsyncPool(url, size=_SIZE, use_pooler=self.settings.use_pooler)
             # Another task may have been first meanwhile, and its connections are in use.
             self._async.setdefault(loop, pool)
         return self._async[loop]
+
+    async def request_pools(self) -> RequestPools:
+        """For requests of the API."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._requests:
+            url = await self._url_for_loop()
+            pools = RequestPools(url, use_pooler=self.settings.use_pooler)
+            self._requests.setdefault(loop, pools)
+        return self._requests[loop]
+
+    async def _url_for_loop(self) -> str:
+        self._forget_closed_loops()
+        if self._url is None:
+            await asyncio.to_thread(self._find_url)
+        return self._lending_url()
 
     def role_logins(self) -> RoleLogins:
         """Logins as other roles on this database."""
@@ -104,8 +119,9 @@ class Database:
         if self._sync is not None:
             self._sync.close()
             self._sync = None
-        while self._async:
-            self._async.popitem()[1].abandon()
+        for pools in self._pools:
+            while pools:
+                pools.popitem()[1].abandon()
         with self._lock:
             self._url = None
             if self._server is not None:
@@ -116,13 +132,20 @@ class Database:
 
     async def close_loop(self) -> None:
         """Let go of the connections of the running event loop."""
-        pool = self._async.pop(asyncio.get_running_loop(), None)
-        if pool is not None:
-            await pool.close()
+        for pools in self._pools:
+            pool = pools.pop(asyncio.get_running_loop(), None)
+            if pool is not None:
+                await pool.close()
 
     def _forget_closed_loops(self) -> None:
-        for loop in [loop for loop in self._async if loop.is_closed()]:
-            self._async.pop(loop).abandon()
+        for pools in self._pools:
+            for loop in [loop for loop in pools if loop.is_closed()]:
+                pools.pop(loop).abandon()
+
+    @property
+    def _pools(self) -> tuple[dict[asyncio.AbstractEventLoop, Any], ...]:
+        """Those of event loops."""
+        return self._async, self._requests
 
     async def aclose(self) -> None:
         await self.close_loop()

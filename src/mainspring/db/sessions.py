@@ -2,6 +2,7 @@
 
     psycopg's AsyncConnection   as it is: in whatever transaction it has open
     Database                    each statement in a transaction of its own, as the owner
+    RequestSession              the same out of one tenant's share; see request_sessions.py
     TenantSession               the same as one caller; see tenant_sessions.py
     TransactionSession          all in one transaction of one caller
     CallerSession               on the connection of whoever calls us; see caller_sessions.py

@@ -13,37 +13,32 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from mainspring.db.calls import Call, Params
-from mainspring.db.database import Database
+from mainspring.db.request_sessions import RequestSession
 from mainspring.db.sessions import Fetched, fetched
 from mainspring.db.sql_errors import translated
 from mainspring.settings import Settings
 
 
 class TenantSession:
-    """Each statement in a transaction of its own, on the connections of a database that others use
-    too. It opens and closes nothing."""
+    """Each statement in a transaction of its own, on the connections of its tenant's requests. It
+    opens and closes nothing."""
 
-    def __init__(self, database: Database, enter: Call) -> None:
-        self.settings = database.settings
-        self._pool, self._enter = database.async_pool, enter
+    def __init__(self, requests: RequestSession, enter: Call) -> None:
+        self.settings = requests.settings
+        self._connection, self._enter = requests.connection, enter
 
     async def execute(self, query: str, params: Params | None = None, /) -> Fetched:
-        with translated():
-            async with (await self._pool()).connection() as connection:
-                async with connection.pipeline(), connection.transaction():
-                    await connection.execute(self._enter.sql, self._enter.params)
-                    cursor = await connection.execute(query, params)
-                return await fetched(cursor)
+        async with self._connection() as connection:
+            async with connection.pipeline(), connection.transaction():
+                await connection.execute(self._enter.sql, self._enter.params)
+                cursor = await connection.execute(query, params)
+            return await fetched(cursor)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection[Any]]:
-        with translated():
-            async with (
-                (await self._pool()).connection() as connection,
-                connection.transaction(),
-            ):
-                await connection.execute(self._enter.sql, self._enter.params)
-                yield connection
+        async with self._connection() as connection, connection.transaction():
+            await connection.execute(self._enter.sql, self._enter.params)
+            yield connection
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator["TransactionSession"]:

@@ -21,7 +21,7 @@ import orjson
 from mainspring.db.calls import Call
 from mainspring.db.database import Database
 from mainspring.db.plans import Plan, Statement, Statements, Step
-from mainspring.db.sessions import ServiceSession, run_call
+from mainspring.db.sessions import ServiceSession, Session, run_call
 from mainspring.db.sql_errors import translated
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import InvalidOption, InvalidPayload, UnknownDefinition
@@ -75,9 +75,9 @@ class EnqueuedFlow(NamedTuple):
 
 
 class Bearer(NamedTuple):
-    """Who enqueues through the API: the digest of a token, and the database that knows it."""
+    """Who enqueues through the API: the digest of a token, and a session that may look it up."""
 
-    database: Database
+    session: Session
     digest: bytes
 
 
@@ -283,11 +283,11 @@ class _Entering(NamedTuple):
     def call(self) -> Call:
         return store.enqueue_as(self.bearer.digest, self.key, self.payload, options=self.options)
 
-    def run(self, _: Database) -> list[tuple[Any, ...]]:
-        return self.bearer.database.run(self.call)
+    def run(self, database: Database) -> list[tuple[Any, ...]]:
+        return database.run(self.call)
 
     async def arun(self, _: ServiceSession) -> list[tuple[Any, ...]]:
-        return await run_call(self.bearer.database, self.call)
+        return await run_call(self.bearer.session, self.call)
 
 
 class _Copy(NamedTuple):

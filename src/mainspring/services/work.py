@@ -160,7 +160,7 @@ class Work:
         return sorted(items, key=lambda item: item.id)
 
     def _item(self, row: ClaimedRow, timeout: timedelta) -> WorkItem:
-        keys = key_ring(self.leases.database.settings)
+        keys = key_ring(self.leases.session.settings)
         payload = read_payload(row.payload)
         opened = keys.decrypt(payload, Owner(TenantId(row.tenant_id), row.definition))
         extras = orjson.loads(row.extras) if row.extras else {}

@@ -1,14 +1,12 @@
 """The leases of workers over the API: who holds one, and what it runs."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from psycopg import AsyncConnection
 
-from mainspring.db.database import Database
-from mainspring.db.sql_errors import translated
+from mainspring.db.request_sessions import RequestSession
 from mainspring.domain.access.roles import Caller
 from mainspring.domain.errors import LeaseLost
 from mainspring.domain.errors.access import WorkerGone
@@ -21,7 +19,7 @@ from mainspring.store.work import Lease, LeasedJob
 class WorkLeases:
     """The leases of one caller's workers."""
 
-    database: Database
+    session: RequestSession
     caller: Caller
 
     @property
@@ -29,11 +27,8 @@ class WorkLeases:
         """By which the workers of the caller are known."""
         return f"api:{self.caller.tenant_id or '*'}:{self.caller.actor}"
 
-    @asynccontextmanager
-    async def connected(self) -> AsyncIterator[AsyncConnection[Any]]:
-        with translated():
-            async with (await self.database.async_pool()).connection() as connection:
-                yield connection
+    def connected(self) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
+        return self.session.connection()
 
     async def queues_of(self, connection: AsyncConnection[Any], worker_id: WorkerId) -> list[str]:
         """Raises WorkerGone if the worker has no lease, or is someone else's."""

@@ -177,7 +177,7 @@ class WorkReports:
     ) -> JobState:
         """What the job has become, if this was reported before. Else raises the refusal, or
         LateReport if the report was kept, for which the job must have been taken back."""
-        settings = self.leases.database.settings
+        settings = self.leases.session.settings
         await recovery.recover(
             connection, [lease.job_id], max_losses=settings.max_losses, jitter=_JITTER
         )
@@ -197,7 +197,7 @@ class WorkReports:
 
     def _redactor(self, job: LeasedJob | PastAttempt) -> Redactor:
         """Knows what must not be seen of the job's payload, as far as it can be read."""
-        keys = key_ring(self.leases.database.settings)
+        keys = key_ring(self.leases.session.settings)
         try:
             payload = read_payload(job.payload)
         except InvalidPayload:

@@ -4,6 +4,7 @@ _TELEMETRY = "tests/telemetry/test_telemetry.py"
 _REPEATS = "tests/telemetry/test_repeats.py"
 _CONNECTIONS = "tests/api/test_connections.py"
 _DISPATCH = "tests/runtime/dispatcher/test_budgets.py"
+_STREAMS = "tests/api/test_stream_shares.py"
 _SCHEMAS = "tests/domain/test_schemas.py"
 ELSEWHERE = {
     "bulk operation: jobs counted before it starts": "tests/api/test_operations.py::"
@@ -54,9 +55,18 @@ ELSEWHERE = {
     "payload: problems that are named": f"{_SCHEMAS}::"
     "test_all_problems_of_up_to_100_values_are_counted",
     "regular expression in a JSON Schema": f"{_SCHEMAS}::test_no_pattern_can_hang",
+    "request: database connections of one tenant at a time; operators count as one": "tests/db/"
+    "test_request_pools.py::test_who_uses_its_whole_share_is_refused_and_others_are_not",
+    "request: time of one SQL statement": "tests/db/test_request_pools.py::"
+    "test_a_search_that_takes_too_long_is_stopped",
+    "request: wait for a lock in the database": "tests/budgets/test_locked_rows.py::"
+    "test_cancels_of_a_locked_job_keep_nobody_waiting",
     "requests of one caller": "tests/api/test_rate_limits.py::"
     "test_spellings_of_a_header_are_one_caller",
     "stream of a job: result": "tests/api/test_streams.py::"
     "test_a_result_is_told_at_the_end_unless_it_is_too_large",
+    "streams of lists and summaries: looked at at a time": f"{_STREAMS}::"
+    "test_no_frame_of_another_tenant_waits_for_lists",
+    "streams of one caller": f"{_STREAMS}::test_a_caller_has_so_many_streams",
 }
 """Rows whose input is no request, or is cut and not refused: the test of each."""

@@ -173,10 +173,11 @@ async def list_jobs(
     """List jobs, newest first, in short. A page has at most 4 MiB: it may be shorter than `limit`,
     and `next_cursor` continues."""
     before = read_cursor(cursor, int)
+    asked = filters.of(context)
     found, following = await jobs.list_jobs(
-        context.session,
+        context.searching if asked.is_search else context.session,
         context.listed_tenant,
-        filters.of(context),
+        asked,
         before=None if before is None else JobId(before),
         limit=limit,
     )
@@ -231,7 +232,7 @@ async def enqueue_job(
     )
     from mainspring.services.enqueueing import Bearer  # noqa: PLC0415 - slow to import
 
-    bearer = Bearer(context.server.database, context.digest)
+    bearer = Bearer(context.requests, context.digest)
     plan = context.server.enqueuer.enqueue(definition, payload, options, bearer=bearer)
     job_id, is_new, whole = await arun(plan, context.session)
     shown = None if whole is None else JobModel.of(whole)

@@ -76,7 +76,7 @@ async def log_in(request: Request) -> Response:
     ensure_same_origin(request)
     code = _field(await request.body(), b"code")
     try:
-        session = await tokens.log_in(server.database, code)
+        session = await tokens.log_in(server.visitors, code)
     except Unauthenticated as error:
         body = f"<p>{escape(str(error)).replace('`', '')}</p>"
         return show("This link does not work", body, 401)
@@ -91,7 +91,7 @@ async def log_out(request: Request) -> Response:
     server: ServerState = request.app.state.server
     ensure_same_origin(request)
     if (text := request.cookies.get(SESSION_COOKIE)) is not None:
-        await tokens.log_out(server.database, text)
+        await tokens.log_out(server.visitors, text)
     root = root_of(request)
     answer = RedirectResponse(f"{root}/", 303)
     answer.delete_cookie(SESSION_COOKIE, path=f"{root}/")

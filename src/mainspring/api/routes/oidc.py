@@ -74,7 +74,7 @@ async def finish(
         if (
             key is None
             or not key.is_of(state)
-            or await tokens.is_key_used(server.database, key.digest)
+            or await tokens.is_key_used(server.visitors, key.digest)
         ):
             raise LoginFailed(_NOT_OURS)
         if iss and not provider.is_called(iss):
@@ -84,7 +84,7 @@ async def finish(
                 f"the provider refused the login: {error[:200] or 'it returned no code'}"
             )
         person = await provider.person(key, code, callback=_callback(request))
-        if not await tokens.use_key(server.database, key.digest):
+        if not await tokens.use_key(server.visitors, key.digest):
             raise LoginFailed(_NOT_OURS)
         return await _enter(request, person)
     except LoginFailed as failure:
@@ -97,7 +97,7 @@ async def _enter(request: Request, person: str) -> Response:
         token_rules.ensure_name(person)
     except InvalidOption:
         return _unknown(request, person)
-    opened = await tokens.open_provider_logins(server.database, person)
+    opened = await tokens.open_provider_logins(server.visitors, person)
     if not opened:
         return _unknown(request, person)
     root = escape(root_of(request))
@@ -105,7 +105,7 @@ async def _enter(request: Request, person: str) -> Response:
         forms = "".join(_choice(root, someone.tenant_id, code) for someone, code in opened)
         return _without_key(request, show("Choose a tenant", forms))
     ((_, code),) = opened
-    session = await tokens.log_in(server.database, code)
+    session = await tokens.log_in(server.visitors, code)
     # Not a redirect: the way here began at the provider's page, and a browser shows a strict cookie
     # only to what was begun at our own.
     answer = show(

@@ -31,7 +31,7 @@ async def change_jobs(
     """Cancel, retry or delete all matching jobs, in a background job, or count them."""
     operation = _operation(context, asked)
     if asked.dry_run:
-        counted = await operations.count(context.session, operation)
+        counted = await operations.count(context.searching, operation)
         return _reply(BulkModel(count=counted.count, is_exact=counted.is_exact), 200)
     await context.server.install()
 

@@ -46,7 +46,7 @@ async def log_out(context: Known) -> Response:
     """Log out: end the session that this request is made with."""
     if not context.caller.is_session:
         raise SessionNotFound
-    await tokens.log_out(context.server.database, context.token)
+    await tokens.log_out(context.requests, context.token)
     return nothing()
 
 

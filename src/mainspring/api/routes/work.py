@@ -50,7 +50,7 @@ def _reports(context: RequestContext) -> WorkReports:
 
 
 def _leases(context: RequestContext) -> WorkLeases:
-    return WorkLeases(context.server.database, context.caller)
+    return WorkLeases(context.requests, context.caller)
 
 
 def _ended(job_id: int, state: JobState) -> Response:

@@ -55,6 +55,7 @@ MainspringError
     ├── DatabaseUnreachable
     ├── RoleLoginFailed        nobody can log in as the role of a definition or a condition
     ├── PoolExhausted          every connection of a pool is in use
+    ├── ConnectionsBusy        requests of a tenant use all connections they may
     ├── DatabaseTooOld         PostgreSQL below 15
     ├── RightsMissing          the login may not install the schema or serve requests
     ├── InsufficientRights     the login may not use the schema
@@ -65,8 +66,7 @@ MainspringError
     ├── FunctionsOutdated      functions and views are not those of the program
     ├── SchemaLocked           an upgrade could not lock what it changes
     ├── AppRoleMissing         the role that requests of the API run as; in errors.access
-    ├── EmbeddedServerError
-    └── EmbeddedServerMissing
+    └── EmbeddedServerError, EmbeddedServerMissing
 """
 
 from collections.abc import Sequence

@@ -43,6 +43,19 @@ class PoolExhausted(DatabaseError):
         self.size, self.seconds = size, seconds
 
 
+class ConnectionsBusy(DatabaseError):
+    """All connections that a tenant's requests may use at a time were in use for too long."""
+
+    code = "connections_busy"
+
+    def __init__(self, who: str, seconds: float) -> None:
+        super().__init__(
+            f"requests of {who} have kept all database connections they may use busy for "
+            f"{seconds:g} s; send fewer at a time, and try again"
+        )
+        self.who, self.seconds = who, seconds
+
+
 class RightsMissing(DatabaseError):
     """The login lacks rights that an administrator has to give; `statements` give them."""
 

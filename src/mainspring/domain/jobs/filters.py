@@ -33,6 +33,11 @@ class JobFilter:
     worker_id: tuple[int, ...] = ()
     definition_version: tuple[int, ...] = ()
 
+    @property
+    def is_search(self) -> bool:
+        """Whether many jobs may have to be read to find a few."""
+        return any(getattr(self, each.name) for each in fields(self) if each.name not in _INDEXED)
+
     @classmethod
     def of(cls, **given: Any) -> Self:
         """The filter of what someone wrote: a value, a list of values or None for each."""
@@ -42,6 +47,8 @@ class JobFilter:
         return cls(**{**given, **read})
 
 
+# A job list walks along an index of these.
+_INDEXED = frozenset({"created_by", "schedule", "event_id", "flow_id", "parent_id", "worker_id"})
 _INSTANTS = ("created_after", "created_before", "slot_at")
 _NUMBERS = ("event_id", "flow_id", "parent_id", "worker_id", "definition_version")
 
