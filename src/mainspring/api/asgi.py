@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from functools import cache
 from http import HTTPStatus
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -51,9 +51,20 @@ def make_router(router: Router) -> fastapi.APIRouter:
 
 
 def as_starlette(answer: routing.Response) -> fastapi.Response:
+class _Streaming(StreamingResponse):
+    """Ends its parts also if the client leaves while one is sent."""
+
+    async def stream_response(self, send: Any) -> None:
+        try:
+            await super().stream_response(send)
+        finally:
+            if isinstance(self.body_iterator, AsyncGenerator):
+                await self.body_iterator.aclose()
+
+
     """The answer as FastAPI sends it."""
     if isinstance(answer, routing.StreamingResponse):
-        return StreamingResponse(answer.parts, media_type=answer.media_type, headers=answer.headers)
+        return _Streaming(answer.parts, media_type=answer.media_type, headers=answer.headers)
     return fastapi.Response(answer.body, answer.status_code, answer.headers, answer.media_type)
 
 

@@ -55,7 +55,7 @@ class Server:
         app.state.listens_on = host
         app.state.public_url = self._url(reached_by(host))
         # Streams go on after a signal, until `stop`.
-        app.state.server.hub.hears_signals = False
+        app.state.server.hub.handles_signals = False
         settings = app.state.server.settings
         connections = Connections(
             settings.max_connections,

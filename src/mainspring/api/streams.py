@@ -2,10 +2,13 @@
 
     stream ─┐                        ┌─ one statement for all watched jobs, twice a second
     stream ─┼─ topic ── hub, a task ─┤
-    stream ─┘                        └─ one look a second for each list and each summary
+    stream ─┘                        └─ one look a second for each list and each summary, a few at
+                                        a time, of which each tenant has its share
 
-A stream costs memory, not a connection. It tells whole states, so one that was interrupted has lost
-nothing: it goes on with the present state, unless Last-Event-ID says that it is known.
+No job waits for a list, and no tenant for the lists of another: whoever watches more lists than can
+be looked at in a second gets their changes later. A stream costs memory, not a connection. It tells
+whole states, so one that was interrupted has lost nothing: it goes on with the present state,
+unless Last-Event-ID says that it is known.
 
 Our own server closes the hub when the last jobs have ended; it looks once more, so that everyone
 gets their last state. Another web server that is told to stop waits for its answers to end, and
@@ -17,28 +20,36 @@ import hashlib
 import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from types import FrameType
 
 import orjson
 import psycopg
 
 from mainspring import telemetry
-from mainspring.api.routing import Response, StreamingResponse
+from mainspring.api.errors import Refused
+from mainspring.api.routing import StreamingResponse
 from mainspring.db.database import Database
 from mainspring.db.outages import OUTAGES, is_outage
+from mainspring.db.shares import Shares
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.errors.access import Unauthenticated
+from mainspring.domain.errors.database import ConnectionsBusy
 from mainspring.domain.types import JobId
 from mainspring.services import streams
 from mainspring.services.streams import Watched
 
 Look = Callable[[], Awaitable[bytes]]
 
+MOST_STREAMS = 100
+
 _JOBS_EVERY = 0.5
 _LISTS_EVERY = 1.0
+_LOOKS_AT_ONCE = 4
 _HEARTBEAT = 15.0
 _LAST_LOOK_SECONDS = 2.0
 # How often the caller's rights are checked while nothing changes, and how old the last check may be
@@ -60,7 +71,6 @@ class Topic:
     is_shut: bool = False
     watchers: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    looked_at: float = 0.0
 
     def publish(self, tag: str, data: bytes, *, is_over: bool = False) -> None:
         """Hand a new state to everyone who waits."""
@@ -85,6 +95,22 @@ class Topic:
         waited.set()
 
 
+@dataclass(eq=False, slots=True)
+class _Listing:
+    """A list or a summary that is watched, and in whose share it is looked at."""
+
+    topic: Topic
+    look: Look
+    tenant: str
+    is_looking: bool = False
+    looked_at: float = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        passed = time.monotonic() - self.looked_at
+        return not self.is_looking and passed >= _LISTS_EVERY - _JOBS_EVERY / 2
+
+
 class Hub:
     """All that a server's streams watch."""
 
@@ -93,12 +119,46 @@ class Hub:
         self._make_frame = make_frame
         self._jobs: dict[JobId, Topic] = {}
         self._versions: dict[JobId, str | None] = {}
-        self._lists: dict[tuple[object, ...], tuple[Topic, Look]] = {}
+        self._lists: dict[tuple[object, ...], _Listing] = {}
         self._task: asyncio.Task[None] | None = None
+        self._looks: set[asyncio.Task[None]] = set()
+        self._places = Shares(_LOOKS_AT_ONCE)
+        self._streams: Counter[str] = Counter()
+        self._troubled: set[object] = set()
         self._woken = asyncio.Event()
-        self._is_closed = self._is_paused = False
-        self.hears_signals = True
+        self._is_closed = False
+        self.handles_signals = True
         """False where whoever runs the server calls `close`."""
+
+    def stream(self, caller: str, frames: AsyncGenerator[bytes, None]) -> StreamingResponse:
+        """The answer with these frames; refused if the caller has too many streams."""
+        self._ensure_few(caller)
+        return stream(self._counted(caller, frames))
+
+    def _ensure_few(self, caller: str) -> None:
+        if self._streams[caller] >= MOST_STREAMS:
+            said = f"{MOST_STREAMS} streams of one caller are open; close some and try again"
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too_many_streams", said)
+
+    async def _counted(
+        self, caller: str, frames: AsyncGenerator[bytes, None]
+    ) -> AsyncGenerator[bytes, None]:
+        """Counted while they are sent, since an answer may never begin; so of many that are asked
+        for at the same moment some are refused only here."""
+        try:
+            self._ensure_few(caller)
+        except Refused as error:
+            yield _refusal(error.code, error.detail)
+            return
+        self._streams[caller] += 1
+        try:
+            async with aclosing(frames):
+                async for frame in frames:
+                    yield frame
+        finally:
+            self._streams[caller] -= 1
+            if not self._streams[caller]:
+                del self._streams[caller]
 
     @contextmanager
     def job(self, job_id: JobId) -> Iterator[Topic]:
@@ -111,9 +171,12 @@ class Hub:
             self._versions.pop(job_id, None)
 
     @contextmanager
-    def look(self, name: str, key: tuple[object, ...], look: Look) -> Iterator[Topic]:
+    def look(
+        self, name: str, key: tuple[object, ...], look: Look, *, tenant: str
+    ) -> Iterator[Topic]:
         """Whoever watches under the same key shares one look."""
-        topic, _ = self._lists.setdefault((name, *key), (Topic(name), look))
+        listing = _Listing(Topic(name), look, tenant)
+        topic = self._lists.setdefault((name, *key), listing).topic
         with self._watching(topic):
             yield topic
         if not topic.watchers:
@@ -137,47 +200,77 @@ class Hub:
         self._woken.set()
 
     def _shut_all(self) -> None:
-        for topic in (*self._jobs.values(), *(topic for topic, _ in self._lists.values())):
+        for topic in (*self._jobs.values(), *(each.topic for each in self._lists.values())):
             topic.shut()
 
     async def _run(self) -> None:
         """As long as anyone watches."""
-        self._woken = asyncio.Event()  # Of this event loop; a test client may have several.
-        with _hearing_stops(self._shut_all) if self.hears_signals else nullcontext():
-            while (self._jobs or self._lists) and not self._is_closed:
-                await self._try_pass()
-                await _changes(self._woken, within=_JOBS_EVERY)
-        if self._is_closed:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LAST_LOOK_SECONDS):
-                    await self._try_pass()
-            self._shut_all()
-
-    async def _try_pass(self) -> None:
+        # Of this event loop; a test client may have several.
+        self._woken, self._places = asyncio.Event(), Shares(_LOOKS_AT_ONCE)
         try:
-            await self._pass()
-        except _TROUBLE as error:
-            self._note(error)
-        else:
-            self._is_paused = False
+            with _hearing_stops(self._shut_all) if self.handles_signals else nullcontext():
+                while (self._jobs or self._lists) and not self._is_closed:
+                    await self._pass()
+                    await _changes(self._woken, within=_JOBS_EVERY)
+            if self._is_closed:
+                await self._last_pass()
+        finally:
+            for look in self._looks:
+                look.cancel()
 
-    def _note(self, error: Exception) -> None:
-        """Log the first of errors in a row; an outage is logged once for the process."""
-        if is_outage(error):
-            OUTAGES.unreachable(self._database.url, "mainspring streams", error)
-        elif not self._is_paused:
-            telemetry.event("streams_paused", error=error)
-        self._is_paused = True
+    async def _last_pass(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_LOOK_SECONDS):
+                await self._pass()
+                if self._looks:
+                    await asyncio.wait(self._looks)
+        self._shut_all()
 
     async def _pass(self) -> None:
-        if self._versions:
-            for job_id, watched in (await streams.changes(self._database, self._versions)).items():
-                self._publish(job_id, watched)
-        for topic, look in list(self._lists.values()):
-            if time.monotonic() - topic.looked_at >= _LISTS_EVERY - _JOBS_EVERY / 2:
-                topic.looked_at = time.monotonic()
-                data = await look()
-                topic.publish(hashlib.sha256(data).hexdigest()[:16], data)
+        self._start_looks()
+        with self._noting(self):
+            if self._versions:
+                changes = await streams.changes(self._database, self._versions)
+                for job_id, watched in changes.items():
+                    self._publish(job_id, watched)
+
+    @contextmanager
+    def _noting(self, source: object) -> Iterator[None]:
+        """Log the first of errors in a row; an outage is logged once for the process."""
+        try:
+            yield
+        except ConnectionsBusy:
+            pass  # Those of its own tenant; it looks again later.
+        except _TROUBLE as error:
+            if is_outage(error):
+                OUTAGES.unreachable(self._database.url, "mainspring streams", error)
+            elif not self._troubled:
+                telemetry.event("streams_paused", error=error)
+            self._troubled.add(source)
+        else:
+            self._troubled.discard(source)
+
+    def _start_looks(self) -> None:
+        self._troubled &= {self, *self._lists.values()}
+        for listing in self._lists.values():
+            if listing.is_due:
+                listing.is_looking = True
+                look = asyncio.create_task(
+                    self._look(listing, self._places), name="mainspring stream of a list"
+                )
+                self._looks.add(look)
+                look.add_done_callback(self._looks.discard)
+
+    async def _look(self, listing: _Listing, places: Shares) -> None:
+        await places.take(listing.tenant)
+        try:
+            with self._noting(listing):
+                if listing.topic.watchers:
+                    data = await listing.look()
+                    listing.topic.publish(hashlib.sha256(data).hexdigest()[:16], data)
+        finally:
+            places.give_back(listing.tenant)
+            listing.looked_at, listing.is_looking = time.monotonic(), False
 
     def _publish(self, job_id: JobId, watched: Watched) -> None:
         topic = self._jobs.get(job_id)
@@ -218,7 +311,7 @@ def _hearing_stops(stop: Callable[[], None]) -> Iterator[None]:
                 signal.signal(number, others[number])
 
 
-def stream(frames: AsyncIterator[bytes]) -> Response:
+def stream(frames: AsyncIterator[bytes]) -> StreamingResponse:
     return StreamingResponse(
         frames,
         media_type="text/event-stream",
@@ -236,8 +329,12 @@ async def follow(
         async for frame in _frames(topic, known, ensure_allowed):
             yield frame
     except Unauthenticated as error:
-        said = orjson.dumps({"code": error.code, "detail": str(error)})
-        yield b"event: refused\ndata: %s\n\n" % said
+        yield _refusal(error.code, str(error))
+
+
+def _refusal(code: str, detail: str) -> bytes:
+    said = orjson.dumps({"code": code, "detail": detail})
+    return b"event: refused\ndata: %s\n\n" % said
 
 
 async def _frames(

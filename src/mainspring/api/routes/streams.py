@@ -1,6 +1,6 @@
 """Streams: a job, a list of jobs or the summary, as they change."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import astuple
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ from mainspring.api.models.streams import OutputModel, WatchedModel
 from mainspring.api.routes.jobs import Filters, own, summaries
 from mainspring.api.routes.parameters import Number
 from mainspring.api.routing import Depends, Header, Query, Response, Router
-from mainspring.api.streams import Topic, follow, stream
+from mainspring.api.streams import Topic, follow
 from mainspring.domain.types import JobId
 from mainspring.services import jobs
 from mainspring.services.streams import Watched
@@ -55,14 +55,14 @@ async def stream_jobs(
 ) -> Response:
     """Stream the first page of a job list whenever it changes, as `jobs` events."""
     asked = filters.of(context)
-    database, tenant_id = context.server.database, context.listed_tenant
+    session, tenant_id = context.requests.searching(), context.listed_tenant
 
     async def look() -> bytes:
-        found, following = await jobs.list_jobs(database, tenant_id, asked, limit=limit)
+        found, following = await jobs.list_jobs(session, tenant_id, asked, limit=limit)
         return bytes(summaries(found, following).body)
 
     key = (tenant_id, limit, *astuple(asked))
-    return stream(_looking(context, "jobs", key, look=look, known=last_event_id))
+    return _stream(context, _looking(context, "jobs", key, look=look, known=last_event_id))
 
 
 @router.get(
@@ -72,14 +72,14 @@ async def stream_jobs(
 )
 async def stream_job_summary(context: Reader, last_event_id: LastEventId = None) -> Response:
     """Stream the summary whenever it changes, as `summary` events."""
-    database, tenant_id, creator = context.server.database, context.listed_tenant, context.creator
+    session, tenant_id, creator = context.requests, context.listed_tenant, context.creator
 
     async def look() -> bytes:
-        summary = await context.server.summaries.get(database, tenant_id, created_by=creator)
+        summary = await context.server.summaries.get(session, tenant_id, created_by=creator)
         return SummaryModel.of(summary).model_dump_json().encode()
 
     key = (tenant_id, creator)
-    return stream(_looking(context, "summary", key, look=look, known=last_event_id))
+    return _stream(context, _looking(context, "summary", key, look=look, known=last_event_id))
 
 
 @router.get(
@@ -95,12 +95,12 @@ async def stream_job(
     async with own(context):
         await jobs.get(context.session, number, context.tenant_id)
 
-    async def frames() -> AsyncIterator[bytes]:
+    async def frames() -> AsyncGenerator[bytes, None]:
         with context.server.hub.job(number) as topic:
             async for frame in _follow(context, topic, last_event_id):
                 yield frame
 
-    return stream(frames())
+    return _stream(context, frames())
 
 
 async def _looking(
@@ -110,10 +110,14 @@ async def _looking(
     *,
     look: Callable[[], Awaitable[bytes]],
     known: str | None,
-) -> AsyncIterator[bytes]:
-    with context.server.hub.look(name, key, look) as topic:
+) -> AsyncGenerator[bytes, None]:
+    with context.server.hub.look(name, key, look, tenant=context.requests.who) as topic:
         async for frame in _follow(context, topic, known):
             yield frame
+
+
+def _stream(context: RequestContext, frames: AsyncGenerator[bytes, None]) -> Response:
+    return context.server.hub.stream(context.caller.identity, frames)
 
 
 def _follow(context: RequestContext, topic: Topic, known: str | None) -> AsyncIterator[bytes]:
