@@ -106,6 +106,76 @@ async def test_too_many_steps_are_counted_before_any_is_read(api: Api):
     assert "at most 10,000 items, not 10,001" in answer.json()["detail"]
 
 
+async def test_a_retry_with_thousands_of_wrong_items_keeps_nobody_waiting(
+    api: Api, definition: str
+):
+    made = await api.post(
+        "/jobs", {"definition": definition, "payload": {"numbers": [1]}}, role="member"
+    )
+    path = f"/jobs/{made.json()['id']}"
+    await api.post(f"{path}/cancel", {}, role="member")
+    payload = {"numbers": ["x"] * 250_000}
+
+    answer, worst = await beside(
+        api, api.post(f"{path}/retry", {"payload": payload}, role="member")
+    )
+
+    assert answer.status_code == 422
+    assert "payload/numbers/0" in answer.json()["detail"]
+    assert worst < SOON
+
+
+async def test_a_schedule_with_thousands_of_wrong_items_keeps_nobody_waiting(
+    api: Api, definition: str
+):
+    payload = {"numbers": ["x"] * 250_000}
+    asked = {"name": "a", "definition": definition, "cron": "@daily", "payload": payload}
+
+    answer, worst = await beside(api, api.post("/schedules", asked, role="admin"))
+
+    assert answer.status_code == 422
+    assert worst < SOON
+
+
+@pytest.fixture
+def choices(connection: psycopg.Connection) -> str:
+    """A definition that compares each item with 2,000 numbers."""
+    schema = {"properties": {"n": {"items": {"anyOf": [{"const": i} for i in range(2000)]}}}}
+    connection.execute(
+        "insert into mainspring.definitions (key, kind, arg_schema)"
+        " values ('choices', 'python', %s)",
+        [Jsonb(schema)],
+    )
+    return "choices"
+
+
+@pytest.mark.parametrize("way", ["job", "jobs", "flow", "retry", "schedule", "trigger"])
+async def test_a_payload_that_would_take_a_minute_to_check_is_refused_at_once(
+    api: Api, choices: str, way: str
+):
+    small = await api.post("/jobs", {"definition": choices, "payload": {}}, role="member")
+    path = f"/jobs/{small.json()['id']}"
+    await api.post(f"{path}/cancel", {}, role="member")
+    payload = {"n": [1999] * 200_000}
+    asked = {"definition": choices, "payload": payload}
+    heavy = {
+        "job": ("/jobs", asked),
+        "jobs": ("/jobs/many", {"definition": choices, "payloads": [{"n": [1999] * 20}] * 9999}),
+        "flow": ("/flows", {"name": "f", "steps": [{"name": "a", **asked}]}),
+        "retry": (f"{path}/retry", {"payload": payload}),
+        "schedule": ("/schedules", {"name": "a", "cron": "@daily", **asked}),
+        "trigger": ("/triggers", {"name": "a", "event": "b", **asked}),
+    }[way]
+    began = time.process_time()
+
+    answer, worst = await beside(api, api.post(heavy[0], heavy[1], role="admin"))
+
+    assert answer.status_code == 422, answer.text
+    assert "steps" in answer.json()["detail"] or way == "trigger"
+    assert time.process_time() - began < 5
+    assert worst < SOON
+
+
 # Schedules
 
 

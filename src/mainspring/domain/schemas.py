@@ -3,19 +3,22 @@
 A schema is all there is: one that refers to another place is refused, so nothing is ever fetched.
 Patterns are matched by an engine without backtracking, so its time grows with the text and the
 pattern and no faster. To find whether a payload fits takes milliseconds a megabyte, and the engine
-lets other threads run meanwhile. To find all that is wrong takes a thousand times longer, and
-nobody else runs: that is done only for small payloads, and of others the first problem is named.
+lets other threads run meanwhile; a schema can make it take hours, so the steps are counted first
+(see `schema_costs`). To find all that is wrong takes a hundred times longer, and nobody else runs:
+that is done only where it takes few steps, and of other payloads the first problem is named.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 import jsonschema_rs
 
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
+from mainspring.domain.schema_costs import steps_of_a_value
 
 LARGEST_SCHEMA = 64 * 1024
 DEEPEST_SCHEMA = 50
@@ -24,8 +27,9 @@ MOST_PATTERNS = 50
 _LARGEST_PATTERN = 5 * 1024 * 1024
 _MOST_SHOWN = 3
 _MOST_PARTS = 20
-# Of a payload with more values only the first problem is looked for.
+# Of a payload with more values, or that takes more steps, only the first problem is looked for.
 _FEW_VALUES = 100
+_FEW_STEPS = 10_000
 _RULES_OF_NAMES = ("required", "additionalProperties")
 _CONTAINERS = (Mapping, list, tuple)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
@@ -76,6 +80,11 @@ class Schema:
         self.fits: Callable[[Any], bool] = self._validator.is_valid
         """Whether a payload, as JSON gives it, is what the definition asks for."""
 
+    @cached_property
+    def steps_of_a_value(self) -> int:
+        """How many steps a check takes for each value of a payload, at most."""
+        return steps_of_a_value(self._document)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self._document == other._document
 
@@ -92,7 +101,7 @@ class Schema:
         """Raise InvalidPayload with what is wrong, by its place and rule."""
         if self.fits(payload):
             return
-        if _has_many_values(payload):
+        if not self._has_few_steps(payload):
             first = self._first_problem(payload)
             raise _refusal(f"{first}; there may be more", [first])
         raise _invalid(list(self._validator.iter_errors(payload)))
@@ -105,7 +114,7 @@ class Schema:
         places = set(_open_places(draft, is_open))
         if not places:
             self.ensure(draft)
-        if _has_many_values(draft):
+        if not self._has_few_steps(draft):
             return
         errors = [
             error
@@ -114,6 +123,10 @@ class Schema:
         ]
         if errors:
             raise _invalid(errors)
+
+    def _has_few_steps(self, payload: object) -> bool:
+        count = sum(1 for _ in islice(_values(payload), _FEW_VALUES + 1))
+        return count <= _FEW_VALUES and count * self.steps_of_a_value <= _FEW_STEPS
 
     def _first_problem(self, payload: object) -> Problem:
         try:
@@ -165,10 +178,6 @@ def _invalid(errors: list[Any]) -> InvalidPayload:
     problems = "; ".join(map(str, found[:_MOST_SHOWN]))
     more = len(found) - _MOST_SHOWN
     return _refusal(f"{problems}{f'; and {more} more' if more > 0 else ''}", found)
-
-
-def _has_many_values(payload: object) -> bool:
-    return sum(1 for _ in islice(_values(payload), _FEW_VALUES + 1)) > _FEW_VALUES
 
 
 def _open_places(

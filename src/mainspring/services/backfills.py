@@ -76,7 +76,7 @@ async def _payloads(
     rules = await stored_rules(scope.session, spec.definition)
     if not templates.has_template(payload):
         ensure_size(len(orjson.dumps(payload)) * len(slots))
-        ensure_draft(payload, rules)
+        await apart(scope, partial(ensure_draft, payload, rules))
         return None
     owner, settings = Owner(scope.tenant_id, spec.definition), scope.settings
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import orjson
@@ -9,15 +10,25 @@ import orjson
 from mainspring.domain.errors import InvalidPayload
 from mainspring.domain.secrets.paths import REDACTED, is_encrypted
 from mainspring.domain.templates import has_template
-from mainspring.services.payloads import PayloadRules, encode_payload
+from mainspring.services.payloads import Checking, PayloadRules, encode_payload
+
+
+def checking_draft(draft: Mapping[str, Any], rules: PayloadRules) -> Checking[None]:
+    """A step that raises InvalidPayload for what does not fit its definition, whatever becomes of
+    the templates and secrets in it that are not known here."""
+    text = b"" if rules.schema is None else encode_payload(dict(draft), is_stored=True)
+    return Checking(partial(_ensure_draft, text, rules), rules, [text])
 
 
 def ensure_draft(draft: Mapping[str, Any], rules: PayloadRules) -> None:
-    """Raise InvalidPayload for what does not fit its definition, whatever becomes of the templates
-    and secrets in it that are not known here."""
+    """The same at once, for callers that are in a thread or hold nobody up."""
+    checking_draft(draft, rules).run(None)
+
+
+def _ensure_draft(text: bytes, rules: PayloadRules) -> None:
     if rules.schema is None:
         return
-    plain = orjson.loads(encode_payload(dict(draft), is_stored=True))
+    plain = orjson.loads(text)
     try:
         rules.schema.ensure_draft(plain, _is_open)
     except InvalidPayload:

@@ -34,13 +34,14 @@ from mainspring.domain.types import JobId, TenantId
 from mainspring.services import definitions
 from mainspring.services.definitions import DeclaredDefinitions
 from mainspring.services.payloads import (
-    LARGE_BYTES,
+    QUICK_STEPS,
     Checking,
     PayloadRules,
     Prepared,
     encode_payload,
     encode_payloads,
     encrypt,
+    ensure_affordable,
 )
 from mainspring.services.redaction import shown_options
 from mainspring.services.schemas import SchemaCache
@@ -105,7 +106,7 @@ class Enqueuer:
         rules = self._known_rules(key) or (yield from self._find_rules(key))
         if rules.schema is not None or rules.secret_paths:
             fit = partial(self._fitted, key, payload, encoded, options=options)
-            fitted, rules = yield from self._fit(key, fit, rules, size=len(encoded))
+            fitted, rules = yield from self._fit(key, fit, rules, texts=[encoded])
             encoded, options = fitted.text, _shown(options, [payload], rules)
         text, rows = encoded.decode(), []
         if bearer is not None:
@@ -126,18 +127,23 @@ class Enqueuer:
         return (yield from self._schemas.find(key))
 
     def _fit(
-        self, key: str, fit: Callable[..., T], rules: PayloadRules, *, size: int
+        self,
+        key: str,
+        fit: Callable[..., T],
+        rules: PayloadRules,
+        *,
+        texts: Sequence[bytes],
+        is_quick: bool = True,
     ) -> Plan[tuple[T, PayloadRules]]:
         """What the work gives by the rules, or by the wider ones that it needs, and by which."""
         try:
-            if size <= LARGE_BYTES:
-                return fit(rules=rules), rules
-            return (yield Checking(partial(fit, rules=rules), size)), rules
+            checking = Checking(partial(fit, rules=rules), rules, texts, is_quick=is_quick)
+            return (checking.run(None) if checking.is_quick else (yield checking)), rules
         except InvalidPayload:
             wider = yield from self._schemas.find_wider(key)
             if wider == rules:
                 raise
-        return (yield Checking(partial(fit, rules=wider), size)), wider
+        return (yield Checking(partial(fit, rules=wider), wider, texts)), wider
 
     def _fitted(
         self,
@@ -191,7 +197,7 @@ class Enqueuer:
         rules = yield from self._find_rules(key)
         if rules.schema is not None or rules.secret_paths:
             fit = partial(self._fitted_all, key, payloads, texts, options=options)
-            texts, rules = yield from self._fit(key, fit, rules, size=sum(map(len, texts)))
+            texts, rules = yield from self._fit(key, fit, rules, texts=texts)
             options = _shown(options, payloads, rules, dedupe_keys=dedupe_keys)
         if connection is None and dedupe_keys is None and len(texts) >= _WORTH_A_COPY:
             ids: list[JobId] = yield from _send(_Copy(key, texts, options))
@@ -217,11 +223,14 @@ class Enqueuer:
             {step.definition: None for step in ordered}, connection
         )
         options = replace(DEFAULT_OPTIONS, tenant_id=tenant_id)
+        is_quick = _ensure_flow_affordable(ordered, texts, rules) <= QUICK_STEPS
         payloads = []
         for step, text in zip(ordered, texts, strict=True):
             key = step.definition
             fit = partial(self._fitted, key, step.payload, text, options=options)
-            fitted, rules[key] = yield from self._fit(key, fit, rules[key], size=len(text))
+            fitted, rules[key] = yield from self._fit(
+                key, fit, rules[key], texts=[text], is_quick=is_quick
+            )
             payloads.append(fitted.value)
         shown = [_shown(step.options, [step.payload], rules[step.definition]) for step in ordered]
         facts = orjson.dumps(as_facts(ordered, payloads, shown)).decode()
@@ -242,6 +251,16 @@ class Enqueuer:
         for key in keys:
             rules[key] = yield from self._find_rules(key)
         return rules
+
+
+def _ensure_flow_affordable(
+    steps: Sequence[FlowStep], texts: Sequence[bytes], rules: Mapping[str, PayloadRules]
+) -> int:
+    """How many steps it takes at most to check the payloads of a flow; raises for too many."""
+    pairs = zip(steps, texts, strict=True)
+    taken = sum(rules[step.definition].count_steps([text]) for step, text in pairs)
+    ensure_affordable(taken, len(steps))
+    return taken
 
 
 def _shown(

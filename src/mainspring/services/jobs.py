@@ -28,7 +28,7 @@ def retry(
     word [redacted] stands for the secret that is stored."""
     text = None
     if payload is not None:
-        from mainspring.services.drafts import ensure_draft  # noqa: PLC0415 - slow to import
+        from mainspring.services.drafts import checking_draft  # noqa: PLC0415 - slow to import
         from mainspring.services.payloads import encode_payload  # noqa: PLC0415
         from mainspring.services.schemas import read_rules  # noqa: PLC0415
         from mainspring.services.secrets import encrypt_edit  # noqa: PLC0415
@@ -37,7 +37,7 @@ def retry(
         encode_payload(payload, settings.max_payload_bytes)
         rows = yield Statement(secret_store.paths_of_job(tenant_id, job_id), connection)
         if rows:
-            ensure_draft(payload, (yield from read_rules(rows[0][0])))
+            yield checking_draft(payload, (yield from read_rules(rows[0][0])))
         edited = yield from encrypt_edit(
             payload, job_id, tenant_id=tenant_id, settings=settings, connection=connection
         )

@@ -9,6 +9,7 @@ import orjson
 
 from mainspring.domain.errors import InvalidPayload, PayloadTooLarge
 from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, ensure_payload
+from mainspring.domain.schema_costs import MOST_CHECK_STEPS, count_values
 from mainspring.domain.schemas import Schema
 from mainspring.domain.secrets.paths import MARKED_NAME, USES_MARK, Path
 from mainspring.services.secrets import Owner, encrypt_payload, ensure_real
@@ -21,6 +22,9 @@ _NUL = b"\\u0000"
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 # Larger ones are checked in a thread, so that other requests go on meanwhile.
 LARGE_BYTES = 64 * 1024
+QUICK_STEPS = 50_000
+# So that any number of small payloads can be sent together.
+_STEPS_OF_EACH = 1000
 
 T = TypeVar("T")
 # Dates and the like come back as text, so the handler would get another type than was sent.
@@ -42,6 +46,29 @@ class PayloadRules(NamedTuple):
         if self.secret_paths:
             ensure_real(payload, self.secret_paths)
 
+    def count_steps(self, texts: Sequence[bytes]) -> int:
+        """How many steps it takes at most to check payloads, of which this is the JSON."""
+        if self.schema is None or not texts:
+            return 0
+        each = sum(schema.steps_of_a_value for schema in (self.schema, *self.others))
+        # A value and what parts it from the next have two bytes at the least.
+        longest = each * (max(map(len, texts)) // 2 + 1)
+        if longest <= _STEPS_OF_EACH:
+            return longest * len(texts)
+        return each * sum(map(count_values, texts))
+
+
+def ensure_affordable(steps: int, count: int = 1) -> None:
+    """Raise InvalidPayload if so many payloads take too many steps to check, before one is."""
+    most = MOST_CHECK_STEPS + (count - 1) * _STEPS_OF_EACH
+    if steps > most:
+        raise InvalidPayload(
+            f"checking {'the payload against its' if count == 1 else 'payloads against their'} "
+            f"JSON Schema would take up to {steps:,} steps (values times the subschemas that apply "
+            f"to each); at most {most:,} are allowed. Send less at a time, or make the schema "
+            "simpler, for example with enum instead of anyOf"
+        )
+
 
 def _ensure_fits(payload: object, schema: Schema, others: tuple[Schema, ...]) -> None:
     try:
@@ -55,17 +82,29 @@ def _ensure_fits(payload: object, schema: Schema, others: tuple[Schema, ...]) ->
 
 
 class Checking(Generic[T]):
-    """A step of a plan that works on so many bytes of payloads: in a thread, if they are many and
-    the caller runs an event loop."""
+    """A step of a plan that holds payloads, of which this is the JSON, to rules: in a thread, if
+    that takes long and the caller runs an event loop. It is refused here if it would take too long.
+    """
 
-    def __init__(self, work: Callable[[], T], size: int) -> None:
-        self._work, self._size = work, size
+    def __init__(
+        self,
+        work: Callable[[], T],
+        rules: PayloadRules,
+        texts: Sequence[bytes],
+        *,
+        is_quick: bool = True,
+    ) -> None:
+        self._work = work
+        steps = rules.count_steps(texts)
+        ensure_affordable(steps, len(texts))
+        is_small = steps <= QUICK_STEPS and sum(map(len, texts)) <= LARGE_BYTES
+        self.is_quick = is_quick and is_small
 
     def run(self, _: object) -> T:
         return self._work()
 
     async def arun(self, _: object) -> T:
-        if self._size <= LARGE_BYTES:
+        if self.is_quick:
             return self._work()
         return await asyncio.to_thread(self._work)
 
@@ -96,6 +135,7 @@ def prepare(
     limit = settings.max_payload_bytes
     prepared = Prepared(payload, encode_payload(payload, limit, is_stored=is_stored))
     if is_checked:
+        ensure_affordable(rules.count_steps([prepared.text]))
         rules.ensure(payload)
     return encrypt(prepared, rules, owner, settings=settings, is_compared=is_compared)
 

@@ -33,7 +33,7 @@ from mainspring.domain.schedules.timing import Fire
 from mainspring.domain.suggestions import closest
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services.conditions import ensure_condition
-from mainspring.services.drafts import ensure_draft
+from mainspring.services.drafts import checking_draft, ensure_draft
 from mainspring.services.next_slots import next_fires, planned, timing_of
 from mainspring.services.payloads import encode_payload
 from mainspring.services.schemas import stored_rules
@@ -189,7 +189,12 @@ def _ensure_found(spec: ScheduleSpec) -> None:
 async def _ensure_payload(scope: Scope, spec: ScheduleSpec) -> None:
     """Refuse what the definition would not take; a launcher makes the payload of each job."""
     if spec.launcher is None:
-        ensure_draft(spec.payload, await stored_rules(scope.session, spec.definition))
+        rules = await stored_rules(scope.session, spec.definition)
+        checking = checking_draft(spec.payload, rules)
+        if scope.is_blocking:
+            checking.run(None)
+        else:
+            await checking.arun(None)
 
 
 async def _ensure_payloads(session: Session, specs: Sequence[ScheduleSpec]) -> None:

@@ -21,8 +21,8 @@ from mainspring.domain.suggestions import closest, did_you_mean
 from mainspring.domain.triggers import Occurrence, Trigger, TriggerState, ensure_trigger
 from mainspring.domain.types import TenantId
 from mainspring.services import definitions
-from mainspring.services.drafts import ensure_draft
-from mainspring.services.payloads import PayloadRules, encode_payload
+from mainspring.services.drafts import checking_draft
+from mainspring.services.payloads import PayloadRules, encode_payload, ensure_affordable
 from mainspring.services.schemas import read_rules, stored_rules
 from mainspring.store import triggers as store
 
@@ -85,7 +85,8 @@ async def update(
 
 async def _ensure_payload(session: ServiceSession, trigger: Trigger) -> None:
     """Refuse what the definition would not take, whatever the event holds."""
-    ensure_draft(trigger.payload, await stored_rules(session, trigger.definition))
+    payload_rules = await stored_rules(session, trigger.definition)
+    await checking_draft(trigger.payload, payload_rules).arun(None)
 
 
 async def set_enabled(
@@ -189,5 +190,6 @@ def _render(
     source = occurrence.source(limit)
     rendered = rules.render(trigger.payload, source, trigger.unknown_paths, largest=limit)
     text = encode_payload(rendered, limit)
+    ensure_affordable(payload_rules.count_steps([text]))
     payload_rules.ensure(rendered)
     return text

@@ -62,7 +62,21 @@ def many(bench: Bench, count: int) -> Refusal | None:
     return bench.python(lambda: _ensure_for_many(DEFAULT_OPTIONS, count, None))
 
 
+def checks(bench: Bench, values: int) -> Refusal | None:
+    """A payload with so many values, each of which a thousand subschemas may look at."""
+    choices = {"anyOf": [{"const": number} for number in range(997)]}
+    schema = {"properties": {"numbers": {"items": choices}}}
+    key = bench.name()
+    made = {"key": key, "kind": "sql", "function": "public.noop", "arg_schema": schema}
+    assert bench.ask("POST", "/definitions", made).is_success
+    payload = {"numbers": [0] * (values - 2)}
+    return bench.rest("POST", "/jobs", {"definition": key, "payload": payload})
+
+
 CASES: list[Case] = [
+    Case(
+        "payload: steps of a check against its schema", "REST", 10_000, checks, "422", "10,000,000"
+    ),
     Case(
         "bulk operation: reason",
         "REST",

@@ -31,7 +31,7 @@ from mainspring.runtime.scheduler.launchers import Launch, Launcher, Launchers, 
 from mainspring.runtime.scheduler.payload_rules import DefinitionRules
 from mainspring.runtime.scheduler.plans import carry_out
 from mainspring.runtime.scheduler.secrets import ScheduleSecrets
-from mainspring.services.drafts import ensure_draft
+from mainspring.services.drafts import checking_draft
 from mainspring.services.payloads import prepare
 from mainspring.services.secrets import Owner, holds_encrypted
 from mainspring.settings import Settings
@@ -156,7 +156,7 @@ class Checker:
         schedule's own comes from a launcher."""
         key = definition or due.spec.definition
         rules = await self._rules.find(key)
-        ensure_draft(payload, rules)
+        await checking_draft(payload, rules).arun(None)
         return prepare(
             payload,
             rules,

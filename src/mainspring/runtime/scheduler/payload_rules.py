@@ -1,5 +1,6 @@
 """What definitions ask of payloads, as a scheduler has to know it when it fires."""
 
+import asyncio
 import time
 from typing import NamedTuple
 
@@ -43,7 +44,9 @@ class DefinitionRules:
             return None
         found = await self._find(spec.definition)
         schema = found.rules.schema
-        return found.schema_key if schema is None or schema.fits(dict(spec.payload)) else None
+        if schema is not None and not await asyncio.to_thread(schema.fits, dict(spec.payload)):
+            return None
+        return found.schema_key
 
     async def _find(self, key: str) -> StoredRules:
         read_at, rules = self._known.get(key, (float("-inf"), StoredRules()))
