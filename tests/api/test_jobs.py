@@ -42,6 +42,29 @@ async def test_a_filter_that_is_misspelt_is_not_taken_for_none(api: Api):
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("/jobs", {"job_type": "work"}, "body.job_type: {}; did you mean definition?"),
+        ("/jobs", {"definition": "work", "prority": 1}, "body.prority: {}; did you mean priority?"),
+        ("/jobs", {"definition": "work", "xyzzy": 1}, "body.xyzzy: {}"),
+        (
+            "/flows",
+            {"name": "f", "steps": [{"step": "a", "definition": "work", "args": {}}]},
+            "body.steps.0.args: {}; did you mean payload?",
+        ),
+    ],
+)
+async def test_a_field_that_is_misspelt_is_named_with_the_one_that_was_meant(
+    api: Api, path: str, body: dict[str, object], said: str
+):
+    answer = await api.post(path, body, role=Role.ADMIN)
+
+    assert answer.status_code == 422
+    problems = [f"{each['path']}: {each['problem']}" for each in answer.json()["errors"]]
+    assert said.format("is not a field of this request") in problems
+
+
 async def test_a_body_is_json_whatever_the_client_says_of_it(api: Api):
     form = {"Content-Type": "application/x-www-form-urlencoded"}
 

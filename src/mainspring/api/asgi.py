@@ -14,6 +14,7 @@ from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
 from mainspring.api import errors, routing
+from mainspring.api.field_names import with_hint
 from mainspring.api.requests import JsonRoute
 from mainspring.api.routing import Depends, Parameter, Router, Source
 from mainspring.db.outages import OUTAGES, is_outage
@@ -50,7 +51,6 @@ def make_router(router: Router) -> fastapi.APIRouter:
     return made
 
 
-def as_starlette(answer: routing.Response) -> fastapi.Response:
 class _Streaming(StreamingResponse):
     """Ends its parts also if the client leaves while one is sent."""
 
@@ -150,10 +150,12 @@ async def _failed(request: fastapi.Request, error: Exception) -> fastapi.Respons
     return as_starlette(errors.answer_of(error, request))
 
 
-async def _invalid(_: fastapi.Request, error: Exception) -> fastapi.Response:
+async def _invalid(request: fastapi.Request, error: Exception) -> fastapi.Response:
     if not isinstance(error, RequestValidationError):
         raise error
-    return as_starlette(errors.invalid(error.errors()))
+    body = getattr(request.scope.get("route"), "body_field", None)
+    hint = None if body is None else body.field_info.annotation
+    return as_starlette(errors.invalid([with_hint(fault, hint) for fault in error.errors()]))
 
 
 async def _http(request: fastapi.Request, error: Exception) -> fastapi.Response:

@@ -21,6 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from mainspring.api import errors, routes
 from mainspring.api.bodies import read_body
 from mainspring.api.errors import Refused
+from mainspring.api.field_names import with_hint
 from mainspring.api.routing import (
     Depends,
     Parameter,
@@ -204,7 +205,10 @@ def _value(each: _Input, request: DirectRequest, path: Mapping[str, str]) -> Any
         return _adapter(each).validate_python(given, from_attributes=True)
     except ValidationError as error:
         raise InvalidRequest(
-            [{**fault, "loc": (*place, *fault["loc"])} for fault in error.errors()]
+            [
+                with_hint({**fault, "loc": (*place, *fault["loc"])}, each.hint)
+                for fault in error.errors()
+            ]
         ) from None
 
 

@@ -246,7 +246,7 @@ def _fault(each: Mapping[str, Any]) -> dict[str, str]:
     if each["type"] == "json_invalid":
         return {"path": "body", "problem": "is not valid JSON"}
     if each["type"] == "extra_forbidden":
-        return {"path": path, "problem": "is not a field of this request"}
+        return {"path": path, "problem": f"is not a field of this request{each.get('hint', '')}"}
     said = plain(str(each["msg"]))
     if each["type"] == "enum":
         said += _hint(str(each.get("input")), each["loc"][1:2])
