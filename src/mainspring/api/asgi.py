@@ -62,6 +62,7 @@ class _Streaming(StreamingResponse):
                 await self.body_iterator.aclose()
 
 
+def as_starlette(answer: routing.Response) -> fastapi.Response:
     """The answer as FastAPI sends it."""
     if isinstance(answer, routing.StreamingResponse):
         return _Streaming(answer.parts, media_type=answer.media_type, headers=answer.headers)
