@@ -40,7 +40,7 @@ def calendar(number: int) -> dict[str, Any]:
     }
 
 
-async def longest_stop(watched: "asyncio.Task[None]") -> float:
+async def longest_stop(watched: "asyncio.Task[Any]") -> float:
     """For how long the event loop stood still until then."""
     worst = 0.0
     while not watched.done():
