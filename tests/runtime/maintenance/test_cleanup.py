@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection
 
-from mainspring import JobState, Mainspring
+from mainspring import Context, JobState, Mainspring
 from mainspring.db.connect import connect
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.runtime.maintenance.cleanup import Cleanup
@@ -27,6 +27,7 @@ LONG_AGO = """
 create table mainspring.jobs_history_20200101 partition of mainspring.jobs_history
 for values from ('2020-01-01Z') to ('2020-01-02Z')
 """
+DUE = "update mainspring.jobs set scheduled_for = now() where job_id = %s"
 SHOWN = "select current_setting('statement_timeout'), current_setting('lock_timeout')"
 
 
@@ -166,6 +167,35 @@ async def test_the_result_of_a_parent_is_kept_until_its_child_has_ended(
     connection.execute("delete from mainspring.jobs where job_id = %s", (child,))
     connection.execute("delete from mainspring.prune_marks")  # As when a day has passed.
     assert await prune(database_url) == 1
+
+
+async def test_a_child_reads_the_results_of_parents_whose_history_was_pruned(
+    app: Mainspring, connection: psycopg.Connection, database_url: str
+):
+    @app.job
+    async def give(number: int) -> int:
+        return number
+
+    @app.job
+    async def take(ctx: Context) -> list[object]:
+        return sorted(parent.result for parent in await ctx.aparents())
+
+    flow = app.flow("late")
+    parents = [flow.add(give, number=number) for number in (1, 2)]
+    child = flow.add(take.options(delay=DAY), after=parents)
+    async with working(app):
+        handle = await flow.aenqueue()
+        for parent in (*(handle.jobs[each] for each in parents), await give.aenqueue(number=3)):
+            await parent.aresult(10)
+    connection.execute(LONG_AGO)
+    connection.execute("update mainspring.jobs_history set finished_at = '2020-01-01 12:00Z'")
+
+    assert connection.execute("select mainspring.drop_partitions()").fetchone() == (1,)
+    await prune(database_url)
+    assert count(connection, "jobs_history") == len(parents), "the job without a child is gone"
+    connection.execute(DUE, (handle.jobs[child].id,))
+    async with working(app):
+        assert await handle.jobs[child].aresult(10) == [1, 2]
 
 
 def test_a_day_with_a_parent_of_a_live_child_is_dropped_but_for_the_parent(
