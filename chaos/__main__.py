@@ -8,6 +8,7 @@ import argparse
 import json
 import random
 import shutil
+import signal
 import sys
 import time
 from collections import Counter
@@ -41,6 +42,8 @@ def main() -> int:
     faults = [name.strip() for name in asked.faults.split(",") if name.strip()] or list(FAULTS)
     if unknown := set(faults) - FAULTS.keys():
         parser.error(f"unknown faults: {', '.join(sorted(unknown))}; known: {', '.join(FAULTS)}")
+    # What was started is ended also if we are told to stop.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     results = []
     for seed in range(asked.first_seed, asked.first_seed + asked.seeds):
         results.append(run(seed, asked.seconds, faults, asked.keep))
@@ -65,7 +68,7 @@ def run(seed: int, seconds: float, faults: list[str], keep: Path | None) -> Resu
         history = read_history(system, observer, callers.ledger)
         result.fates = Counter(callers.ledger.fates.values())
         result.operations = Counter(callers.ledger.kinds.values())
-        result.looks = callers.looks
+        result.looks = callers.ledger.looks
         result.violations += [
             Violation("operations", text) for text in sorted(set(callers.ledger.refused))
         ]

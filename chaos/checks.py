@@ -21,7 +21,18 @@ JOBS_PER_OPERATION: Mapping[str, int] = {"flow": 4, "burst": 300}
 
 def violations(history: History) -> list[Violation]:
     """Everything that breaks a promise."""
-    rules = (_enqueues, _ends, _fences, _effects, _slots, _events, _limits, _flows, _tenants)
+    rules = (
+        _enqueues,
+        _ends,
+        _fences,
+        _effects,
+        _slots,
+        _events,
+        _limits,
+        _flows,
+        _tenants,
+        _servers,
+    )
     return [violation for rule in rules for violation in rule(history)]
 
 
@@ -138,3 +149,12 @@ def _tenants(history: History) -> Iterator[Violation]:
         if effect.tenant != owner:
             yield Violation("5", f"job {effect.job_id} of tenant {owner} ran for {effect.tenant}")
     yield from (Violation("5", text) for text in sorted(set(history.leaks)))
+
+
+def _servers(history: History) -> Iterator[Violation]:
+    """6: no scheduler or server ends by itself, and the server answers."""
+    for name, crashes in history.crashes.items():
+        if crashes:
+            yield Violation("6", f"{name} ended by itself {crashes} times")
+    if not history.looks:
+        yield Violation("5, 6", "the light tenant was never shown a job")

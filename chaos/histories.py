@@ -141,6 +141,8 @@ class History:
     events: Sequence[Event] = ()
     tenants: Mapping[int, str] = field(default_factory=dict)
     leaks: Sequence[str] = ()
+    looks: int = 1
+    crashes: Mapping[str, int] = field(default_factory=dict)
     most_limited: int = 0
     most_keyed: int = 0
     ended_at: float = 0.0

@@ -42,6 +42,7 @@ class Ledger:
     committed_at: dict[int, float] = field(default_factory=dict)
     delays: dict[int, float] = field(default_factory=dict)
     leaks: list[str] = field(default_factory=list)
+    looks: int = 0
     refused: list[str] = field(default_factory=list)
 
     def tenants(self) -> dict[int, str]:
@@ -153,7 +154,6 @@ class Callers:
         self._lock = threading.Lock()
         self._next = 0
         self._last_made = 0
-        self.looks = 0
         self._stopping, self._closing = threading.Event(), threading.Event()
         names = [name for name in OPERATIONS if name != "burst"]
         self._threads = [
@@ -269,7 +269,7 @@ class Callers:
 
     def _look_at_jobs(self, client: Client) -> None:
         for job in client.jobs.page(limit=50).items:
-            self.looks += 1
+            self.ledger.looks += 1
             if job.tenant != LIGHT:
                 self.ledger.leaks.append(f"tenant {LIGHT} saw job {job.id} of {job.tenant}")
 

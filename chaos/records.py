@@ -84,6 +84,8 @@ def read_history(system: System, observer: Observer, ledger: Ledger) -> History:
             events=reader.events(),
             tenants=ledger.tenants(),
             leaks=ledger.leaks,
+            looks=ledger.looks,
+            crashes={each.name: each.crashes for each in (*system.schedulers, system.server)},
             most_limited=observer.most_limited,
             most_keyed=observer.most_keyed,
             ended_at=observer.now(),

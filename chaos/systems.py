@@ -78,6 +78,7 @@ class Process:
         self.queues: frozenset[str] = frozenset()
         self.lives: list[Life] = []
         self.outages: list[tuple[float, float]] = []
+        self.crashes = 0
         self._arguments, self._url, self._folder = arguments, url, folder
         self._closing = threading.Event()
         self._process = self._start()
@@ -113,6 +114,8 @@ class Process:
         """As systemd or Kubernetes would."""
         while True:
             self._process.wait()
+            if self.lives[-1].ended_at is None:
+                self.crashes += 1  # Nobody told it to end.
             self._note_end()
             if self._closing.wait(0.1):
                 return

@@ -77,6 +77,8 @@ def test_a_history_in_which_nothing_went_wrong_passes():
         ({"jobs": with_job(replace(JOB, finished_at=3.0))}, "flows: job 2 started before"),
         ({"tenants": {7: "other"}}, "5: job 1 of tenant other belongs to default"),
         ({"effects": [Effect(1, "other")]}, "5: job 1 of tenant default ran for other"),
+        ({"looks": 0}, "5, 6: the light tenant was never shown a job"),
+        ({"crashes": {"server": 2}}, "6: server ended by itself 2 times"),
         ({"leaks": ["tenant other saw job 1"]}, "5: tenant other saw job 1"),
     ],
 )
