@@ -3,11 +3,20 @@
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
+import pytest
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
+from mainspring.db import migrate
 from mainspring.db.template_databases import database_named
+
+# Mainspring's own login in tests of attacks: a superuser as elsewhere, and what is shipped.
+EITHER_LOGIN = pytest.mark.parametrize(
+    "database_url", ["superuser", "ordinary owner"], indirect=True
+)
 
 
 @contextmanager
@@ -22,6 +31,44 @@ def empty_database(server_url: str) -> Iterator[str]:
             connection.execute(
                 sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
             )
+
+
+@contextmanager
+def owned_database(server_url: str) -> Iterator[str]:
+    """The URL of a migrated database for its owner, who has no other right: the shipped case."""
+    with role(server_url) as owner, empty_database(server_url) as url:
+        change = sql.SQL("alter database {} owner to {}").format(
+            sql.Identifier(database_of(url)), sql.Identifier(owner)
+        )
+        with psycopg.connect(server_url, autocommit=True) as admin:
+            admin.execute(change)
+        at = urlsplit(url)
+        login = f"{owner}:{owner}@{at.netloc.rpartition('@')[2]}"
+        owned = urlunsplit(at._replace(netloc=login))
+        migrate.migrate_apart(owned)
+        yield owned
+
+
+def database_of(url: str) -> str:
+    return str(conninfo_to_dict(url)["dbname"])
+
+
+def same_database(server_url: str, url: str) -> str:
+    """The database of the second URL, for the login of the first."""
+    return database_named(server_url, database_of(url))
+
+
+def owner_of(connection: psycopg.Connection) -> str:
+    """Whom Mainspring belongs to."""
+    ((owner,),) = connection.execute("select mainspring.owner_name()").fetchall()
+    return str(owner)
+
+
+def create_as_owner(connection: psycopg.Connection, statements: str) -> None:
+    """What they create belongs to whom Mainspring belongs to."""
+    connection.execute(sql.SQL("set role {}").format(sql.Identifier(owner_of(connection))))
+    connection.execute(statements.encode())
+    connection.execute("reset role")
 
 
 @contextmanager

@@ -14,7 +14,14 @@ from mainspring import Job, JobState, Mainspring
 from mainspring.domain.errors import InvalidDefinition
 from mainspring.settings import load
 from tests.support import rows
-from tests.support.databases import role
+from tests.support.databases import (
+    EITHER_LOGIN,
+    create_as_owner,
+    owned_database,
+    owner_of,
+    role,
+    same_database,
+)
 from tests.support.waiting import await_until
 from tests.support.workers import ended, working
 
@@ -72,15 +79,34 @@ create function civic.whoami() returns jsonb language sql as $$
 GRANTS = """
 grant usage on schema civic to {role};
 grant insert on all tables in schema civic to {role};
+grant {role} to {owner};
 """
 
 
 @pytest.fixture
-def limited(database_url: str, connection: psycopg.Connection) -> Iterator[str]:
+def database_url(request: pytest.FixtureRequest, server_url: str) -> Iterator[str]:
+    """For Mainspring's login; a superuser unless a test asks for an ordinary owner."""
+    if getattr(request, "param", "superuser") == "superuser":
+        yield request.getfixturevalue("mainspring_database_url")
+    else:
+        with owned_database(server_url) as url:
+            yield url
+
+
+@pytest.fixture
+def connection(database_url: str, server_url: str) -> Iterator[psycopg.Connection]:
+    """A superuser in the same database, whoever owns it."""
+    with psycopg.connect(same_database(server_url, database_url), autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def limited(server_url: str, database_url: str, connection: psycopg.Connection) -> Iterator[str]:
     """A role that may call the functions and write to their tables, and nothing else."""
-    connection.execute(SCHEMA)
-    with role(database_url) as name:
-        connection.execute(sql.SQL(GRANTS).format(role=sql.Identifier(name)))
+    create_as_owner(connection, SCHEMA)
+    with role(same_database(server_url, database_url)) as name:
+        names = {"role": sql.Identifier(name), "owner": sql.Identifier(owner_of(connection))}
+        connection.execute(sql.SQL(GRANTS).format(**names))
         yield name
 
 
@@ -104,6 +130,7 @@ def loot(connection: psycopg.Connection) -> set[str]:
     return {who for (who,) in connection.execute("select who from civic.loot")}
 
 
+@EITHER_LOGIN
 @pytest.mark.parametrize("function", ["civic.holds", "civic.hides_types", "civic.defers"])
 async def test_what_a_function_leaves_for_later_never_runs_as_the_worker(
     app, connection, limited, function
@@ -114,12 +141,14 @@ async def test_what_a_function_leaves_for_later_never_runs_as_the_worker(
     assert loot(connection) <= {limited}
 
 
+@EITHER_LOGIN
 async def test_a_function_is_logged_in_as_its_role(app, limited):
     job = await run(app, limited, "civic.whoami")
 
     assert job.result == {"success": True, "current": limited, "session": limited}
 
 
+@EITHER_LOGIN
 async def test_what_a_function_sets_for_its_session_reaches_nobody_else(app, connection, limited):
     await app.definitions.acreate("poison", "sql", function="civic.poisons", role=limited)
     await app.definitions.acreate("work", "sql", function="civic.fine", role=limited)
@@ -177,6 +206,7 @@ async def test_a_trusted_definition_runs_through_our_login_on_a_connection_of_it
     assert job.result == {"success": True, "current": group, "session": owner}
 
 
+@EITHER_LOGIN
 async def test_what_a_trusted_function_leaves_for_later_runs_as_its_role_or_not_at_all(
     app, connection, group
 ):
@@ -303,6 +333,7 @@ async def test_receipts_go_when_their_jobs_have_ended(app, connection, limited):
 # Identity
 
 
+@EITHER_LOGIN
 async def test_a_function_cannot_act_as_somebody_else(app, connection, limited):
     connection.execute(
         sql.SQL(

@@ -10,7 +10,13 @@ from psycopg import sql
 
 from mainspring import Mainspring
 from tests.support import schedules
-from tests.support.databases import role
+from tests.support.databases import (
+    EITHER_LOGIN,
+    create_as_owner,
+    owned_database,
+    role,
+    same_database,
+)
 from tests.support.schedules import insert_due, scheduling
 from tests.support.waiting import await_until
 
@@ -59,9 +65,28 @@ LEFTOVERS = [
 
 
 @pytest.fixture
-def limited(database_url: str, connection: psycopg.Connection, app: Mainspring) -> Iterator[str]:
-    connection.execute(SCHEMA)
-    with role(database_url) as name:
+def database_url(request: pytest.FixtureRequest, server_url: str) -> Iterator[str]:
+    """For Mainspring's login; a superuser unless a test asks for an ordinary owner."""
+    if getattr(request, "param", "superuser") == "superuser":
+        yield request.getfixturevalue("mainspring_database_url")
+    else:
+        with owned_database(server_url) as url:
+            yield url
+
+
+@pytest.fixture
+def connection(database_url: str, server_url: str) -> Iterator[psycopg.Connection]:
+    """A superuser in the same database, whoever owns it."""
+    with psycopg.connect(same_database(server_url, database_url), autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def limited(
+    server_url: str, database_url: str, connection: psycopg.Connection, app: Mainspring
+) -> Iterator[str]:
+    create_as_owner(connection, SCHEMA)
+    with role(same_database(server_url, database_url)) as name:
         grants = sql.SQL(
             "grant usage on schema civic to {0}; grant insert on civic.loot to {0}"
         ).format(sql.Identifier(name))
@@ -88,6 +113,7 @@ def mark() -> Iterator[Path]:
         yield Path(folder) / "mark"
 
 
+@EITHER_LOGIN
 @pytest.mark.parametrize("is_owner", [True, False], ids=["owner", "role"])
 async def test_a_condition_can_only_read(app, connection, limited, mark: Path, is_owner):
     for number, attack in enumerate(ATTACKS):
@@ -104,6 +130,7 @@ async def test_a_condition_can_only_read(app, connection, limited, mark: Path, i
     assert connection.execute("select * from civic.loot").fetchall() == []
 
 
+@EITHER_LOGIN
 @pytest.mark.parametrize("is_owner", [True, False], ids=["owner", "role"])
 async def test_a_condition_leaves_nothing_behind(app, connection, limited, is_owner):
     for number, attack in enumerate(LEFTOVERS):
