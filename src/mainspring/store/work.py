@@ -9,7 +9,7 @@ import orjson
 
 from mainspring.db.sessions import Session
 from mainspring.db.statements import load
-from mainspring.domain.errors.access import WrongFence
+from mainspring.domain.errors import LeaseLost
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path
@@ -79,7 +79,7 @@ async def queues_of(session: Session, worker_id: WorkerId, identity: str) -> lis
 
 
 async def leased_job(session: Session, lease: Lease) -> LeasedJob | None:
-    """None if the worker does not run the job any more; raises WrongFence if it does, but under
+    """None if the worker does not run the job any more; raises LeaseLost if it does, but under
     another fence."""
     params = {"worker_id": lease.worker_id, "job_id": lease.job_id}
     row = await (await session.execute(_STATEMENTS["leased_job"].sql, params)).fetchone()
@@ -88,7 +88,11 @@ async def leased_job(session: Session, lease: Lease) -> LeasedJob | None:
     tenant_id, definition, payload, failures, max_attempts, limit_name, limit_key, ran = row[:8]
     backoff, paths, is_overdue, fence = row[8:]
     if fence != lease.fence:
-        raise WrongFence(lease.job_id)
+        raise LeaseLost(
+            lease.job_id,
+            f"the fence does not belong to this attempt of job {lease.job_id}; send the fence that "
+            "came with its claim",
+        )
     return LeasedJob(
         tenant_id=TenantId(tenant_id),
         definition=definition,

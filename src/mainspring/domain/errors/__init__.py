@@ -284,8 +284,8 @@ class LeaseLost(ConflictError):
 
     code = "lease_lost"
 
-    def __init__(self, job_id: JobId) -> None:
-        super().__init__(f"the lease of job {job_id} was lost; its reports are no longer accepted")
+    def __init__(self, job_id: JobId, problem: str | None = None) -> None:
+        super().__init__(problem or f"the lease of job {job_id} was lost; its reports are refused")
         self.job_id = job_id
 
 

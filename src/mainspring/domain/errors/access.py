@@ -62,18 +62,6 @@ class WorkerGone(ConflictError):
         self.worker_id = worker_id
 
 
-class WrongFence(LeaseLost):
-    """The worker runs the job, but not under this fence."""
-
-    def __init__(self, job_id: JobId) -> None:
-        ConflictError.__init__(
-            self,
-            f"the fence does not belong to this attempt of job {job_id}; send the fence that came "
-            "with its claim",
-        )
-        self.job_id = job_id
-
-
 class LateReport(LeaseLost):
     """The report came from an older lease; it was kept and changes nothing."""
 
