@@ -76,7 +76,9 @@ async def test_the_commands_that_it_shows_are_answered(api: Api, page: str):
                 name, _, said = value.partition(": ")
                 headers[name] = said
         body = words[words.index("-d") + 1] if "-d" in words else None
-        headers.pop("Authorization")
+        assert (headers.pop("Authorization", None) is None) is (operation.id == "check_health")
+        if operation.id == "check_health":
+            continue
         path = url.removeprefix(f"{BASE}/api/v1")
         answer = await api.ask(operation.method.upper(), path, headers=headers, content=body)
         # What it names need not be there, but the request itself is right.

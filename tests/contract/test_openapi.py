@@ -14,7 +14,7 @@ import pytest
 from mainspring.api.app import create_app
 from mainspring.api.openapi.document import TAGS
 from mainspring.api.openapi.fields import FIELDS, PARTS
-from mainspring.api.openapi.operations import REFUSALS
+from mainspring.api.openapi.operations import OPEN_REFUSALS, REFUSALS
 from mainspring.db.database import Database
 from mainspring.settings import load
 
@@ -83,6 +83,13 @@ def test_an_operation_is_described_and_belongs_to_one_group(name):
     assert facts["tags"][0] in TAGS
 
 
+def test_health_alone_needs_no_token():
+    assert [name for name, each in OPERATIONS.items() if each.facts.get("security") == []] == [
+        "check_health"
+    ]
+    assert set(OPERATIONS["check_health"].answers) == {"200", "400", "429", "500", "503"}
+
+
 @each_operation
 def test_a_parameter_is_described_with_an_example_that_fits(name):
     for parameter in OPERATIONS[name].parameters.values():
@@ -99,6 +106,8 @@ def test_every_answer_is_declared(name):
         needed -= {408, 413}
     if "If-Match" not in operation.parameters:
         needed -= {412}
+    if operation.facts.get("security") == []:
+        needed &= OPEN_REFUSALS
 
     assert operation.successes
     assert {str(status) for status in needed} <= set(operation.answers)

@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 from mainspring.api import errors
 from mainspring.api.models.base import Page
+from mainspring.api.openapi import health
 from mainspring.api.openapi.examples import Examples
 from mainspring.api.openapi.fields import describe_fields
 from mainspring.api.openapi.operations import describe_operations
@@ -36,6 +37,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
         "sessions": "Who is logged in.",
         "audit": "Who changed what.",
         "me": "The caller of a request.",
+        "health": "Whether the server works, for load balancers and monitoring.",
     }
 )
 # Where the name of a model without its ending would be taken, or say too little.
@@ -71,6 +73,7 @@ def make_document(app: FastAPI) -> dict[str, Any]:
     describe_fields(schemas)
     examples = Examples(schemas)
     examples.fill()
+    document["paths"][health.PATH] = {"get": health.operation()}
     describe_operations(document["paths"], examples)
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}]

@@ -23,6 +23,8 @@ REFUSALS: Mapping[int, str] = MappingProxyType(
         503: "The database is unavailable, or there are too many connections.",
     }
 )
+OPEN_REFUSALS = frozenset({400, 429, 500, 503})
+"""Those of an operation that needs no token and takes no parameters."""
 _TEXT = MappingProxyType({"type": "string"})
 _HEADERS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -128,6 +130,8 @@ def _refuse(operation: dict[str, Any], names: set[str]) -> None:
         if status == 412 and "If-Match" not in names:
             continue
         if status in (408, 413) and "requestBody" not in operation:
+            continue
+        if operation.get("security") == [] and status not in OPEN_REFUSALS:
             continue
         answer: dict[str, Any] = {"description": said, "content": content}
         if status in _OF_REFUSAL:

@@ -39,6 +39,10 @@ class Operation(NamedTuple):
         return str(self.facts["tags"][0])
 
     @property
+    def needs_token(self) -> bool:
+        return self.facts.get("security") != []
+
+    @property
     def parameters(self) -> list[Mapping[str, Any]]:
         return list(self.facts.get("parameters", ()))
 
@@ -137,7 +141,7 @@ def _schema(answer: Mapping[str, Any]) -> str:
 def curl(operation: Operation, base: str) -> str:
     """A command that calls the operation with its examples."""
     path, query = operation.path, []
-    headers = ["Authorization: Bearer $TOKEN"]
+    headers = ["Authorization: Bearer $TOKEN"] if operation.needs_token else []
     for each in operation.parameters:
         name, example = each["name"], each.get("example")
         if each["in"] == "path":
