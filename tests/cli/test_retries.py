@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import clean_environment, mainspring, sentence
+from tests.support.commands import clean_environment, mainspring, mainspring_each, sentence
 from tests.support.processes import says
 
 APP = """
@@ -34,7 +34,8 @@ def lost(start, tmp_path: Path, mainspring_database_url: str) -> dict[str, str]:
     worker = start(*arguments, cwd=tmp_path, **environment)
     says(worker, "worker_started")
     steps = '[{"step": "a", "definition": "pay_out"}]'
-    assert mainspring("flows", "start", "payments", steps, **environment).returncode == 0
+    (done,) = mainspring_each([["flows", "start", "payments", steps]], **environment)
+    assert done.returncode == 0
     says(worker, "it has begun")
     worker.stop()
     return environment

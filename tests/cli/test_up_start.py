@@ -74,11 +74,13 @@ def test_up_that_died_while_it_started_is_not_waited_for(slow_up, config):
 
 
 def test_an_explicit_data_directory_is_used_beside_an_unrelated_up(start, database_url, config):
-    ours = {"XDG_CONFIG_HOME": str(config)}
-    says(start("up", "--port", "0", MAINSPRING_DATABASE_URL=database_url, **ours), "Ctrl-C stops")
+    ours = str(config)
+    environment = {"MAINSPRING_DATABASE_URL": database_url, "XDG_CONFIG_HOME": ours}
+    says(start("up", "--port", "0", **environment), "Ctrl-C stops")
     (config / "file").touch()
 
-    done = mainspring("jobs", "list", MAINSPRING_DATA_DIR=str(config / "file"), **ours)
+    file = str(config / "file")
+    done = mainspring("jobs", "list", MAINSPRING_DATA_DIR=file, XDG_CONFIG_HOME=ours)
 
     assert f"{config}/file is not a directory" in sentence(done)
-    assert mainspring("jobs", "list", **ours).returncode == 0
+    assert mainspring("jobs", "list", XDG_CONFIG_HOME=ours).returncode == 0
