@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import unquote
 
 MOST_CHECK_STEPS = 10_000_000
+# So few that a check holds nobody up: some milliseconds.
+QUICK_STEPS = 50_000
 # More than any payload can afford; there it ends.
 _ENDLESS = 1_000_000_000
 # Keywords with subschemas that look at the same value as others do, as a schema, list or object.

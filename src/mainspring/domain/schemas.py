@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema_rs
 
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
-from mainspring.domain.schema_costs import steps_of_a_value
+from mainspring.domain.schema_costs import QUICK_STEPS, steps_of_a_value
 
 LARGEST_SCHEMA = 64 * 1024
 DEEPEST_SCHEMA = 50
@@ -84,6 +84,12 @@ class Schema:
     def steps_of_a_value(self) -> int:
         """How many steps a check takes for each value of a payload, at most."""
         return steps_of_a_value(self._document)
+
+    @cached_property
+    def quick_length(self) -> int:
+        """JSON of at most so many characters is checked in few steps."""
+        # A value and what parts it from the next have two characters at the least.
+        return 2 * (QUICK_STEPS // self.steps_of_a_value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self._document == other._document

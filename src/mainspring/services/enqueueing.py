@@ -30,11 +30,11 @@ from mainspring.domain.flows import Step as FlowStep
 from mainspring.domain.flows import as_facts, ensure_size, in_order
 from mainspring.domain.jobs.model import Job
 from mainspring.domain.jobs.options import MAX_JOBS, EnqueueOptions, ensure_text
+from mainspring.domain.schema_costs import QUICK_STEPS
 from mainspring.domain.types import JobId, TenantId
 from mainspring.services import definitions
 from mainspring.services.definitions import DeclaredDefinitions
 from mainspring.services.payloads import (
-    QUICK_STEPS,
     Checking,
     PayloadRules,
     Prepared,

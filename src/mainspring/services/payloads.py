@@ -9,7 +9,7 @@ import orjson
 
 from mainspring.domain.errors import InvalidPayload, PayloadTooLarge
 from mainspring.domain.jobs.options import MAX_PAYLOAD_BYTES, ensure_payload
-from mainspring.domain.schema_costs import MOST_CHECK_STEPS, count_values
+from mainspring.domain.schema_costs import MOST_CHECK_STEPS, QUICK_STEPS, count_values
 from mainspring.domain.schemas import Schema
 from mainspring.domain.secrets.paths import MARKED_NAME, USES_MARK, Path
 from mainspring.services.secrets import Owner, encrypt_payload, ensure_real
@@ -22,7 +22,6 @@ _NUL = b"\\u0000"
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 # Larger ones are checked in a thread, so that other requests go on meanwhile.
 LARGE_BYTES = 64 * 1024
-QUICK_STEPS = 50_000
 # So that any number of small payloads can be sent together.
 _STEPS_OF_EACH = 1000
 

@@ -64,3 +64,20 @@ async def test_a_schema_of_nonsense_by_plain_sql_fails_its_jobs_and_no_worker(ap
 
     assert job.state is JobState.FAILED
     assert job.last_error.startswith("tidy: arg_schema is not a valid JSON Schema")
+
+
+@pytest.mark.parametrize(("count", "state"), [(4000, JobState.SUCCEEDED), (9000, JobState.FAILED)])
+async def test_a_payload_that_would_take_long_to_check_is_not_checked(
+    app, connection, count, state
+):
+    choices = [{"const": number} for number in range(1500)]
+    schema = {"type": "object", "properties": {"a": {"items": {"anyOf": choices}}}}
+
+    @app.job(key="tidy", arg_schema=schema)
+    async def tidy(**payload: object) -> None: ...
+
+    job = await enqueued(app, connection, f'{{"a": {[1] * count}}}')
+
+    assert job.state is state, job.last_error
+    if state is JobState.FAILED:
+        assert "would take up to 13," in job.last_error

@@ -14,11 +14,12 @@ from datetime import timedelta
 from mainspring.domain.definitions import Handler
 from mainspring.domain.errors import InvalidDefinition, InvalidPayload
 from mainspring.domain.jobs.outcomes import Fail, PutOff
+from mainspring.domain.schema_costs import MOST_CHECK_STEPS, count_values
 from mainspring.domain.schemas import Schema
 from mainspring.domain.types import ExecutionMode
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.transactions import AsyncSource
-from mainspring.services.payloads import LARGE_BYTES
+from mainspring.services.payloads import ensure_affordable
 from mainspring.store import definitions
 
 _FRESH_SECONDS = 2.0
@@ -38,10 +39,11 @@ class PayloadChecks:
         try:
             if handler.schema is None:
                 return None
-            if len(job.payload_text) > LARGE_BYTES:
-                await asyncio.to_thread(handler.schema.ensure, job.payload())
-            else:
+            if len(job.payload_text) <= handler.schema.quick_length:
                 handler.schema.ensure(job.payload())
+            else:
+                ensure_affordable(_steps(job, handler.schema))
+                await asyncio.to_thread(handler.schema.ensure, job.payload())
         except InvalidPayload as error:
             if handler.mode is ExecutionMode.STORED or not await self._fits_elsewhere(job):
                 return Fail(str(error))
@@ -53,7 +55,12 @@ class PayloadChecks:
 
     async def _fits_elsewhere(self, job: ClaimedJob) -> bool:
         payload = job.payload()
-        return any(schema.fits(payload) for schema in await self._others(job.definition))
+        for schema in await self._others(job.definition):
+            if _steps(job, schema) > MOST_CHECK_STEPS:
+                continue
+            if await asyncio.to_thread(schema.fits, payload):
+                return True
+        return False
 
     async def _others(self, key: str) -> list[Schema]:
         read_at, schemas = self._known.get(key, (float("-inf"), []))
@@ -72,6 +79,11 @@ class PayloadChecks:
             return [Schema(key, document) for document in documents]
         except InvalidDefinition:  # Written by an SQL client.
             return []
+
+
+def _steps(job: ClaimedJob, schema: Schema) -> int:
+    """How many it takes at most to check the payload."""
+    return schema.steps_of_a_value * count_values(job.payload_text.encode())
 
 
 def _delay(job: ClaimedJob) -> timedelta:

@@ -184,7 +184,11 @@ class Runners:
             try:
                 needs_nothing = job.extras is None and ENCRYPTION_MARK not in job.payload_text
                 payload = job.payload() if handler.is_simple and needs_nothing else None
-                if payload is not None and (handler.schema is None or handler.schema.fits(payload)):
+                schema = handler.schema
+                if payload is not None and (
+                    schema is None
+                    or (len(job.payload_text) <= schema.quick_length and schema.fits(payload))
+                ):
                     # The hot path: no context, no executor, nothing to clean up.
                     answer = await handler.function(**payload)
                 else:
