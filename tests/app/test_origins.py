@@ -158,7 +158,7 @@ async def test_a_running_job_names_its_worker_and_every_job_its_version(app):
     (job,) = seen
     (attempt,) = await app.jobs.aattempts(handle.id)
     assert (str(job.worker_id), job.definition_version) == (attempt.worker, 1)
-    assert (await handle.ajob()).worker_id is None
+    assert (await handle.ajob()).worker_id == job.worker_id
 
 
 # Found by it

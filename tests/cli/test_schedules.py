@@ -109,7 +109,9 @@ WRONG = {
 
 def test_a_mistake_is_one_sentence_and_nothing_is_made(server_command):
     for said, options in WRONG.items():
-        done = server_command(*CREATE, "x", *HELLO, *options)
+        definition = [] if "--definition" in options else HELLO[:2]
+        payload = [] if "--payload" in options else HELLO[2:]
+        done = server_command(*CREATE, "x", *definition, *payload, *options)
         assert sentence(done).startswith(f"error: {said}"), done.args
         assert done.returncode == 2
     homeless = server_command(*CREATE, "x", *HELLO, *EVERY, "--tenant", "nobody")

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from mainspring import telemetry
 from mainspring.telemetry.records import EVENTS_LOGGER, JOB_LOGGER, Fields
+from mainspring.telemetry.repeats import Repeats
 
 Line = dict[str, Any]
 
@@ -24,14 +26,16 @@ class _Lines(logging.Handler):
 
 @contextmanager
 def captured_lines() -> Iterator[list[Line]]:
-    """The events and the lines of handlers, each with its fields."""
+    """The events and the lines of handlers, each with its fields, whatever was logged before."""
     logger, handler = logging.getLogger(EVENTS_LOGGER), _Lines()
-    before = logger.level
+    before, repeats = logger.level, telemetry._repeats
+    telemetry._repeats = Repeats(repeats._write)
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
     try:
         yield handler.lines
     finally:
+        telemetry._repeats = repeats
         logger.setLevel(before)
         logger.removeHandler(handler)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mainspring.domain.errors import InvalidOption
+from mainspring.domain.errors import InvalidOption, InvalidSchedule
 from mainspring.domain.schedules import timing
 from mainspring.domain.schedules.model import ScheduleState
 from mainspring.domain.schedules.timing import Fire, Timing
@@ -23,10 +23,22 @@ def next_fires(state: ScheduleState, count: int, after: datetime | None = None) 
 
 
 def planned(state: ScheduleState) -> datetime | None:
-    """When it runs next, as a scheduler has planned it; None until then, but for a date."""
-    if state.next_run_at is None and state.spec.enabled and state.last_slot_at is None:
+    """When it runs next, as a scheduler has planned it. Until then it is searched for, unless there
+    is a calendar: that may take long, and a list would hold up the requests of others."""
+    if state.next_run_at is not None or not state.spec.enabled:
+        return state.next_run_at
+    if state.spec.at is not None and state.last_slot_at is None:
         return state.spec.at
-    return state.next_run_at
+    return None if state.spec.calendar is not None else searched(state)
+
+
+def searched(state: ScheduleState) -> datetime | None:
+    """When it would run next; None if never, or if that is not found within the budget."""
+    try:
+        fires = next_fires(state, 1)
+    except InvalidSchedule:
+        return None
+    return fires[0].at if fires else None
 
 
 def timing_of(state: ScheduleState) -> Timing:

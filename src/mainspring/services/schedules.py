@@ -34,7 +34,7 @@ from mainspring.domain.suggestions import closest
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services.conditions import ensure_condition
 from mainspring.services.drafts import checking_draft, ensure_draft
-from mainspring.services.next_slots import next_fires, planned, timing_of
+from mainspring.services.next_slots import next_fires, planned, searched, timing_of
 from mainspring.services.payloads import encode_payload
 from mainspring.services.schemas import stored_rules
 from mainspring.services.secrets import Owner, encrypt_changes, encrypt_schedules
@@ -363,11 +363,7 @@ async def following(scope: Scope, state: ScheduleState) -> datetime | None:
     """When it runs next: as it is planned, or as a scheduler would plan it."""
     if (known := planned(state)) is not None or not state.spec.enabled:
         return known
-    try:
-        fires = await apart(scope, partial(next_fires, state, 1))
-    except InvalidSchedule:
-        return None
-    return fires[0].at if fires else None
+    return await apart(scope, partial(searched, state))
 
 
 async def _missing(scope: Scope, name: str) -> ScheduleNotFound:

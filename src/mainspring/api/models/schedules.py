@@ -72,7 +72,7 @@ class ScheduleModel(Answer):
     paused_until: datetime | None
     next_run_at: datetime | None = Field(
         description="When the schedule fires next; null if it will not fire again, and in lists "
-        "until a scheduler has planned it."
+        "if it has a calendar and no scheduler has planned it yet."
     )
     disabled_reason: str | None
     retry_count: int
@@ -94,7 +94,6 @@ class ScheduleModel(Answer):
         own |= {"payload": dict(spec.payload)}
         own |= {"calendar": None if spec.calendar is None else dict(spec.calendar)}
         facts = {name: getattr(state, name) for name in cls.model_fields if hasattr(state, name)}
-        # Never searched for here: a list would hold up the requests of others.
         facts |= {"next_run_at": next_run_at or planned(state)}
         facts |= {"figures": Figures.of(state.figures)}
         facts["gauge"] = None if state.gauge is None else GaugeModel.of(state.gauge)
