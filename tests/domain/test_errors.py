@@ -56,6 +56,7 @@ SAMPLES = {
     "approvers": ("ann", "bob"),
     "flow_id": 7,
     "role": "civic_jobs",
+    "who": "acme",
     "seconds": 60.0,
     "reason": "it is not permitted to log in",
 }

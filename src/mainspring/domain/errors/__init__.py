@@ -66,12 +66,14 @@ MainspringError
     ├── FunctionsOutdated      functions and views are not those of the program
     ├── SchemaLocked           an upgrade could not lock what it changes
     ├── AppRoleMissing         the role that requests of the API run as; in errors.access
-    └── EmbeddedServerError, EmbeddedServerMissing
+    ├── EmbeddedServerError
+    └── EmbeddedServerMissing
 """
 
 from collections.abc import Sequence
 from typing import ClassVar
 
+from mainspring.domain.errors.hints import hint
 from mainspring.domain.types import EventId, JobId, JobState
 
 
@@ -131,8 +133,8 @@ class UnknownDefinition(InputError):
 
     def __init__(self, key: str, suggestion: str | None = None) -> None:
         what_to_do = "create it, or start a worker that declares it"
-        hint = f"did you mean {suggestion!r}?" if suggestion else what_to_do
-        super().__init__(f"unknown definition {key!r}; {hint}")
+        what = f"did you mean {suggestion!r}?" if suggestion else what_to_do
+        super().__init__(f"unknown definition {key!r}; {what}")
         self.key, self.suggestion = key, suggestion
 
 
@@ -311,8 +313,7 @@ class ScheduleNotFound(NotFoundError):
     code = "schedule_not_found"
 
     def __init__(self, name: str, suggestion: str | None = None) -> None:
-        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
-        super().__init__(f"there is no schedule {name!r}{hint}")
+        super().__init__(f"there is no schedule {name!r}{hint(suggestion)}")
         self.name, self.suggestion = name, suggestion
 
 
@@ -322,8 +323,7 @@ class LimitNotFound(NotFoundError):
     code = "limit_not_found"
 
     def __init__(self, name: str, suggestion: str | None = None) -> None:
-        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
-        super().__init__(f"there is no limit {name!r}{hint}")
+        super().__init__(f"there is no limit {name!r}{hint(suggestion)}")
         self.name, self.suggestion = name, suggestion
 
 
@@ -363,8 +363,7 @@ class TriggerNotFound(NotFoundError):
     code = "trigger_not_found"
 
     def __init__(self, name: str, suggestion: str | None = None) -> None:
-        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
-        super().__init__(f"there is no trigger {name!r}{hint}")
+        super().__init__(f"there is no trigger {name!r}{hint(suggestion)}")
         self.name, self.suggestion = name, suggestion
 
 
@@ -374,8 +373,7 @@ class TenantNotFound(NotFoundError):
     code = "tenant_not_found"
 
     def __init__(self, tenant_id: str, suggestion: str | None = None) -> None:
-        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
-        super().__init__(f"there is no tenant {tenant_id!r}{hint}")
+        super().__init__(f"there is no tenant {tenant_id!r}{hint(suggestion)}")
         self.tenant_id, self.suggestion = tenant_id, suggestion
 
 

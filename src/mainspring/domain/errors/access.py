@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from mainspring.domain.errors import ConflictError, LeaseLost, MainspringError, NotFoundError
 from mainspring.domain.errors.database import DatabaseError
+from mainspring.domain.errors.hints import hint
 from mainspring.domain.types import JobId
 
 
@@ -82,8 +83,7 @@ class TokenNotFound(NotFoundError):
     code = "token_not_found"
 
     def __init__(self, name: str, suggestion: str | None = None) -> None:
-        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
-        super().__init__(f"there is no token {name!r}{hint}")
+        super().__init__(f"there is no token {name!r}{hint(suggestion)}")
         self.name, self.suggestion = name, suggestion
 
 
@@ -93,8 +93,7 @@ class PersonNotFound(NotFoundError):
     code = "person_not_found"
 
     def __init__(self, name: str, suggestion: str | None = None) -> None:
-        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
-        super().__init__(f"there is no person {name!r}{hint}")
+        super().__init__(f"there is no person {name!r}{hint(suggestion)}")
         self.name, self.suggestion = name, suggestion
 
 
