@@ -108,3 +108,21 @@ def test_a_description_is_text_and_no_markup():
     assert prose("<b>`a<b`") == "&lt;b&gt;<code>a&lt;b</code>"
     assert "<script>" not in block("<script>", "x")
     assert orjson.loads(unescape(block('{"a": 1}', "x")).split("<code>")[1].split("</code>")[0])
+
+
+async def test_the_document_is_there_for_programs(api: Api):
+    answer = await api.client.get("/api/v1/openapi.json")
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.json()["paths"].keys() >= {"/api/v1/jobs", "/api/v1/jobs/{job_id}"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/nothing", 404), ("GET", "/jobs/abc", 422), ("PUT", "/jobs/7", 405)],
+)
+async def test_a_wrong_path_is_answered_without_the_document(api: Api, method, path, status):
+    answer = await api.ask(method, path)
+
+    assert answer.status_code == status
+    assert api.app.openapi_schema is None

@@ -1,19 +1,19 @@
 """The API as an ASGI application, on its own or mounted in another."""
 
-from functools import cache
+import asyncio
+from functools import cache, lru_cache
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+import orjson
+from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.routing import BaseRoute
 
 from mainspring.api import routes
-from mainspring.api.asgi import install_errors, make_router
+from mainspring.api.asgi import PREFIX, install_errors, make_router
 from mainspring.api.auth import ServerState
 from mainspring.api.hosts import HostMiddleware
 from mainspring.api.middleware import RequestMiddleware
 from mainspring.db.database import Database
-
-PREFIX = "/api/v1"
 
 
 def create_app(database: Database, *, version: str) -> FastAPI:
@@ -24,7 +24,7 @@ def create_app(database: Database, *, version: str) -> FastAPI:
         title="Mainspring",
         version=version,
         description="Background jobs and schedules on PostgreSQL.",
-        openapi_url=f"{PREFIX}/openapi.json",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -34,6 +34,7 @@ def create_app(database: Database, *, version: str) -> FastAPI:
     app.router.routes.extend(_routes())
     install_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.add_route(f"{PREFIX}/openapi.json", _show_document, include_in_schema=False)
     app.add_middleware(HostMiddleware, settings=settings)
     app.add_middleware(
         RequestMiddleware,
@@ -55,6 +56,17 @@ def _routes() -> list[BaseRoute]:
         if hasattr(module, "page_router"):
             everything.include_router(module.page_router)
     return everything.routes
+
+
+async def _show_document(request: Request) -> Response:
+    # In a thread, since it takes most of a second to make, and others wait for the event loop.
+    document = await asyncio.to_thread(_document, request.app)
+    return Response(document, media_type="application/json")
+
+
+@lru_cache(maxsize=8)
+def _document(app: FastAPI) -> bytes:
+    return orjson.dumps(app.openapi())
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

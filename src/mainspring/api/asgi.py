@@ -2,7 +2,8 @@
 
 import inspect
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import cache
 from http import HTTPStatus
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -13,12 +14,15 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
-from mainspring.api import errors, routing
+from mainspring.api import errors, routes, routing
 from mainspring.api.field_names import with_hint
 from mainspring.api.requests import JsonRoute
 from mainspring.api.routing import Depends, Parameter, Router, Source
 from mainspring.db.outages import OUTAGES, is_outage
 from mainspring.domain.errors import MainspringError
+
+PREFIX = "/api/v1"
+_CONVERTER = re.compile(r":\w+\}")
 
 _SOURCES: dict[Source, Callable[..., Any]] = {
     Source.PATH: fastapi.Path,
@@ -165,7 +169,7 @@ async def _http(request: fastapi.Request, error: Exception) -> fastapi.Response:
     status = HTTPStatus(error.status_code)
     code = _CODES.get(status, "bad_request")
     if status is HTTPStatus.NOT_FOUND:
-        fault = errors.wrong_id(request.app.openapi()["paths"], _path(request))
+        fault = errors.wrong_id(_templates(), _path(request))
         if fault is not None:
             return as_starlette(errors.invalid([fault]))
     headers = dict(error.headers or {})
@@ -179,15 +183,28 @@ def _methods(request: fastapi.Request) -> set[str]:
     """The methods that the path of a request has."""
     path = _path(request)
     return {
-        method.upper()
-        for template, methods in request.app.openapi()["paths"].items()
+        method
+        for template, methods in _templates().items()
         if re.fullmatch(_pattern(template), path)
         for method in methods
     }
 
 
+@cache
+def _templates() -> Mapping[str, set[str]]:
+    """The paths that there are, and the methods of each. Not of the OpenAPI document: that takes
+    most of a second to make, and nobody has asked for it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for router in routes.all_routers():
+        for route in router.routes:
+            found[_CONVERTER.sub("}", route.path)].add(route.method)
+    return found
+
+
 def _path(request: fastapi.Request) -> str:
-    return str(request.scope["path"].removeprefix(request.scope.get("root_path", "")))
+    """Below the prefix of the API."""
+    whole = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    return str(whole.removeprefix(PREFIX))
 
 
 def _pattern(template: str) -> str:

@@ -1,5 +1,6 @@
 """/docs: the reference of the API, for people."""
 
+import asyncio
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -25,7 +26,9 @@ async def reference(request: Request) -> Response:
     url, settings = request.url, request.app.state.server.settings
     base = (settings.public_url or f"{url.scheme}://{url.netloc}{root}").rstrip("/")
     headers = {"Content-Security-Policy": _POLICY}
-    return HTMLResponse(_page(request.app, root, base), headers=headers)
+    # In a thread: the page takes most of a second to make, and others wait for the event loop.
+    page = await asyncio.to_thread(_page, request.app, root, base)
+    return HTMLResponse(page, headers=headers)
 
 
 @page_router.get("/docs/reference.css")
