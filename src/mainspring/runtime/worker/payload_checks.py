@@ -23,8 +23,7 @@ from mainspring.services.payloads import ensure_affordable
 from mainspring.store import definitions
 
 _FRESH_SECONDS = 2.0
-_LONGEST_DELAY = 60.0
-_MOST_DOUBLED = 6
+_MOST_DOUBLED = 3
 
 
 class PayloadChecks:
@@ -89,5 +88,5 @@ def _steps(job: ClaimedJob, schema: Schema) -> int:
 def _delay(job: ClaimedJob) -> timedelta:
     """Longer each time, since there may be few workers that take it, or none yet."""
     earlier = max(job.attempt - 1 - job.failures - job.losses, 0)
-    seconds = min(2.0 ** min(earlier, _MOST_DOUBLED), _LONGEST_DELAY)
+    seconds = 2.0 ** min(earlier, _MOST_DOUBLED)
     return timedelta(seconds=seconds * random.uniform(0.5, 1.0))  # noqa: S311 - only jitter
