@@ -4,8 +4,8 @@ PYTHON ?=
 PY := .venv/bin/python
 INSTALLED := .venv/.installed
 INSTALLING := .venv/.installing
-# Tests wait for processes and the database more than they compute: one more than two cores.
-TEST_PROCESSES ?= 3
+# Many tests wait for processes, leases and the database: two more than two cores.
+TEST_PROCESSES ?= 4
 
 SPREAD := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 # What `make test-matrix` tests (MAJORS="15 18"; none named is all), and with which tests.

@@ -23,7 +23,9 @@ def database_url(mainspring_database_url: str) -> str:
 
 @pytest.fixture
 def connection(database_url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(database_url, autocommit=True) as connection:
+    # Whoever holds a lock may be in the event loop that this connection would stop for ever.
+    options = "-c lock_timeout=30s"
+    with psycopg.connect(database_url, autocommit=True, options=options) as connection:
         yield connection
 
 

@@ -1,8 +1,10 @@
 """Databases and transactions for tests that undo what they did or need an empty start."""
 
+import asyncio
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -93,3 +95,9 @@ def role(url: str) -> Iterator[str]:
         finally:
             connection.execute(sql.SQL("drop owned by {}").format(sql.Identifier(name)))
             connection.execute(sql.SQL("drop role {}").format(sql.Identifier(name)))
+
+
+async def change_schema(connection: psycopg.Connection[Any], statement: str) -> None:
+    """In a thread: it waits for transactions of workers and schedulers in this event loop, which
+    have to go on meanwhile."""
+    await asyncio.to_thread(connection.execute, statement.encode())

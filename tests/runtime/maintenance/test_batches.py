@@ -12,6 +12,7 @@ from psycopg import AsyncConnection
 from mainspring import JobState, Mainspring
 from mainspring.runtime.maintenance.batches import Batch, run_batch
 from tests.support import reading
+from tests.support.databases import change_schema
 from tests.support.log_lines import captured_lines
 from tests.support.rows import YESTERDAY, insert, insert_job
 from tests.support.waiting import await_until
@@ -197,7 +198,7 @@ async def test_a_broken_statement_is_reported_once_and_its_jobs_run_when_it_is_m
         async with working(app) as worker:
             await await_until(lambda: worker.parts.maintenance.due.passes >= 4)
             assert aside(connection) == {}
-            connection.execute("drop trigger broken on mainspring.jobs")
+            await change_schema(connection, "drop trigger broken on mainspring.jobs")
             for handle in jobs:
                 assert await handle.aresult(30) == "done"
 

@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 from mainspring import JobState, Mainspring
 from mainspring.services.housekeeping import install
 from tests.support import reading
+from tests.support.databases import change_schema
 from tests.support.processes import StartWorker
 from tests.support.rows import insert_job
 from tests.support.waiting import await_until
@@ -255,7 +256,7 @@ async def test_an_operation_blames_no_job_for_a_missing_privilege(
 
     async with working(ready, queues=("mainspring",)):
         await await_until(lambda: reading.statuses(connection, job_id) == ["failed"])
-        connection.execute("drop trigger poison on mainspring.jobs")
+        await change_schema(connection, "drop trigger poison on mainspring.jobs")
         await await_until(lambda: reading.state(connection, job_id) == "succeeded")
 
     assert reading.job(connection, job_id)["result"]["changed"] == 3

@@ -5,6 +5,7 @@ import pytest
 
 from mainspring import JobState, Mainspring
 from tests.support import schedules
+from tests.support.databases import change_schema
 from tests.support.log_lines import captured_lines
 from tests.support.rows import insert_definition, insert_job, job
 from tests.support.schedules import scheduling
@@ -75,7 +76,7 @@ async def test_no_slot_fails_for_a_missing_privilege(
         async with scheduling(app):
             await await_until(is_noticed)
             assert outcomes() == []
-            connection.execute("drop trigger refuse on mainspring.jobs")
+            await change_schema(connection, "drop trigger refuse on mainspring.jobs")
             await await_until(lambda: "enqueued" in outcomes())
 
     assert set(outcomes()) == {"enqueued"}

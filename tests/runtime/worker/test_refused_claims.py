@@ -6,6 +6,7 @@ import pytest
 from mainspring import Mainspring
 from mainspring.runtime.worker.worker import Worker
 from tests.support import reading
+from tests.support.databases import change_schema
 from tests.support.rows import insert_definition
 from tests.support.waiting import await_until
 from tests.support.workers import working
@@ -122,7 +123,7 @@ async def test_a_job_that_cannot_be_handed_back_holds_up_no_other(
     async with working(app):
         await await_until(lambda: connection.execute(waiting).fetchone() == (4,))
         assert reading.state(connection, jobs[2]) == "running"
-        connection.execute("drop trigger refuse on mainspring.jobs")
+        await change_schema(connection, "drop trigger refuse on mainspring.jobs")
         await await_until(lambda: reading.state(connection, jobs[2]) == "queued")
         job = await app.jobs.aget(jobs[2])
 

@@ -9,6 +9,7 @@ from psycopg import sql
 
 from mainspring import Context, JobHandle, JobState, Mainspring
 from tests.support import reading
+from tests.support.databases import change_schema
 from tests.support.secret_schemas import MARKED, of
 from tests.support.waiting import await_until
 from tests.support.workers import ended, retried, working
@@ -106,7 +107,7 @@ async def test_a_job_of_which_nothing_can_be_stored_is_tried_again(
     async with working(numbers):
         await await_until(lambda: reading.states(connection).get("succeeded") == len(others))
         assert reading.state(connection, bad.id) == "running"
-        connection.execute("drop trigger refuse on mainspring.attempts")
+        await change_schema(connection, "drop trigger refuse on mainspring.attempts")
         job = await retried(bad)
 
     assert job.last_error == "the result could not be stored: refused"

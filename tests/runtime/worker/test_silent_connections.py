@@ -8,6 +8,7 @@ import pytest
 
 from mainspring import Mainspring
 from tests.support import reading
+from tests.support.databases import change_schema
 from tests.support.log_lines import Line, captured_lines
 from tests.support.proxies import SilentProxy, silent_proxy
 from tests.support.waiting import await_until
@@ -92,12 +93,12 @@ async def test_a_worker_whose_reports_fail_for_ever_lets_its_lease_go(
     app: Mainspring, connection: psycopg.Connection
 ):
     async with working(app, lease_seconds=LEASE) as worker:
-        connection.execute(FULL)
+        await change_schema(connection, FULL)
         worker_id = worker.worker_id
         handle = await app.aenqueue("answer", {"n": 1})
 
         await await_until(lambda: not is_alive(connection, worker_id), 3 * LEASE)
-        connection.execute("drop trigger fail on mainspring.jobs_history")
+        await change_schema(connection, "drop trigger fail on mainspring.jobs_history")
 
         assert await handle.aresult(10) == 1
         assert worker.worker_id != worker_id

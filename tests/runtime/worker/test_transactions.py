@@ -26,7 +26,7 @@ def are_effects(connection: psycopg.Connection, count: int) -> bool:
     ("job", "count", "kills"),
     [
         (apps.add_effect, 300, 4),
-        (apps.add_effect_in_thread, 200, 3),
+        pytest.param(apps.add_effect_in_thread, 200, 3, marks=pytest.mark.soak),
         (apps.add_effect_in_process, 60, 2),
     ],
 )
