@@ -62,7 +62,7 @@ bench-quick: $(INSTALLED) ## Measure with small numbers, to see that the benchma
 	@$(PY) bench/setup.py && .venv-bench/bin/python -m bench --quick
 
 soak: $(INSTALLED) ## Run the tests that take minutes.
-	@$(PY) -m pytest -m soak -o faulthandler_timeout=0
+	@$(PY) -m pytest -m soak -o faulthandler_timeout=0 -o faulthandler_exit_on_timeout=false
 
 # How many systems are broken, and for how many seconds each.
 SEEDS ?= 3
