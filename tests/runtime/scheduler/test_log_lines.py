@@ -192,3 +192,14 @@ async def test_events_and_triggers_are_named_with_their_tenant(app, connection):
     assert (line["tenants"], line["job_ids"]) == (["default"], [job["job_id"]])
     assert (failed["tenant"], failed["trigger"]) == ("default", "bad")
     assert [failed["event_id"]] == line["event_ids"]
+
+
+async def test_a_scheduler_without_launchers_does_not_warn_of_schedules_without_one(
+    app, connection
+):
+    insert_schedule(connection, "plain")
+    with captured_lines() as lines:
+        async with scheduling(app):
+            pass
+
+    assert named(lines, "launchers_missing") == []

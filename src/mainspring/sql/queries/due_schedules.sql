@@ -197,7 +197,8 @@ select outcome, case when outcome is not null then mainspring.fired_slots(
 -- scope: system
 -- Schedules that a scheduler with these launchers cannot check.
 select schedule.name, schedule.launcher from mainspring.schedules as schedule
- where schedule.enabled and schedule.launcher <> all (%(known)s::text[])
+ where schedule.enabled and schedule.launcher is not null
+   and schedule.launcher <> all (%(known)s::text[])
  order by schedule.schedule_id;
 
 -- name: refuse_timing
