@@ -3659,7 +3659,8 @@ CREATE TABLE mainspring.workers (
     queues text[] NOT NULL,
     version text NOT NULL,
     died_at timestamp with time zone,
-    records_starts boolean DEFAULT false NOT NULL
+    records_starts boolean DEFAULT false NOT NULL,
+    survived boolean DEFAULT false NOT NULL
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
@@ -6661,7 +6662,7 @@ CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
 
 CREATE FUNCTION mainspring.why_lost(worker_id bigint) RETURNS text
     LANGUAGE sql STABLE
-    RETURN COALESCE((SELECT (CASE WHEN (worker.process_identity ~~ 'api:%'::text) THEN format('remote worker %s (worker %s) '::text, worker.name, worker.worker_id) ELSE format('worker %s (pid %s on %s) '::text, worker.worker_id, worker.pid, worker.host) END || CASE WHEN (worker.died_at IS NULL) THEN 'stopped renewing its lease: its host is down, or it hangs'::text ELSE 'died: its process was killed or crashed'::text END) FROM mainspring.workers worker WHERE (worker.worker_id = why_lost.worker_id)), (('worker '::text || worker_id) || ' is gone'::text));
+    RETURN COALESCE((SELECT (CASE WHEN (worker.process_identity ~~ 'api:%'::text) THEN format('remote worker %s (worker %s) '::text, worker.name, worker.worker_id) ELSE format('worker %s (pid %s on %s) '::text, worker.worker_id, worker.pid, worker.host) END || CASE WHEN (worker.died_at IS NOT NULL) THEN 'died: its process was killed or crashed'::text WHEN worker.survived THEN 'could not reach the database in time to renew its lease'::text ELSE 'stopped renewing its lease: its host is down, or it hangs'::text END) FROM mainspring.workers worker WHERE (worker.worker_id = why_lost.worker_id)), (('worker '::text || worker_id) || ' is gone'::text));
 
 CREATE FUNCTION mainspring.why_no_function(full_name text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -8006,6 +8007,11 @@ CREATE VIEW mainspring.slot_status AS
      JOIN mainspring.schedules schedule USING (schedule_id))
   WHERE mainspring.is_visible(schedule.tenant_id);
 
+CREATE TABLE mainspring.suspicions (
+    worker_id bigint NOT NULL,
+    job_id bigint NOT NULL
+);
+
 CREATE TABLE mainspring.tallies (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     day date NOT NULL,
@@ -8308,6 +8314,9 @@ ALTER TABLE ONLY mainspring.slots
 ALTER TABLE mainspring.slots
     ADD CONSTRAINT slots_run_state CHECK ((run_state = ANY (ARRAY['succeeded'::text, 'failed'::text, 'dead_letter'::text, 'canceled'::text, 'timed_out'::text, 'lost'::text]))) NOT VALID;
 
+ALTER TABLE ONLY mainspring.suspicions
+    ADD CONSTRAINT suspicions_pkey PRIMARY KEY (worker_id, job_id);
+
 ALTER TABLE ONLY mainspring.tallies
     ADD CONSTRAINT tallies_pkey PRIMARY KEY (tenant_id, day, state);
 
@@ -8577,6 +8586,9 @@ ALTER TABLE ONLY mainspring.people
 ALTER TABLE ONLY mainspring.schedules
     ADD CONSTRAINT schedules_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES mainspring.tenants(tenant_id);
 
+ALTER TABLE ONLY mainspring.suspicions
+    ADD CONSTRAINT suspicions_worker_id_fkey FOREIGN KEY (worker_id) REFERENCES mainspring.workers(worker_id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY mainspring.tokens
     ADD CONSTRAINT tokens_person_id_fkey FOREIGN KEY (person_id) REFERENCES mainspring.people(person_id) ON DELETE CASCADE;
 
@@ -8647,6 +8659,8 @@ ALTER TABLE mainspring.replies ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mainspring.retention ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.schedules ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.suspicions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.tallies ENABLE ROW LEVEL SECURITY;
 

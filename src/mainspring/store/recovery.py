@@ -49,6 +49,14 @@ async def recover(
     return [LostJob(*row) for row in await cursor.fetchall()]
 
 
+async def note_survivor(session: Session, worker_id: WorkerId) -> None:
+    """What was taken back from a worker whose lease ran out has not killed it."""
+    params = {"worker_id": worker_id}
+    await session.execute(_STATEMENTS["note_survivor"].sql, params)
+    # In a statement of its own, which sees whatever the one before has waited for.
+    await session.execute(_STATEMENTS["clear_suspicions"].sql, params)
+
+
 async def find_lost(session: Session, *, limit: int = 1000) -> list[int]:
     """The jobs that `recover` would take back."""
     params = {"now": None, "limit": limit}

@@ -41,7 +41,7 @@ insert into mainspring.workers
      version)
 values (%s, now(), now(), 0, 1, 'gone', 'gone', '', '{}', '1')
 """
-
+SURVIVORS = "select count(*) from mainspring.workers where survived"
 
 Blocked = tuple[JobId, list[JobId]]
 
@@ -146,6 +146,7 @@ def test_a_handler_that_blocks_the_event_loop_costs_the_others_a_moment_and_the_
     new_id = wait_until(lambda: worker_of(connection, victim.pid), 10)
 
     assert new_id != old_id
+    assert count(connection, SURVIVORS) == 0, "a handler that hangs is a suspect"
     assert {note["pid"] for note in reading.notes(connection, "ran")} == {helper.pid}
     assert len(reading.notes(connection, "ran")) == len(others)
     assert reading.statuses(connection, blocker) == ["lost", "succeeded"]

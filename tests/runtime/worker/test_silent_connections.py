@@ -1,12 +1,13 @@
 """Connections that go silent, as a network does: the worker goes on with new ones, or lets go."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 import psycopg
 import pytest
 
-from mainspring import Mainspring
+from mainspring import Context, Mainspring
 from tests.support import reading
 from tests.support.databases import change_schema
 from tests.support.log_lines import Line, captured_lines
@@ -24,6 +25,17 @@ begin
 end $$;
 create trigger fail before insert on mainspring.jobs_history
     for each row execute function public.fail();
+"""
+
+NO_SURVIVORS = """
+create function public.refuse() returns trigger language plpgsql as $$ begin
+    raise 'it is refused' using errcode = '54000'; end $$;
+create trigger refuse before update of survived on mainspring.workers
+    for each row execute function public.refuse();
+"""
+
+SUSPECTS = """
+select count(*) from mainspring.jobs where suspected_at is not null or losses > 0
 """
 
 Logs = list[Line]
@@ -87,6 +99,44 @@ async def test_a_worker_that_cannot_claim_or_report_lets_its_lease_go_and_starts
     (stalled,) = events(logs, "worker_stalled")
     assert (stalled["hangs"], stalled["worker"]) == (name, worker_id)
     assert reading.statuses(connection, handle.id)[-1] == "succeeded"
+
+
+async def test_what_a_worker_ran_when_it_could_not_reach_the_database_is_no_suspect(
+    app: Mainspring, proxy: SilentProxy, connection: psycopg.Connection
+):
+    begun: list[int] = []
+
+    @app.job
+    async def wait(ctx: Context) -> None:
+        begun.append(ctx.attempt)
+        await asyncio.Event().wait()
+
+    async with working(app, lease_seconds=LEASE, drain_seconds=0.1) as worker:
+        worker_id = worker.worker_id
+        await wait.aenqueue()
+        await await_until(lambda: begun == [1])
+        proxy.silence(CLAIMS, new_ones=True)
+        await app.aenqueue("answer", {"n": 1})
+        await await_until(lambda: not is_alive(connection, worker_id), 3 * LEASE)
+        proxy.heal()
+        await await_until(lambda: begun == [1, 2], 10)
+
+        assert connection.execute(SUSPECTS).fetchone() == (0,)
+
+
+async def test_a_worker_that_cannot_say_that_it_survived_goes_on_all_the_same(
+    app: Mainspring, proxy: SilentProxy, connection: psycopg.Connection
+):
+    connection.execute(NO_SURVIVORS)
+    async with working(app, lease_seconds=LEASE) as worker:
+        worker_id = worker.worker_id
+        proxy.silence(CLAIMS, new_ones=True)
+        await app.aenqueue("answer", {"n": 1})
+        await await_until(lambda: not is_alive(connection, worker_id), 3 * LEASE)
+        proxy.heal()
+        handle = await app.aenqueue("answer", {"n": 2})
+
+        assert await handle.aresult(timeout=20) == 2
 
 
 async def test_a_worker_whose_reports_fail_for_ever_lets_its_lease_go(

@@ -2,13 +2,14 @@
 
     register ─▶ renew from a thread of its own ─▶ remove at the end
                    ├ nothing moves: hand back what has not begun, renew no further, let it go
-                   └ no row: it ran out (a pause, a dead network) ─▶ lost; a new one, a new id
+                   └ no row: it ran out (an outage, a pause) ─▶ lost; a new one, a new id
 
 The thread has its own connection and nothing else to do. It renews the lease to one lease beyond
 the oldest sign of life of the worker (`progress.py`), so a handler that blocks the event loop for a
 moment does not cost the lease, and a worker that hangs does not keep its jobs. It watches the
 event loop, and the event loop watches it. A lease that ran out stays lost: everything claimed under
-it belongs to whoever recovers it, and the worker starts over under a new id.
+it belongs to whoever recovers it, and the worker starts over under a new id. It says whether a
+handler may have kept it from renewing the lease; after an outage no job is to blame.
 """
 
 import asyncio
@@ -80,8 +81,8 @@ class Lease:
 class LeaseOwner(Protocol):
     """The worker, as the thread sees it."""
 
-    def lease_lost(self, worker_id: WorkerId) -> None:
-        """Called in the event loop."""
+    def lease_lost(self, worker_id: WorkerId, has_hung: bool) -> None:
+        """Called in the event loop; whether the process, and not the database, was silent."""
 
     def resumed(self, handed_back: list[ClaimedJob]) -> None:
         """Called in the event loop after jobs were handed back, and when things move again."""
@@ -115,7 +116,7 @@ class LeaseKeeper:
         self._connection: Connection[Any] | None = None
         self._lock = threading.Lock()
         self._busy_since: float | None = None
-        self._looked_at = time.monotonic()
+        self._looked_at = self._rested_at = time.monotonic()
         self._withdrawn: list[ClaimedJob] = []
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mainspring-lease", daemon=True)
@@ -145,6 +146,7 @@ class LeaseKeeper:
                 # The lease may still be saved when the database is back in time.
                 self._disconnect()
             self._busy_since = None
+            self._rested_at = time.monotonic()
         self._disconnect()
 
     def _pass(self, now: float) -> bool:
@@ -152,7 +154,7 @@ class LeaseKeeper:
         oldest = self._progress.oldest(now)
         ends_at = oldest.at + self._lease.seconds
         if ends_at <= now:
-            self._let_go()
+            self._let_go(has_hung=self._has_hung(now))
             return False
         was_paused = now - self._looked_at > self._lease.tick + self._lease.silent_after / 2
         self._looked_at = now
@@ -163,7 +165,7 @@ class LeaseKeeper:
         # In a stall the end stays where it is, so there is one more renewal at most.
         worth = self._lease.tick if self._lease.is_stalled else self._lease.seconds / 3
         if ends_at - self._lease.valid_until > worth and not self._renew(ends_at):
-            self._call(self._owner.lease_lost, self._worker_id)
+            self._call(self._owner.lease_lost, self._worker_id, self._has_hung(now))
             return False
         self._ask_about_waiting(now)
         return True
@@ -214,9 +216,14 @@ class LeaseKeeper:
         handed_back, self._withdrawn = self._withdrawn, []
         self._call(self._owner.resumed, handed_back)
 
-    def _let_go(self) -> None:
+    def _has_hung(self, now: float) -> bool:
+        """Whether the event loop or all of the process was held up: by a handler, perhaps."""
+        paused = now - self._rested_at - self._lease.tick
+        return max(self._progress.silence(now), paused) >= self._lease.silent_after
+
+    def _let_go(self, *, has_hung: bool) -> None:
         """Nothing has moved for a whole lease: it ends, here and in the database."""
-        self._call(self._owner.lease_lost, self._worker_id)
+        self._call(self._owner.lease_lost, self._worker_id, has_hung)
         with suppress(*_UNREACHABLE):
             at_once(workers.expire_workers(self._session(), [self._worker_id]))
 

@@ -35,7 +35,7 @@ from mainspring.runtime.worker.lease import LeaseKeeper, host_name, process_iden
 from mainspring.runtime.worker.parts import Parts
 from mainspring.runtime.worker.refused_reports import is_retried, said_by, send_in_halves
 from mainspring.settings import Settings
-from mainspring.store import attempts, workers
+from mainspring.store import attempts, recovery, workers
 from mainspring.store.attempts import Report
 from mainspring.store.workers import WorkerFacts
 
@@ -319,13 +319,14 @@ class Worker:
             self.parts.claimer.returned(handed_back)
         self.parts.claimer.capacity_freed()
 
-    def lease_lost(self, worker_id: WorkerId) -> None:
+    def lease_lost(self, worker_id: WorkerId, has_hung: bool) -> None:
         if worker_id == self.worker_id and not self._stopping.is_set():
             telemetry.event("lease_lost", **self._running_facts())
-            self._spawn(self._start_over())
+            self._spawn(self._start_over(has_hung=has_hung))
 
-    async def _start_over(self) -> None:
+    async def _start_over(self, *, has_hung: bool) -> None:
         """Everything claimed belongs to someone else now: stop it and go on under a new id."""
+        lost_id = self.worker_id
         self._disown_speculative()
         self.parts.claimer.take_all()
         self.parts.unknown.take_all()
@@ -334,7 +335,7 @@ class Worker:
         await self.parts.connections.come_back(self.parts.lease.ask_after)
         await self._register()
         self._stop_outlived()
-        await self._recover()
+        await self._recover(survivor=None if has_hung else lost_id)
         await self.parts.reporter.repeat_late()
 
     def _stop_outlived(self) -> None:
@@ -343,9 +344,11 @@ class Worker:
             if job.stop is not StopReason.LEASE_LOST:
                 runners.stop_job(job, StopReason.LEASE_LOST, "the lease was lost")
 
-    async def _recover(self) -> None:
+    async def _recover(self, *, survivor: WorkerId | None = None) -> None:
         """Before anything is claimed; if it fails, its loop goes on with it."""
         try:
+            if survivor is not None:
+                await self._do(partial(recovery.note_survivor, worker_id=survivor))
             await self._do(self.parts.maintenance.recover)
         except psycopg.Error as error:
             telemetry.event("loop_failed", loop="recovery", error=error)

@@ -178,8 +178,10 @@ return coalesce(
                  then format('remote worker %s (worker %s) ', worker.name, worker.worker_id)
                  else format('worker %s (pid %s on %s) ', worker.worker_id, worker.pid,
                              worker.host) end
-            || case when worker.died_at is null
-                    then 'stopped renewing its lease: its host is down, or it hangs'
-                    else 'died: its process was killed or crashed' end
+            || case when worker.died_at is not null
+                    then 'died: its process was killed or crashed'
+                    when worker.survived
+                    then 'could not reach the database in time to renew its lease'
+                    else 'stopped renewing its lease: its host is down, or it hangs' end
        from mainspring.workers as worker where worker.worker_id = why_lost.worker_id),
     'worker ' || why_lost.worker_id || ' is gone');

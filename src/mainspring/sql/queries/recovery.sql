@@ -2,25 +2,29 @@
 -- scope: system
 -- Takes running jobs back from workers whose lease ran out: each to queued with a little jitter, as
 -- a suspect. Nobody knows what killed a worker, so that is a loss only to a job that ran alone in
--- it; one with too many losses is parked in dead_letter. Of those that run at most once, the ones
--- that have begun are ended by requeue_jobs, and the others are as if they had not been claimed.
--- Some jobs only if given; leaves out what is set aside.
-with lost as (
+-- it; one with too many losses is parked in dead_letter. A worker that survived was not killed at
+-- all. Of those that run at most once, the ones that have begun are ended by requeue_jobs, and the
+-- others are as if they had not been claimed. Some jobs only if given; not what is set aside.
+with expired as materialized (
+    -- Locked, so that a worker says that it survived before this or after it.
+    select worker_id, survived from mainspring.workers
+     where expires_at <= coalesce(%(now)s::timestamptz, now()) and recovered_at is null
+       for share
+), lost as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
-           job.losses + own_fault::integer as new_losses,
+           case when not survived then job.losses + own_fault::integer end as new_losses,
            own_fault and not is_once and job.losses + 1 >= %(max_losses)s::integer as is_parked,
            is_once and is_spent as is_ended,
            is_once and not is_spent and job.begun_fence is distinct from job.fence as is_unbegun
       from mainspring.jobs as job,
-           lateral (select job.alone_fence is not distinct from job.fence,
+           lateral (select expired.survived from expired
+                     where expired.worker_id = job.worker_id) as worker (survived),
+           lateral (select not worker.survived and job.alone_fence is not distinct from job.fence,
                            job.delivery is not null,
                            job.delivery is not null and mainspring.is_spent(job, true))
                    as blame (own_fault, is_once, is_spent)
      where job.state = 'running'
-       and job.worker_id = any (array(
-           select worker.worker_id from mainspring.workers as worker
-            where worker.expires_at <= coalesce(%(now)s::timestamptz, now())
-              and worker.recovered_at is null))
+       and job.worker_id = any (array(select expired.worker_id from expired))
        and coalesce(job.job_id = any (%(chosen)s::bigint[]), true)
        and not exists (select from mainspring.set_aside as aside
                         where aside.duty = 'recover' and aside.key = job.job_id
@@ -48,6 +52,11 @@ with lost as (
     select job_id, fence, worker_id, started_at, now(), attempt, 'lost',
            mainspring.why_lost(worker_id)
       from lost where not is_unbegun
+), suspected as (
+    insert into mainspring.suspicions (worker_id, job_id)
+    select worker_id, job_id from lost
+     where new_losses is not null and not is_parked and not is_unbegun
+    on conflict do nothing
 ), requeued as materialized (
     select mainspring.requeue_jobs(
                array_agg(job_id), array_agg('time'::mainspring.waits_for),
@@ -61,6 +70,31 @@ with lost as (
       from lost where is_unbegun
 )
 select job_id, worker_id, is_parked, is_ended from lost, requeued, returned;
+
+-- name: note_survivor
+-- scope: system
+-- Says of a worker whose lease ran out that it goes on under another id.
+update mainspring.workers set survived = true where worker_id = %(worker_id)s;
+
+-- name: clear_suspicions
+-- scope: system
+-- Undoes what recover has made of jobs that it took back from a worker that survived: they are no
+-- suspects because of that, and have lost nobody. Those claimed since are left as they are.
+with cleared as (
+    select job.job_id, run.finished_at as lost_at,
+           (run.fence is not distinct from job.alone_fence)::integer as blamed
+      from mainspring.suspicions as suspicion
+           join mainspring.jobs as job using (job_id)
+           join mainspring.attempts as run
+             on run.job_id = job.job_id and run.worker_id = suspicion.worker_id
+            and run.number = job.attempt and run.status = 'lost'
+     where suspicion.worker_id = %(worker_id)s and job.state = 'queued'
+       for update of job skip locked
+)
+update mainspring.jobs as job
+   set suspected_at = nullif(job.suspected_at, cleared.lost_at),
+       losses = job.losses - cleared.blamed
+  from cleared where job.job_id = cleared.job_id;
 
 -- name: find_lost
 -- scope: system
