@@ -1,7 +1,7 @@
 """What is logged while a test runs."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,16 +28,22 @@ class _Lines(logging.Handler):
 def captured_lines() -> Iterator[list[Line]]:
     """The events and the lines of handlers, each with its fields, whatever was logged before."""
     logger, handler = logging.getLogger(EVENTS_LOGGER), _Lines()
-    before, repeats = logger.level, telemetry._repeats
-    telemetry._repeats = Repeats(repeats._write)
+    before, repeats, write = logger.level, telemetry._repeats, telemetry._repeats._write
+    telemetry._repeats = Repeats(write)
+    # A second that began before would be summed up among the lines of this test.
+    repeats._write = _write_nothing
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
     try:
         yield handler.lines
     finally:
-        telemetry._repeats = repeats
+        telemetry._repeats, repeats._write = repeats, write
         logger.setLevel(before)
         logger.removeHandler(handler)
+
+
+def _write_nothing(name: str, facts: Mapping[str, Any]) -> None:
+    pass
 
 
 def named(lines: list[Line], event: str) -> list[Line]:
