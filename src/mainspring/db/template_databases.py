@@ -23,6 +23,7 @@ _MEMORY_NEEDED = 1 << 30
 _FORGETFUL = {
     "fsync": "off",
     "full_page_writes": "off",
+    "wal_compression": "off",
     "min_wal_size": "32MB",
     "max_wal_size": "128MB",
 }
