@@ -89,6 +89,27 @@ def test_list_filters_and_speaks_json(each_command):
     assert [job["id"] for job in yaml.safe_load(newest.stdout)] == ["2"]
 
 
+def test_a_time_is_taken_with_a_zone_and_without(each_command):
+    filters = ("--created-after", "--created-before", "--slot-at")
+    written = ("2026-01-31T12:00:00Z", "2026-01-31T13:00:00+01:00", "2026-01-31T12:00:00")
+
+    each = [["jobs", "list", name, at] for name in filters for at in written]
+    bulk = ["jobs", "bulk", "cancel", "--created-before", written[0], "--dry-run"]
+
+    for done in each_command(*each, bulk):
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_time_with_a_zone_is_the_instant_it_names(each_command):
+    _, none, one = each_command(
+        ["enqueue", "hello", ADA],
+        ["jobs", "list", "--created-after", "2999-01-01T00:30:00+01:00"],
+        ["jobs", "list", "--created-after", "2026-01-01T00:30:00+01:00"],
+    )
+
+    assert (len(table(none)), len(table(one))) == (0, 1)
+
+
 def test_show_tells_the_job_and_its_attempts(each_command, finished):
     show = ["jobs", "show", str(finished)]
     shown, as_json = each_command(show, [*show, "--json"])

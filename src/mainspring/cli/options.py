@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, TypeVar
 
@@ -103,4 +103,8 @@ def first(found: Iterator[T], limit: int) -> list[T]:
 
 
 def utc(at: datetime | None) -> str | None:
-    return None if at is None else f"{at.isoformat()}Z"
+    """A time as requests take it; one that names no zone is in UTC."""
+    if at is None:
+        return None
+    aware = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    return aware.isoformat().replace("+00:00", "Z")

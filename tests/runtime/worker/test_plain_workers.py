@@ -82,6 +82,10 @@ async def test_an_update_changes_only_what_it_names(app: Mainspring):
         ([{"progress": PAGES}, {"checkpoint": 4}], Progress(3, 9)),
         ([{"data": [1]}, {"progress": PAGES}], Progress(3, 9, None, [1])),
         ([{"progress": STAGE}], Progress(20, 100, "embedding", {"chunk": 4})),
+        (
+            [{"progress": STAGE, "message": "chunk 4"}],
+            Progress(20, 100, "chunk 4", {"stage": "embedding", "chunk": 4}),
+        ),
         ([{"progress": 0}], Progress(0, 100)),
         ([{"progress": 100}], Progress(100, 100)),
         ([{"message": "starts"}], Progress(0, None, "starts")),

@@ -126,15 +126,15 @@ def _ensure_fields(updates: object) -> None:
 def _updated(before: Progress | None, updates: Mapping[str, Any]) -> Progress:
     after = before or Progress(0)
     if "progress" in updates:
-        after = _read(after, updates["progress"])
+        after = _read(after, updates["progress"], has_message="message" in updates)
     if "message" in updates:
         after = replace(after, message=_text(updates["message"]))
     return replace(after, data=updates["data"]) if "data" in updates else after
 
 
-def _read(before: Progress, given: object) -> Progress:
+def _read(before: Progress, given: object, *, has_message: bool) -> Progress:
     """The progress as workers write it: a number of 100, or a dict, whose values that have no
-    field of their own are kept as data."""
+    field of their own are kept as data. A stage is the message unless there is another."""
     if not isinstance(given, Mapping):
         return replace(before, current=_percent(given), total=100)
     after, own = before, dict(given)
@@ -145,7 +145,7 @@ def _read(before: Progress, given: object) -> Progress:
     elif "percent" in own:
         after = replace(after, current=_percent(own.pop("percent")), total=100)
     said = next((name for name in ("message", "stage") if name in own), None)
-    if said is not None:
+    if said is not None and not has_message:
         after = replace(after, message=_text(own.pop(said)))
     return replace(after, data=own) if own else after
 
