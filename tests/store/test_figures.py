@@ -287,8 +287,8 @@ def test_beyond_the_cap_definitions_are_counted_together(queue):
 def durations(queue: QueueDriver) -> tuple[Durations, Durations]:
     (row,) = ever(queue).values()
     return (
-        Durations.of(row.wait_buckets, row.wait_sum, row.wait_worst),  # type: ignore[arg-type]
-        Durations.of(row.run_buckets, row.run_sum, row.run_worst),  # type: ignore[arg-type]
+        Durations.of(row.wait_buckets, row.wait_sum, row.wait_worst),
+        Durations.of(row.run_buckets, row.run_sum, row.run_worst),
     )
 
 
@@ -380,10 +380,10 @@ def test_hours_and_days_are_the_sum_of_their_minutes(queue):
 
     def read(step: Step) -> FigureRow:
         part = Part(step, yesterday, yesterday + timedelta(days=1))
-        (row,) = queue.run(
+        rows: list[FigureRow] = queue.run(
             figures.read(queue.connection, DEFAULT_TENANT, [part], span=timedelta(days=1))
         )
-        return row
+        return rows[0]
 
     minutes = read(Step.MINUTE)
     queue.run(looks.compact(queue.connection))

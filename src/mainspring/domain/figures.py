@@ -6,13 +6,15 @@ by 4.4 % at most. It is the scale of Prometheus' native histograms of schema 3.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import accumulate
 
 from mainspring.domain.errors import InvalidOption
+from mainspring.domain.suggestions import did_you_mean
+from mainspring.domain.types import AttemptStatus, JobState, TenantId
 
 BUCKETS_PER_DOUBLING = 8
 
@@ -22,7 +24,16 @@ _MOST_SECONDS = 120.0
 _REST_PER_SECOND = 100.0
 
 MOST_POINTS = 1500
+MOST_SERIES = 50
 _SHARES = (0.5, 0.95, 0.99)
+
+
+class Key(StrEnum):
+    """What figures can be told apart by."""
+
+    TENANT = "tenant"
+    QUEUE = "queue"
+    DEFINITION = "definition"
 
 
 class Step(StrEnum):
@@ -61,9 +72,9 @@ def bucket_of(seconds: float) -> int:
     return math.ceil(math.log2(max(seconds, 1e-6)) * BUCKETS_PER_DOUBLING)
 
 
-def quantile(buckets: Iterable[tuple[int, int]], share: float) -> float | None:
+def quantile(buckets: Iterable[Sequence[int]], share: float) -> float | None:
     """The duration in seconds that this share of all does not exceed; None of nothing."""
-    ordered = sorted(buckets)
+    ordered = sorted((bucket, count) for bucket, count in buckets)
     total = sum(count for _, count in ordered)
     if not total:
         return None
@@ -101,7 +112,7 @@ class Range:
         if span is None:
             span = _fitting(end - start)
         if span not in SPANS:
-            raise InvalidOption("step", f"must be one of {', '.join(SPANS.values())}")
+            raise InvalidOption("step", f"must be one of {', '.join(Span)}")
         if (end - start) / span > MOST_POINTS:
             raise InvalidOption(
                 "step",
@@ -129,15 +140,36 @@ class Range:
         return parts
 
 
+class Span(StrEnum):
+    """How long a point of a series is."""
+
+    MINUTE = "1m"
+    FIVE_MINUTES = "5m"
+    QUARTER = "15m"
+    HOUR = "1h"
+    SIX_HOURS = "6h"
+    DAY = "1d"
+
+
 SPANS = {
-    timedelta(minutes=1): "1m",
-    timedelta(minutes=5): "5m",
-    timedelta(minutes=15): "15m",
-    timedelta(hours=1): "1h",
-    timedelta(hours=6): "6h",
-    timedelta(days=1): "1d",
+    timedelta(minutes=1): Span.MINUTE,
+    timedelta(minutes=5): Span.FIVE_MINUTES,
+    timedelta(minutes=15): Span.QUARTER,
+    timedelta(hours=1): Span.HOUR,
+    timedelta(hours=6): Span.SIX_HOURS,
+    timedelta(days=1): Span.DAY,
 }
 _FEW_POINTS = 200
+
+
+def read_span(text: str) -> timedelta:
+    """The length of a point as people write it."""
+    for span, name in SPANS.items():
+        if name == text:
+            return span
+    raise InvalidOption(
+        "step", f"must be one of {', '.join(Span)}, not {text!r}{did_you_mean(text, Span)}"
+    )
 
 
 def _fitting(length: timedelta) -> timedelta:
@@ -162,10 +194,55 @@ class Durations:
     worst: float | None
 
     @classmethod
-    def of(cls, buckets: Sequence[tuple[int, int]], total: float, worst: float) -> "Durations":
+    def of(cls, buckets: Sequence[Sequence[int]], total: float, worst: float) -> "Durations":
         count = sum(each for _, each in buckets)
         if not count:
             return cls(0, None, None, None, None, None)
         # What is counted in a bucket of its own cannot be longer than the longest.
         p50, p95, p99 = (min(quantile(buckets, share) or 0.0, worst) for share in _SHARES)
         return cls(count, total / count, p50, p95, p99, worst)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was counted in a span of time that begins at `at`.
+
+    `ended` are jobs, by state; `attempts` are by status. `ready`, `running` and
+    `oldest_ready_seconds` are the most that a look found.
+    """
+
+    at: datetime
+    enqueued: int
+    started: int
+    ended: Mapping[JobState, int]
+    deleted: int
+    revived: int
+    attempts: Mapping[AttemptStatus, int]
+    ready: int
+    running: int
+    oldest_ready_seconds: float
+    waited: Durations
+    ran: Durations
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The figures of one key: in all, and point by point in the order of time; a point in which
+    nothing was is missing. A part of the key that was not asked for is None."""
+
+    tenant_id: TenantId | None
+    queue: str | None
+    definition: str | None
+    total: Figures
+    points: tuple[Figures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureReport:
+    """Figures of a time, the busiest keys first; how many more there are; and as of when they
+    are, which is None before the first look."""
+
+    range: Range
+    seen_at: datetime | None
+    series: tuple[Series, ...]
+    more: int

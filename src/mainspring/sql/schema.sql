@@ -902,23 +902,27 @@ CREATE TABLE mainspring.depths (
 )
 WITH (fillfactor='70');
 
-CREATE FUNCTION mainspring.balance(found mainspring.depths[], changed mainspring.changes[]) RETURNS SETOF mainspring.figures
+CREATE FUNCTION mainspring.balance(depths_now mainspring.depths[], changed mainspring.changes[]) RETURNS SETOF mainspring.figures
     LANGUAGE plpgsql
     AS $$
 declare
+    each record;
     figure mainspring.figures;
     depth mainspring.depths;
     before mainspring.depths;
     enqueued bigint;
     started bigint;
 begin
-    for figure, depth, before in
-        select counted, live, known
+    for each in
+        select counted, seen, known
           from mainspring.figures_of(balance.changed) as counted
-          left join unnest(balance.found) as live using (tenant_id, queue, definition)
+          left join unnest(balance.depths_now) as seen using (tenant_id, queue, definition)
           left join mainspring.depths as known using (tenant_id, queue, definition)
          order by tenant_id, queue, definition
     loop
+        figure := each.counted;
+        depth := each.seen;
+        before := each.known;
         enqueued := coalesce(depth.live, 0) - coalesce(before.live, 0)
             - coalesce(before.enqueued_over, 0) + figure.succeeded + figure.failed
             + figure.dead_letter + figure.canceled + figure.deleted - figure.revived;
@@ -1097,17 +1101,17 @@ $$;
 
 COMMENT ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) IS 'Cancels the live jobs of a flow; returns how many there were.';
 
-CREATE FUNCTION mainspring.cap_keys(INOUT found mainspring.depths[], INOUT changed mainspring.changes[], most integer) RETURNS record
+CREATE FUNCTION mainspring.cap_keys(INOUT depths_now mainspring.depths[], INOUT changed mainspring.changes[], most integer) RETURNS record
     LANGUAGE plpgsql
     AS $$
 declare
     own text[] := array(select key::text from mainspring.keys_with_figures(
-                            cap_keys.found, cap_keys.changed, most) as key);
+                            cap_keys.depths_now, cap_keys.changed, most) as key);
 begin
-    for place in 1 .. cardinality(found) loop
-        if row(found[place].tenant_id, found[place].queue, found[place].definition)::text
-           <> all (own) then
-            found[place].definition := '~other';
+    for place in 1 .. cardinality(depths_now) loop
+        if row(depths_now[place].tenant_id, depths_now[place].queue,
+               depths_now[place].definition)::text <> all (own) then
+            depths_now[place].definition := '~other';
         end if;
     end loop;
     for place in 1 .. cardinality(changed) loop
@@ -1116,7 +1120,7 @@ begin
             changed[place].definition := '~other';
         end if;
     end loop;
-    found := mainspring.merged_depths(found);
+    depths_now := mainspring.merged_depths(depths_now);
 end
 $$;
 
@@ -2038,6 +2042,7 @@ CREATE TABLE mainspring.jobs_history (
     created_by text COLLATE pg_catalog."C",
     delivery text,
     source text,
+    ready_at timestamp with time zone,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 )
 PARTITION BY RANGE (finished_at);
@@ -3346,12 +3351,13 @@ begin
          group by 1, 2, 3, 4
     ), summed as (
         select since, of_tenant, of_queue, of_definition,
-               sum(enqueued), sum(started), sum(succeeded), sum(failed), sum(dead_letter),
-               sum(canceled), sum(deleted), sum(revived), sum(attempts_succeeded),
-               sum(attempts_failed), sum(attempts_timeout), sum(attempts_canceled),
-               sum(attempts_snoozed), sum(attempts_lost), max(ready), max(running),
-               max(oldest_ready_seconds), sum(wait_sum), max(wait_worst), sum(run_sum),
-               max(run_worst)
+               sum(enqueued)::bigint, sum(started)::bigint, sum(succeeded)::bigint,
+               sum(failed)::bigint, sum(dead_letter)::bigint, sum(canceled)::bigint,
+               sum(deleted)::bigint, sum(revived)::bigint, sum(attempts_succeeded)::bigint,
+               sum(attempts_failed)::bigint, sum(attempts_timeout)::bigint,
+               sum(attempts_canceled)::bigint, sum(attempts_snoozed)::bigint,
+               sum(attempts_lost)::bigint, max(ready), max(running), max(oldest_ready_seconds),
+               sum(wait_sum), max(wait_worst), sum(run_sum), max(run_worst)
           from chosen group by since, of_tenant, of_queue, of_definition
     )
     select 'span', summed.*, coalesce(waits, '{}'), coalesce(runs, '{}')
@@ -3748,7 +3754,8 @@ CREATE FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_
            job.definition, job.payload, job.dedupe_key, job.correlation_id, job.tags,
            coalesce(history_of.progress, job.progress), job.checkpoint, history_of.result,
            coalesce(error, job.last_error), job.schedule_id, job.slot_at,
-           job.origin, job.definition_version, job.created_by, job.delivery, job.source
+           job.origin, job.definition_version, job.created_by, job.delivery, job.source,
+           job.ready_at
 $$;
 
 CREATE FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainspring.job_state[], tenant text, is_patient boolean) RETURNS record
@@ -4127,12 +4134,12 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.keys_with_figures(found mainspring.depths[], changed mainspring.changes[], most integer) RETURNS TABLE(tenant_id text, queue text, definition text)
+CREATE FUNCTION mainspring.keys_with_figures(depths_now mainspring.depths[], changed mainspring.changes[], most integer) RETURNS TABLE(tenant_id text, queue text, definition text)
     LANGUAGE sql STABLE
     AS $$
     with busy as (
         select tenant_id, queue, definition, sum(busy) as busy
-          from (select tenant_id, queue, definition, live from unnest(found)
+          from (select tenant_id, queue, definition, live from unnest(depths_now)
                 union all
                 select tenant_id, queue, definition, count from unnest(changed)
                  where moved <> 'pruned') as each (tenant_id, queue, definition, busy)
@@ -4376,7 +4383,7 @@ CREATE FUNCTION mainspring.look(most_keys integer, most_changes integer) RETURNS
     AS $$
 declare
     changed mainspring.changes[];
-    found mainspring.depths[];
+    depths_now mainspring.depths[];
     total bigint;
 begin
     with taken as (
@@ -4386,15 +4393,15 @@ begin
         returning change
     )
     select (select coalesce(array_agg(taken.change), '{}') from taken),
-           (select coalesce(array_agg(live), '{}') from mainspring.live_depths() as live)
-      into changed, found;
+           (select coalesce(array_agg(seen), '{}') from mainspring.live_depths() as seen)
+      into changed, depths_now;
     total := cardinality(changed);
     perform mainspring.add_to_tallies(changed);
-    changed := changed || mainspring.still_ones(found);
-    select capped.found, capped.changed into found, changed
-      from mainspring.cap_keys(found, changed, most_keys) as capped;
+    changed := changed || mainspring.still_ones(depths_now);
+    select capped.depths_now, capped.changed into depths_now, changed
+      from mainspring.cap_keys(depths_now, changed, most_keys) as capped;
     perform mainspring.add_figures(array_agg(figure))
-       from (select counted from mainspring.balance(found, changed) as counted) as each (counted),
+       from mainspring.balance(depths_now, changed) as counted,
             lateral mainspring.of_each_step(counted) as figure;
     insert into mainspring.watches as watch (name, last_at, took)
     values ('figures', now(), clock_timestamp() - now())
@@ -4453,7 +4460,7 @@ begin
 end
 $_$;
 
-CREATE FUNCTION mainspring.merged_depths(found mainspring.depths[]) RETURNS mainspring.depths[]
+CREATE FUNCTION mainspring.merged_depths(depths_now mainspring.depths[]) RETURNS mainspring.depths[]
     LANGUAGE sql STABLE
     AS $$
     select coalesce(array_agg(merged::mainspring.depths), '{}')
@@ -4461,7 +4468,7 @@ CREATE FUNCTION mainspring.merged_depths(found mainspring.depths[]) RETURNS main
                    sum(waiting_time), sum(waiting_limit), sum(waiting_turn),
                    sum(waiting_handler), sum(awaiting_approval), sum(blocked),
                    min(oldest_ready_at), 0::bigint, 0::bigint, now(), now()
-              from unnest(found) group by tenant_id, queue, definition) as merged
+              from unnest(depths_now) group by tenant_id, queue, definition) as merged
 $$;
 
 CREATE FUNCTION mainspring.missing_app_grants(app name) RETURNS SETOF text
@@ -4884,7 +4891,7 @@ begin
     end if;
     return next figure;
     figure.step := 'ever';
-    figure.at := '-infinity';
+    figure.at := 'epoch';
     return next figure;
 end
 $$;
@@ -5648,8 +5655,7 @@ begin
          group by tenant_id, state, mainspring.day_of(finished_at)
     ), every as (
         select gone.job_id, gone.state, gone.schedule_id, gone.slot_at from gone
-        union all
-        select past.job_id, past.state, null, null from past
+        union all select past.job_id, past.state, null, null from past
     )
     select array_agg(every.job_id), array_agg(every.state),
            array_agg(distinct every.schedule_id) filter (where every.slot_at is not null)
@@ -6606,13 +6612,13 @@ CREATE FUNCTION mainspring.state_of(waits mainspring.waits_for) RETURNS mainspri
     LANGUAGE sql IMMUTABLE
     RETURN CASE waits WHEN 'approval'::mainspring.waits_for THEN 'awaiting_approval'::mainspring.job_state WHEN 'parents'::mainspring.waits_for THEN 'blocked'::mainspring.job_state ELSE 'queued'::mainspring.job_state END;
 
-CREATE FUNCTION mainspring.still_ones(found mainspring.depths[]) RETURNS mainspring.changes[]
+CREATE FUNCTION mainspring.still_ones(depths_now mainspring.depths[]) RETURNS mainspring.changes[]
     LANGUAGE sql STABLE
     AS $$
     select coalesce(array_agg(jsonb_populate_record(null::mainspring.changes, jsonb_build_object(
                'tenant_id', tenant_id, 'queue', queue, 'definition', definition,
                'moved', 'went_on', 'count', 0))), '{}')
-      from (select tenant_id, queue, definition from unnest(found)
+      from (select tenant_id, queue, definition from unnest(depths_now)
             union
             select tenant_id, queue, definition from mainspring.depths where live > 0) as key
 $$;
@@ -8378,6 +8384,7 @@ CREATE TABLE mainspring.jobs_history_default (
     created_by text COLLATE pg_catalog."C",
     delivery text,
     source text,
+    ready_at timestamp with time zone,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
 
@@ -9463,7 +9470,7 @@ REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp w
 
 REVOKE ALL ON FUNCTION mainspring.backoff_of(version mainspring.definition_versions) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.balance(found mainspring.depths[], changed mainspring.changes[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.balance(depths_now mainspring.depths[], changed mainspring.changes[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.bearer(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone) FROM PUBLIC;
 
@@ -9485,7 +9492,7 @@ REVOKE ALL ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text
 
 REVOKE ALL ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.cap_keys(INOUT found mainspring.depths[], INOUT changed mainspring.changes[], most integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.cap_keys(INOUT depths_now mainspring.depths[], INOUT changed mainspring.changes[], most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.change_jobs(action text, job_ids bigint[], states mainspring.job_state[], tenant text, reason text, actor text, is_patient boolean) FROM PUBLIC;
 
@@ -9775,7 +9782,7 @@ REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keyed_digest(purpose text, content text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.keys_with_figures(found mainspring.depths[], changed mainspring.changes[], most integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.keys_with_figures(depths_now mainspring.depths[], changed mainspring.changes[], most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.largest_count() FROM PUBLIC;
 
@@ -9817,7 +9824,7 @@ REVOKE ALL ON FUNCTION mainspring.meant_definition(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.meant_function(full_name text, name text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.merged_depths(found mainspring.depths[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.merged_depths(depths_now mainspring.depths[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.missing_app_grants(app name) FROM PUBLIC;
 
@@ -10029,7 +10036,7 @@ REVOKE ALL ON FUNCTION mainspring.start_tenant_deletion(tenant text) FROM PUBLIC
 
 REVOKE ALL ON FUNCTION mainspring.state_of(waits mainspring.waits_for) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.still_ones(found mainspring.depths[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.still_ones(depths_now mainspring.depths[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant text) FROM PUBLIC;
 

@@ -1,6 +1,6 @@
 """Statements on figures."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Turn(NamedTuple):
     took: float | None
 
 
-class Key(NamedTuple):
+class RowKey(NamedTuple):
     """What figures are of; empty where they are of all."""
 
     tenant_id: str
@@ -62,8 +62,8 @@ class FigureRow(NamedTuple):
     run_buckets: list[list[int]]
 
     @property
-    def key(self) -> Key:
-        return Key(self.tenant_id, self.queue, self.definition)
+    def key(self) -> RowKey:
+        return RowKey(self.tenant_id, self.queue, self.definition)
 
 
 class Watches(NamedTuple):
@@ -108,7 +108,7 @@ async def read(
     parts: Sequence[Part],
     *,
     span: timedelta,
-    by: Sequence[str] = (),
+    by: Collection[str] = (),
     queues: Sequence[str] | None = None,
     definitions: Sequence[str] | None = None,
 ) -> list[FigureRow]:

@@ -21,7 +21,8 @@ as $$
            job.definition, job.payload, job.dedupe_key, job.correlation_id, job.tags,
            coalesce(history_of.progress, job.progress), job.checkpoint, history_of.result,
            coalesce(error, job.last_error), job.schedule_id, job.slot_at,
-           job.origin, job.definition_version, job.created_by, job.delivery, job.source
+           job.origin, job.definition_version, job.created_by, job.delivery, job.source,
+           job.ready_at
 $$;
 
 -- Makes the partitions of the days from today on. Each is made apart and then attached, which locks

@@ -157,8 +157,7 @@ begin
          group by tenant_id, state, mainspring.day_of(finished_at)
     ), every as (
         select gone.job_id, gone.state, gone.schedule_id, gone.slot_at from gone
-        union all
-        select past.job_id, past.state, null, null from past
+        union all select past.job_id, past.state, null, null from past
     )
     select array_agg(every.job_id), array_agg(every.state),
            array_agg(distinct every.schedule_id) filter (where every.slot_at is not null)

@@ -1,4 +1,4 @@
--- Figures: what was enqueued, started and ended, how long jobs waited and ran, and what is live now;
+-- Figures: what was enqueued, started and ended, how long jobs waited and ran, and what is live;
 -- by tenant, queue and definition, and for minutes, hours, days and all time. Whoever ends a job or
 -- an attempt adds a row to changes; every few seconds they are added up beside a count of what is
 -- live. Programs of the release before add their rows to tally_changes, which is added up too.
@@ -6,12 +6,15 @@
 -- works with: 0001
 
 set local lock_timeout = '300ms';
-lock table mainspring.jobs in access exclusive mode;
+lock table mainspring.jobs, mainspring.jobs_history in access exclusive mode;
 set local lock_timeout = '2s';
 
 alter table mainspring.jobs
     -- Since when the job is ready, where that is not its scheduled_for: what it waited for besides
     -- its time ended then.
+    add column ready_at timestamptz;
+
+alter table mainspring.jobs_history
     add column ready_at timestamptz;
 
 -- What has changed since the last look: one row a statement and key. No index, and soon gone.
