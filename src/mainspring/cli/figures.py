@@ -38,7 +38,8 @@ def figures(
     ] = None,
 ) -> None:
     """Count jobs enqueued and ended, and show how long they waited and ran."""
-    end = until.replace(tzinfo=UTC) if until is not None else datetime.now(UTC)
+    end = datetime.now(UTC) if until is None else until
+    end = end if end.tzinfo is not None else end.replace(tzinfo=UTC)
     report = client.figures.read(
         start=end - read_duration("since", since),
         end=end,
