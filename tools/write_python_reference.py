@@ -115,6 +115,12 @@ SECTIONS: Final = (
         "app.limits LimitState domain.limits:Limit domain.limits:Rate",
     ),
     Section(
+        "Figures",
+        "See the guide to [figures](../guides/figures.md).",
+        "app.figures domain.figures:FigureReport domain.figures:Series domain.figures:Figures "
+        "domain.figures:Durations domain.figures:Range",
+    ),
+    Section(
         "Tenants",
         "See the guide to [tenants](../guides/tenants.md).",
         "app.tenants TenantState domain.tenants:TenantContents",

@@ -8,6 +8,7 @@ from mainspring.services import tokens
 from tests.support.api import Api
 
 OAMV = {Role.OPERATOR, Role.ADMIN, Role.MEMBER, Role.VIEWER}
+OAV = {Role.OPERATOR, Role.ADMIN, Role.VIEWER}
 OAM = {Role.OPERATOR, Role.ADMIN, Role.MEMBER}
 OA = {Role.OPERATOR, Role.ADMIN}
 O = {Role.OPERATOR}  # noqa: E741 - the operator
@@ -39,6 +40,7 @@ MAY: dict[tuple[str, str], set[Role]] = {
     ("PATCH", "/definitions/{name}"): O,
     ("POST", "/definitions/{name}/activate"): O,
     ("POST", "/definitions/{name}/deactivate"): O,
+    ("GET", "/figures"): OAV,
     ("GET", "/limits"): OAMV,
     ("GET", "/limits/{name}"): OAMV,
     ("PUT", "/limits/{name}"): O,

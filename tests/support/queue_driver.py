@@ -66,6 +66,11 @@ CLEAN = (
     "delete from mainspring.attempts",
     "delete from mainspring.enqueue_keys",
     "delete from mainspring.workers",
+    "delete from mainspring.changes",
+    "delete from mainspring.tallies",
+    "delete from mainspring.depths",
+    "delete from mainspring.figures",
+    "delete from mainspring.watches",
 )
 
 

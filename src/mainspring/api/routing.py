@@ -46,8 +46,10 @@ def Path(*, description: str | None = None, **constraints: Any) -> Any:  # noqa:
     return Parameter(Source.PATH, None, description, constraints)
 
 
-def Query(*, description: str | None = None, **constraints: Any) -> Any:  # noqa: N802
-    return Parameter(Source.QUERY, None, description, constraints)
+def Query(  # noqa: N802
+    *, alias: str | None = None, description: str | None = None, **constraints: Any
+) -> Any:
+    return Parameter(Source.QUERY, alias, description, constraints)
 
 
 def Header(*, alias: str, description: str | None = None, **constraints: Any) -> Any:  # noqa: N802

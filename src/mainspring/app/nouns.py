@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from mainspring.app.approvals import Approvals
     from mainspring.app.definitions import Definitions
     from mainspring.app.events import Events
+    from mainspring.app.figures import Figures
     from mainspring.app.flows import Flows
     from mainspring.app.jobs import Jobs
     from mainspring.app.limits import Limits
@@ -25,6 +26,7 @@ class Namespaces(App):
     approvals: "Approvals"
     definitions: "Definitions"
     events: "Events"
+    figures: "Figures"
     flows: "Flows"
     jobs: "Jobs"
     limits: "Limits"

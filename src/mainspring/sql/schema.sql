@@ -164,6 +164,70 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.figures (
+    step text NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    enqueued bigint NOT NULL,
+    started bigint NOT NULL,
+    succeeded bigint NOT NULL,
+    failed bigint NOT NULL,
+    dead_letter bigint NOT NULL,
+    canceled bigint NOT NULL,
+    deleted bigint NOT NULL,
+    revived bigint NOT NULL,
+    attempts_succeeded bigint NOT NULL,
+    attempts_failed bigint NOT NULL,
+    attempts_timeout bigint NOT NULL,
+    attempts_canceled bigint NOT NULL,
+    attempts_snoozed bigint NOT NULL,
+    attempts_lost bigint NOT NULL,
+    ready bigint NOT NULL,
+    running bigint NOT NULL,
+    oldest_ready_seconds double precision NOT NULL,
+    wait_sum double precision NOT NULL,
+    wait_worst double precision NOT NULL,
+    run_sum double precision NOT NULL,
+    run_worst double precision NOT NULL,
+    wait_buckets bigint[] NOT NULL,
+    run_buckets bigint[] NOT NULL,
+    CONSTRAINT figures_step_check CHECK ((step = ANY (ARRAY['minute'::text, 'hour'::text, 'day'::text, 'ever'::text])))
+)
+PARTITION BY LIST (step);
+
+CREATE FUNCTION mainspring.add_figures(added mainspring.figures[]) RETURNS void
+    LANGUAGE sql
+    AS $$
+    insert into mainspring.figures as known select * from unnest(added)
+    on conflict (step, at, tenant_id, queue, definition) do update
+       set enqueued = known.enqueued + excluded.enqueued,
+           started = known.started + excluded.started,
+           succeeded = known.succeeded + excluded.succeeded,
+           failed = known.failed + excluded.failed,
+           dead_letter = known.dead_letter + excluded.dead_letter,
+           canceled = known.canceled + excluded.canceled,
+           deleted = known.deleted + excluded.deleted,
+           revived = known.revived + excluded.revived,
+           attempts_succeeded = known.attempts_succeeded + excluded.attempts_succeeded,
+           attempts_failed = known.attempts_failed + excluded.attempts_failed,
+           attempts_timeout = known.attempts_timeout + excluded.attempts_timeout,
+           attempts_canceled = known.attempts_canceled + excluded.attempts_canceled,
+           attempts_snoozed = known.attempts_snoozed + excluded.attempts_snoozed,
+           attempts_lost = known.attempts_lost + excluded.attempts_lost,
+           ready = greatest(known.ready, excluded.ready),
+           running = greatest(known.running, excluded.running),
+           oldest_ready_seconds = greatest(
+               known.oldest_ready_seconds, excluded.oldest_ready_seconds),
+           wait_sum = known.wait_sum + excluded.wait_sum,
+           wait_worst = greatest(known.wait_worst, excluded.wait_worst),
+           run_sum = known.run_sum + excluded.run_sum,
+           run_worst = greatest(known.run_worst, excluded.run_worst),
+           wait_buckets = mainspring.summed_buckets(known.wait_buckets || excluded.wait_buckets),
+           run_buckets = mainspring.summed_buckets(known.run_buckets || excluded.run_buckets)
+$$;
+
 CREATE FUNCTION mainspring.is_program() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN (SELECT (pg_has_role(SESSION_USER, own.nspowner, 'USAGE'::text) OR pg_has_role(SESSION_USER, own.nspowner, CASE WHEN ((current_setting('server_version_num'::text))::integer >= 160000) THEN 'SET'::text ELSE 'MEMBER'::text END)) FROM pg_namespace own WHERE (own.nspname = 'mainspring'::name));
@@ -220,6 +284,7 @@ CREATE TABLE mainspring.jobs (
     delivery text,
     source text,
     begun_fence bigint,
+    ready_at timestamp with time zone,
     CONSTRAINT jobs_are_live CHECK (((state = ANY (ARRAY['awaiting_approval'::mainspring.job_state, 'blocked'::mainspring.job_state, 'queued'::mainspring.job_state, 'running'::mainspring.job_state])) AND (finished_at IS NULL))),
     CONSTRAINT jobs_limit_has_key CHECK (((limit_name IS NULL) = (limit_key IS NULL))),
     CONSTRAINT jobs_payload_is_object CHECK ((jsonb_typeof(payload) = 'object'::text)),
@@ -377,6 +442,44 @@ begin
         perform mainspring.notify_limit();
     end if;
 end
+$$;
+
+CREATE TABLE mainspring.changes (
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    queue text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    definition text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    moved text NOT NULL,
+    state mainspring.job_state,
+    attempt mainspring.attempt_outcome,
+    day date DEFAULT ((statement_timestamp() AT TIME ZONE 'UTC'::text))::date NOT NULL,
+    count bigint NOT NULL,
+    wait_sum double precision,
+    wait_worst double precision,
+    run_sum double precision,
+    run_worst double precision,
+    stride integer DEFAULT 1 NOT NULL,
+    waits smallint[],
+    runs smallint[],
+    CONSTRAINT changes_moved_check CHECK ((moved = ANY (ARRAY['ended'::text, 'revived'::text, 'pruned'::text, 'deleted'::text, 'went_on'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_cost_delay='0');
+
+CREATE FUNCTION mainspring.add_to_tallies(changed mainspring.changes[]) RETURNS void
+    LANGUAGE sql
+    AS $$
+    with older as (
+        delete from mainspring.tally_changes returning tenant_id, day, state, count
+    )
+    insert into mainspring.tallies as tally (tenant_id, day, state, count)
+    select tenant_id, day, state, sum(count)
+      from (select tenant_id, day, state, case when moved = 'ended' then count else -count end
+              from unnest(changed) where state is not null
+            union all
+            select tenant_id, day, state, count from older) as change (tenant_id, day, state, count)
+     group by tenant_id, day, state
+     order by tenant_id, day, state
+    on conflict (tenant_id, day, state) do update set count = tally.count + excluded.count
 $$;
 
 CREATE FUNCTION mainspring.announce_limit() RETURNS trigger
@@ -778,6 +881,72 @@ CREATE FUNCTION mainspring.backoff_of(version mainspring.definition_versions) RE
     LANGUAGE sql STABLE
     RETURN (SELECT (jsonb_object_agg(field.key, field.value))::text AS jsonb_object_agg FROM jsonb_each((to_jsonb(backoff_of.version) || jsonb_build_object('backoff_base', EXTRACT(epoch FROM (backoff_of.version).backoff_base), 'backoff_cap', EXTRACT(epoch FROM (backoff_of.version).backoff_cap), 'backoff_jitter', EXTRACT(epoch FROM (backoff_of.version).backoff_jitter)))) field(key, value) WHERE (field.key ~~ 'backoff_%'::text));
 
+CREATE TABLE mainspring.depths (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    live bigint NOT NULL,
+    ready bigint NOT NULL,
+    running bigint NOT NULL,
+    waiting_time bigint DEFAULT 0 NOT NULL,
+    waiting_limit bigint DEFAULT 0 NOT NULL,
+    waiting_turn bigint DEFAULT 0 NOT NULL,
+    waiting_handler bigint DEFAULT 0 NOT NULL,
+    awaiting_approval bigint DEFAULT 0 NOT NULL,
+    blocked bigint DEFAULT 0 NOT NULL,
+    oldest_ready_at timestamp with time zone,
+    enqueued_over bigint DEFAULT 0 NOT NULL,
+    started_over bigint DEFAULT 0 NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='70');
+
+CREATE FUNCTION mainspring.balance(depths_now mainspring.depths[], changed mainspring.changes[]) RETURNS SETOF mainspring.figures
+    LANGUAGE plpgsql
+    AS $$
+declare
+    each record;
+    figure mainspring.figures;
+    depth mainspring.depths;
+    before mainspring.depths;
+    enqueued bigint;
+    started bigint;
+begin
+    for each in
+        select counted, seen, known
+          from mainspring.figures_of(balance.changed) as counted
+          left join unnest(balance.depths_now) as seen using (tenant_id, queue, definition)
+          left join mainspring.depths as known using (tenant_id, queue, definition)
+         order by tenant_id, queue, definition
+    loop
+        figure := each.counted;
+        depth := each.seen;
+        before := each.known;
+        enqueued := coalesce(depth.live, 0) - coalesce(before.live, 0)
+            - coalesce(before.enqueued_over, 0) + figure.succeeded + figure.failed
+            + figure.dead_letter + figure.canceled + figure.deleted - figure.revived;
+        started := coalesce(depth.running, 0) - coalesce(before.running, 0)
+            - coalesce(before.started_over, 0) + figure.attempts_succeeded
+            + figure.attempts_failed + figure.attempts_timeout + figure.attempts_canceled
+            + figure.attempts_snoozed + figure.attempts_lost;
+        figure.enqueued := greatest(enqueued, 0);
+        figure.started := greatest(started, 0);
+        figure.ready := coalesce(depth.ready, 0);
+        figure.running := coalesce(depth.running, 0);
+        figure.oldest_ready_seconds := coalesce(greatest(0, date_part(
+            'epoch', now() - depth.oldest_ready_at)), 0);
+        depth.tenant_id := figure.tenant_id;
+        depth.queue := figure.queue;
+        depth.definition := figure.definition;
+        depth.enqueued_over := greatest(-enqueued, 0);
+        depth.started_over := greatest(-started, 0);
+        perform mainspring.keep_depth(depth);
+        return next figure;
+    end loop;
+end
+$$;
+
 CREATE FUNCTION mainspring.bearer(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone) RETURNS SETOF record
     LANGUAGE sql STABLE
     AS $$
@@ -822,6 +991,10 @@ select token.token_id, token.kind, held.role, token.tenant_id, token.scopes, hel
    and (token.expires_at is null or token.expires_at > now())
 $$;
 
+CREATE FUNCTION mainspring.bucket_number(seconds double precision) RETURNS smallint
+    LANGUAGE sql IMMUTABLE
+    RETURN (ceil((ln(GREATEST(seconds, (0.000001)::double precision)) * (11.541560327111707)::double precision)))::smallint;
+
 CREATE FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
@@ -837,6 +1010,22 @@ begin
         next_in := coalesce(missing, 0) - (burst - 1) * seconds;
     end if;
 end
+$$;
+
+CREATE FUNCTION mainspring.buckets_of(changed mainspring.changes[]) RETURNS TABLE(tenant_id text, queue text, definition text, waits bigint[], runs bigint[])
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    select tenant_id, queue, definition,
+           coalesce(array_agg(array[number, count]) filter (where kind = 'wait'), '{}'),
+           coalesce(array_agg(array[number, count]) filter (where kind = 'run'), '{}')
+      from (select change.tenant_id, change.queue, change.definition, counted.kind,
+                   counted.number::bigint, sum(change.stride) as count
+              from unnest(changed) as change, lateral (
+                   select 'wait' as kind, unnest(change.waits) as number
+                   union all
+                   select 'run', unnest(change.runs)) as counted
+             group by 1, 2, 3, 4, 5) as bucket
+     group by tenant_id, queue, definition
 $$;
 
 CREATE FUNCTION mainspring.call_function(full_name text, role text, payload jsonb) RETURNS jsonb
@@ -912,6 +1101,29 @@ $$;
 
 COMMENT ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) IS 'Cancels the live jobs of a flow; returns how many there were.';
 
+CREATE FUNCTION mainspring.cap_keys(INOUT depths_now mainspring.depths[], INOUT changed mainspring.changes[], most integer) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+declare
+    own text[] := array(select key::text from mainspring.keys_with_figures(
+                            cap_keys.depths_now, cap_keys.changed, most) as key);
+begin
+    for place in 1 .. cardinality(depths_now) loop
+        if row(depths_now[place].tenant_id, depths_now[place].queue,
+               depths_now[place].definition)::text <> all (own) then
+            depths_now[place].definition := '~other';
+        end if;
+    end loop;
+    for place in 1 .. cardinality(changed) loop
+        if row(changed[place].tenant_id, changed[place].queue, changed[place].definition)::text
+           <> all (own) then
+            changed[place].definition := '~other';
+        end if;
+    end loop;
+    depths_now := mainspring.merged_depths(depths_now);
+end
+$$;
+
 CREATE FUNCTION mainspring.change_jobs(action text, job_ids bigint[], states mainspring.job_state[], tenant text, reason text, actor text, is_patient boolean) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
@@ -958,6 +1170,24 @@ begin
             select reason, count(*) as count from unnest(refusals) as reason group by reason
             ) as counted), '{}'));
 end
+$$;
+
+CREATE FUNCTION mainspring.changes_of(tenants text[], queues text[], definitions text[], states mainspring.job_state[], attempts mainspring.attempt_outcome[], waits double precision[], runs double precision[]) RETURNS SETOF mainspring.changes
+    LANGUAGE sql STABLE
+    AS $$
+    select now(), tenant_id, queue, definition,
+           case when state is null then 'went_on' else 'ended' end, state, attempt,
+           mainspring.day_of(statement_timestamp()), count(*), sum(greatest(wait, 0)),
+           max(greatest(wait, 0)), sum(run) filter (where attempt = 'succeeded'),
+           max(run) filter (where attempt = 'succeeded'), stride,
+           array_agg(mainspring.bucket_number(wait))
+               filter (where number % stride = 0 and wait is not null),
+           array_agg(mainspring.bucket_number(run))
+               filter (where number % stride = 0 and attempt = 'succeeded' and run is not null)
+      from unnest(tenants, queues, definitions, states, attempts, waits, runs) with ordinality
+           as done (tenant_id, queue, definition, state, attempt, wait, run, number),
+           mainspring.stride_of(cardinality(tenants)) as stride
+     group by tenant_id, queue, definition, state, attempt, stride
 $$;
 
 CREATE FUNCTION mainspring.check_bulk(payloads jsonb[], dedupe_keys text[]) RETURNS void
@@ -1640,7 +1870,7 @@ begin
         return query
         update mainspring.jobs as job
            set state = 'running', waits_for = null, worker_id = claim_limited.worker_id,
-               fence = new_fence, started_at = clock_timestamp(),
+               fence = new_fence, started_at = clock_timestamp(), ready_at = clock_timestamp(),
                attempt = job.attempt + 1, probed_at = null
          where job.ctid = any (picked.places)
         returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
@@ -1697,6 +1927,28 @@ CREATE FUNCTION mainspring.letter_pairs(name text) RETURNS text[]
 CREATE FUNCTION mainspring.closest(name text, known text[]) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT
     RETURN (SELECT near.name FROM (SELECT each.name, ((2.0 * (cardinality(ARRAY(SELECT unnest(given.pairs) AS unnest INTERSECT SELECT unnest(own.pairs) AS unnest)))::numeric) / (GREATEST((cardinality(given.pairs) + cardinality(own.pairs)), 1))::numeric) AS likeness FROM unnest(closest.known) each(name), mainspring.letter_pairs(closest.name) given(pairs), LATERAL mainspring.letter_pairs(each.name) own(pairs)) near WHERE (near.likeness >= 0.6) ORDER BY near.likeness DESC, near.name LIMIT 1);
+
+CREATE FUNCTION mainspring.compact(into_step text, from_step text, start timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    span interval := ('1 ' || into_step)::interval;
+    compacted mainspring.figures[] := array(
+        select figure from mainspring.figures_by(
+            array[from_step], array[compact.start], array[compact.start + span], span,
+            array['tenant', 'queue', 'definition']) as figure);
+begin
+    delete from mainspring.figures as old
+     where old.step = into_step and old.at = compact.start;
+    for place in 1 .. cardinality(compacted) loop
+        compacted[place].step := into_step;
+    end loop;
+    insert into mainspring.figures select * from unnest(compacted);
+    insert into mainspring.watches as watch (name, last_at)
+    values ('figures of ' || into_step || 's', compact.start + span)
+    on conflict (name) do update set last_at = excluded.last_at;
+end
+$$;
 
 CREATE FUNCTION mainspring.has_mark(value jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -1790,6 +2042,7 @@ CREATE TABLE mainspring.jobs_history (
     created_by text COLLATE pg_catalog."C",
     delivery text,
     source text,
+    ready_at timestamp with time zone,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 )
 PARTITION BY RANGE (finished_at);
@@ -2358,6 +2611,9 @@ begin
     delete from mainspring.people where tenant_id = tenant;
     delete from mainspring.tallies where tenant_id = tenant;
     delete from mainspring.tally_changes where tenant_id = tenant;
+    delete from mainspring.changes where tenant_id = tenant;
+    delete from mainspring.depths where tenant_id = tenant;
+    delete from mainspring.figures where tenant_id = tenant;
     delete from mainspring.lane_floors where tenant_id = tenant;
     delete from mainspring.tenants where tenant_id = tenant;
 end
@@ -2465,9 +2721,9 @@ begin
     if name like 'jobs_history_%' then
         parents := mainspring.parents_in(name);
         execute format(
-            'insert into mainspring.tally_changes (tenant_id, state, day, count) '
-            'select tenant_id, state, mainspring.day_of(finished_at), -count(*) '
-            'from mainspring.%I where job_id <> all ($1) group by 1, 2, 3', name) using parents;
+            'insert into mainspring.changes (tenant_id, moved, state, day, count) '
+            'select tenant_id, ''pruned'', state, mainspring.day_of(finished_at), count(*) '
+            'from mainspring.%I where job_id <> all ($1) group by 1, 3, 4', name) using parents;
     end if;
     execute format('alter table mainspring.%I detach partition mainspring.%I',
                    regexp_replace(name, '_\d{8}$', ''), name);
@@ -2570,8 +2826,9 @@ begin
         select past.* from mainspring.history_of(
             ended, 'dead_letter', started_at => ended.started_at,
             error => 'lost, and not run again because it runs at most once: ' || reason) as past;
-        insert into mainspring.tally_changes (tenant_id, state, count)
-        values (ended.tenant_id, 'dead_letter', 1);
+        insert into mainspring.changes (
+            tenant_id, queue, definition, moved, state, attempt, count)
+        values (ended.tenant_id, ended.queue, ended.definition, 'ended', 'dead_letter', 'lost', 1);
         if not is_worker_dead then
             insert into mainspring.attempts
                 (job_id, fence, worker_id, started_at, finished_at, number, status, error)
@@ -3060,6 +3317,84 @@ CREATE FUNCTION mainspring.extras_of(job mainspring.jobs, rated text[]) RETURNS 
     LANGUAGE sql STABLE
     RETURN (CASE WHEN ((num_nonnulls((job).checkpoint, (job).correlation_id, (job).tags, (job).origin, (job).cancel_requested_at, (job).suspected_at, (job).delivery) > 0) OR ((job).losses > 0) OR ((job).limit_name = ANY (rated))) THEN jsonb_build_object('checkpoint', (job).checkpoint, 'correlation_id', (job).correlation_id, 'tags', (job).tags, 'origin', (job).origin, 'slot_at', (job).slot_at, 'is_suspect', (((job).suspected_at IS NOT NULL) OR ((job).losses > 0)), 'runs_once', ((job).delivery IS NOT NULL), 'is_rated', ((job).limit_name = ANY (rated))) ELSE NULL::jsonb END)::text;
 
+CREATE FUNCTION mainspring.figures_by(steps text[], starts timestamp with time zone[], ends timestamp with time zone[], span interval, keys text[], tenant text DEFAULT NULL::text, queues text[] DEFAULT NULL::text[], definitions text[] DEFAULT NULL::text[]) RETURNS SETOF mainspring.figures
+    LANGUAGE plpgsql STABLE
+    AS $$
+#variable_conflict use_column
+begin
+    return query
+    with chosen as materialized (
+        select figure.*, date_bin(span, at, 'epoch') as since,
+               case when 'tenant' = any (keys) then tenant_id else '' end as of_tenant,
+               case when 'queue' = any (keys) then queue else '' end as of_queue,
+               case when 'definition' = any (keys) then definition else '' end as of_definition
+          from unnest(steps, starts, ends) as part (step, start, finish)
+          join mainspring.figure_status as figure
+            on figure.step = part.step and at >= part.start and at < part.finish
+         where (figures_by.tenant is null or tenant_id = figures_by.tenant)
+           and (figures_by.queues is null or queue = any (figures_by.queues))
+           and (figures_by.definitions is null or definition = any (figures_by.definitions))
+    ), buckets as (
+        select since, of_tenant, of_queue, of_definition,
+               array_agg(array[number, total]) filter (where kind = 'wait') as waits,
+               array_agg(array[number, total]) filter (where kind = 'run') as runs
+          from (select since, of_tenant, of_queue, of_definition, kind, number,
+                       sum(count)::bigint as total
+                  from chosen, lateral (
+                       select 'wait' as kind, wait_buckets[i][1] as number,
+                              wait_buckets[i][2] as count
+                         from generate_subscripts(wait_buckets, 1) as i
+                       union all
+                       select 'run', run_buckets[i][1], run_buckets[i][2]
+                         from generate_subscripts(run_buckets, 1) as i) as counted
+                 group by 1, 2, 3, 4, 5, 6) as bucket
+         group by 1, 2, 3, 4
+    ), summed as (
+        select since, of_tenant, of_queue, of_definition,
+               sum(enqueued)::bigint, sum(started)::bigint, sum(succeeded)::bigint,
+               sum(failed)::bigint, sum(dead_letter)::bigint, sum(canceled)::bigint,
+               sum(deleted)::bigint, sum(revived)::bigint, sum(attempts_succeeded)::bigint,
+               sum(attempts_failed)::bigint, sum(attempts_timeout)::bigint,
+               sum(attempts_canceled)::bigint, sum(attempts_snoozed)::bigint,
+               sum(attempts_lost)::bigint, max(ready), max(running), max(oldest_ready_seconds),
+               sum(wait_sum), max(wait_worst), sum(run_sum), max(run_worst)
+          from chosen group by since, of_tenant, of_queue, of_definition
+    )
+    select 'span', summed.*, coalesce(waits, '{}'), coalesce(runs, '{}')
+      from summed left join buckets using (since, of_tenant, of_queue, of_definition);
+end
+$$;
+
+CREATE FUNCTION mainspring.figures_of(changed mainspring.changes[]) RETURNS SETOF mainspring.figures
+    LANGUAGE sql STABLE
+    AS $$
+    with summed as (
+        select tenant_id, queue, definition, 0::bigint, 0::bigint,
+               coalesce(sum(count) filter (where moved = 'ended' and state = 'succeeded'), 0),
+               coalesce(sum(count) filter (where moved = 'ended' and state = 'failed'), 0),
+               coalesce(sum(count) filter (where moved = 'ended' and state = 'dead_letter'), 0),
+               coalesce(sum(count) filter (where moved = 'ended' and state = 'canceled'), 0),
+               coalesce(sum(count) filter (where moved = 'deleted'), 0),
+               coalesce(sum(count) filter (where moved = 'revived'), 0),
+               coalesce(sum(count) filter (where attempt = 'succeeded'), 0),
+               coalesce(sum(count) filter (where attempt = 'failed'), 0),
+               coalesce(sum(count) filter (where attempt = 'timeout'), 0),
+               coalesce(sum(count) filter (where attempt = 'canceled'), 0),
+               coalesce(sum(count) filter (where attempt = 'snoozed'), 0),
+               coalesce(sum(count) filter (where attempt = 'lost'), 0),
+               0::bigint, 0::bigint, 0::double precision,
+               coalesce(sum(wait_sum), 0), coalesce(max(wait_worst), 0),
+               coalesce(sum(run_sum), 0), coalesce(max(run_worst), 0)
+          from unnest(changed) as change
+         where moved <> 'pruned'
+         group by tenant_id, queue, definition
+    )
+    select 'minute', date_trunc('minute', now()), summed.*, coalesce(buckets.waits, '{}'),
+           coalesce(buckets.runs, '{}')
+      from summed
+      left join mainspring.buckets_of(changed) as buckets using (tenant_id, queue, definition)
+$$;
+
 CREATE FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT argument text, OUT guardian text) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
@@ -3366,7 +3701,7 @@ begin
         names, keys, tenants, array_fill(most, array[cardinality(names)]), free.limits_free,
         free.keys_free, free.tenants_free, most, lowest => 1000, is_shared => true);
     with ready as (
-        update mainspring.jobs as job set waits_for = null
+        update mainspring.jobs as job set waits_for = null, ready_at = clock_timestamp()
          where job.ctid = any (picked.places)
         returning job.queue
     )
@@ -3419,7 +3754,8 @@ CREATE FUNCTION mainspring.history_of(job mainspring.jobs, state mainspring.job_
            job.definition, job.payload, job.dedupe_key, job.correlation_id, job.tags,
            coalesce(history_of.progress, job.progress), job.checkpoint, history_of.result,
            coalesce(error, job.last_error), job.schedule_id, job.slot_at,
-           job.origin, job.definition_version, job.created_by, job.delivery, job.source
+           job.origin, job.definition_version, job.created_by, job.delivery, job.source,
+           job.ready_at
 $$;
 
 CREATE FUNCTION mainspring.hold_jobs(INOUT job_ids bigint[], INOUT states mainspring.job_state[], tenant text, is_patient boolean) RETURNS record
@@ -3716,6 +4052,25 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.keep_depth(depth mainspring.depths) RETURNS void
+    LANGUAGE sql
+    AS $$
+    insert into mainspring.depths as known
+    select depth.tenant_id, depth.queue, depth.definition, coalesce(depth.live, 0),
+           coalesce(depth.ready, 0), coalesce(depth.running, 0), coalesce(depth.waiting_time, 0),
+           coalesce(depth.waiting_limit, 0), coalesce(depth.waiting_turn, 0),
+           coalesce(depth.waiting_handler, 0), coalesce(depth.awaiting_approval, 0),
+           coalesce(depth.blocked, 0), depth.oldest_ready_at, depth.enqueued_over,
+           depth.started_over, now(), now()
+    on conflict (tenant_id, queue, definition) do update
+       set live = excluded.live, ready = excluded.ready, running = excluded.running,
+           waiting_time = excluded.waiting_time, waiting_limit = excluded.waiting_limit,
+           waiting_turn = excluded.waiting_turn, waiting_handler = excluded.waiting_handler,
+           awaiting_approval = excluded.awaiting_approval, blocked = excluded.blocked,
+           oldest_ready_at = excluded.oldest_ready_at, enqueued_over = excluded.enqueued_over,
+           started_over = excluded.started_over, changed_at = now(), seen_at = now()
+$$;
+
 CREATE FUNCTION mainspring.keep_limit() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3777,6 +4132,27 @@ begin
     return encode(sha256(substr(own_key, 33) || sha256(
         substr(own_key, 1, 32) || convert_to(content, 'UTF8'))), 'hex');
 end
+$$;
+
+CREATE FUNCTION mainspring.keys_with_figures(depths_now mainspring.depths[], changed mainspring.changes[], most integer) RETURNS TABLE(tenant_id text, queue text, definition text)
+    LANGUAGE sql STABLE
+    AS $$
+    with busy as (
+        select tenant_id, queue, definition, sum(busy) as busy
+          from (select tenant_id, queue, definition, live from unnest(depths_now)
+                union all
+                select tenant_id, queue, definition, count from unnest(changed)
+                 where moved <> 'pruned') as each (tenant_id, queue, definition, busy)
+         where not exists (
+             select from mainspring.depths as known
+              where (known.tenant_id, known.queue, known.definition)
+                    = (each.tenant_id, each.queue, each.definition))
+         group by 1, 2, 3
+    )
+    select known.tenant_id, known.queue, known.definition from mainspring.depths as known
+    union all
+    (select tenant_id, queue, definition from busy order by busy desc
+      limit greatest(0, most - (select count(*) from mainspring.depths)))
 $$;
 
 CREATE FUNCTION mainspring.largest_count() RETURNS integer
@@ -3867,6 +4243,24 @@ begin
     end if;
     return job;
 end
+$$;
+
+CREATE FUNCTION mainspring.live_depths() RETURNS SETOF mainspring.depths
+    LANGUAGE sql STABLE
+    AS $$
+    select tenant_id, queue, definition, count(*),
+           count(*) filter (where state = 'queued' and waits_for is null),
+           count(*) filter (where state = 'running'),
+           count(*) filter (where waits_for = 'time'), count(*) filter (where waits_for = 'limit'),
+           count(*) filter (where waits_for = 'turn'),
+           count(*) filter (where waits_for = 'handler'),
+           count(*) filter (where state = 'awaiting_approval'),
+           count(*) filter (where state = 'blocked'),
+           min(coalesce(ready_at, scheduled_for))
+               filter (where state = 'queued' and waits_for is null),
+           0::bigint, 0::bigint, now(), now()
+      from mainspring.jobs
+     group by tenant_id, queue, definition
 $$;
 
 CREATE FUNCTION mainspring.live_runs(schedule_id bigint) RETURNS bigint
@@ -3984,6 +4378,38 @@ CREATE FUNCTION mainspring.longest_text() RETURNS integer
     LANGUAGE sql IMMUTABLE
     RETURN 10000;
 
+CREATE FUNCTION mainspring.look(most_keys integer, most_changes integer) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+declare
+    changed mainspring.changes[];
+    depths_now mainspring.depths[];
+    total bigint;
+begin
+    with taken as (
+        delete from mainspring.changes as change
+         where change.ctid = any (array(
+            select old.ctid from mainspring.changes as old limit most_changes))
+        returning change
+    )
+    select (select coalesce(array_agg(taken.change), '{}') from taken),
+           (select coalesce(array_agg(seen), '{}') from mainspring.live_depths() as seen)
+      into changed, depths_now;
+    total := cardinality(changed);
+    perform mainspring.add_to_tallies(changed);
+    changed := changed || mainspring.still_ones(depths_now);
+    select capped.depths_now, capped.changed into depths_now, changed
+      from mainspring.cap_keys(depths_now, changed, most_keys) as capped;
+    perform mainspring.add_figures(array_agg(figure))
+       from mainspring.balance(depths_now, changed) as counted,
+            lateral mainspring.of_each_step(counted) as figure;
+    insert into mainspring.watches as watch (name, last_at, took)
+    values ('figures', now(), clock_timestamp() - now())
+    on conflict (name) do update set last_at = excluded.last_at, took = excluded.took;
+    return total;
+end
+$$;
+
 CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -4033,6 +4459,17 @@ begin
         mainspring.did_you_mean(full_name, named));
 end
 $_$;
+
+CREATE FUNCTION mainspring.merged_depths(depths_now mainspring.depths[]) RETURNS mainspring.depths[]
+    LANGUAGE sql STABLE
+    AS $$
+    select coalesce(array_agg(merged::mainspring.depths), '{}')
+      from (select tenant_id, queue, definition, sum(live), sum(ready), sum(running),
+                   sum(waiting_time), sum(waiting_limit), sum(waiting_turn),
+                   sum(waiting_handler), sum(awaiting_approval), sum(blocked),
+                   min(oldest_ready_at), 0::bigint, 0::bigint, now(), now()
+              from unnest(depths_now) group by tenant_id, queue, definition) as merged
+$$;
 
 CREATE FUNCTION mainspring.missing_app_grants(app name) RETURNS SETOF text
     LANGUAGE sql STABLE
@@ -4108,7 +4545,10 @@ begin
                             else mainspring.limit_key_of(job.payload, new.limit_by, null) end,
            waits_for = case when job.state = 'queued'
                                  and (job.waits_for is null or job.waits_for = 'limit')
-                            then mainspring.wait_of(owner.limit_name) else job.waits_for end
+                            then mainspring.wait_of(owner.limit_name) else job.waits_for end,
+           ready_at = case when job.state = 'queued' and job.waits_for = 'limit'
+                                and owner.limit_name is null
+                           then clock_timestamp() else job.ready_at end
       from (select t.tenant_id,
                    coalesce(new.limit_name, case when t.max_running is not null then '' end)
                        as limit_name
@@ -4133,7 +4573,10 @@ begin
                                      and (job.waits_for is null or job.waits_for = 'limit')
                                 then mainspring.wait_of(
                                     case when new.max_running is not null then '' end)
-                                else job.waits_for end
+                                else job.waits_for end,
+               ready_at = case when job.state = 'queued' and job.waits_for = 'limit'
+                                    and new.max_running is null
+                               then clock_timestamp() else job.ready_at end
          where job.tenant_id = new.tenant_id
            and coalesce(job.limit_name, '') = '';
         update mainspring.clocks as clock set is_plain = mainspring.is_plain(schedule)
@@ -4160,7 +4603,8 @@ declare
     moved mainspring.jobs;
 begin
     update mainspring.jobs as job
-       set waits_for = next.waits_for, state = mainspring.state_of(next.waits_for)
+       set waits_for = next.waits_for, state = mainspring.state_of(next.waits_for),
+           ready_at = case when next.waits_for is null then clock_timestamp() end
       from (select held.job_id,
                    mainspring.first_wait(
                        false,
@@ -4434,6 +4878,23 @@ $$;
 CREATE FUNCTION mainspring.notify_schedule() RETURNS void
     LANGUAGE sql
     AS $$ select mainspring.send_message('schedule:') $$;
+
+CREATE FUNCTION mainspring.of_each_step(figure mainspring.figures) RETURNS SETOF mainspring.figures
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    if figure.enqueued + figure.started + figure.succeeded + figure.failed + figure.dead_letter
+       + figure.canceled + figure.deleted + figure.revived + figure.attempts_failed
+       + figure.attempts_timeout + figure.attempts_canceled + figure.attempts_snoozed
+       + figure.attempts_lost + figure.ready + figure.running = 0 then
+        return;
+    end if;
+    return next figure;
+    figure.step := 'ever';
+    figure.at := 'epoch';
+    return next figure;
+end
+$$;
 
 CREATE FUNCTION mainspring.open_login(person bigint, prefix text, digest bytea, life interval, ends_by timestamp with time zone, is_link boolean, tenant text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -5138,7 +5599,8 @@ begin
     if free > 0 then
         for released in
             update mainspring.jobs as job
-               set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = clock_timestamp()
+               set waits_for = mainspring.wait_of(job.limit_name), ready_at = null,
+                   scheduled_for = clock_timestamp()
              where job.job_id = any (array(
                 select waiting.job_id from mainspring.jobs as waiting
                  where waiting.schedule_id = release_turn.schedule_id
@@ -5171,7 +5633,8 @@ begin
         delete from mainspring.jobs as job
          where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
            and job.state <> 'running'
-        returning job.job_id, job.state, job.schedule_id, job.slot_at
+        returning job.job_id, job.state, job.schedule_id, job.slot_at, job.tenant_id, job.queue,
+                  job.definition
     ), closed as (
         update mainspring.slots as slot
            set run_state = 'canceled', finished_at = clock_timestamp(),
@@ -5182,14 +5645,17 @@ begin
         delete from mainspring.jobs_history as job
          where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
         returning job.job_id, job.state, job.tenant_id, job.finished_at
-    ), untallied as (
-        insert into mainspring.tally_changes (tenant_id, state, day, count)
-        select tenant_id, state, mainspring.day_of(finished_at), -count(*) from past
+    ), deleted as (
+        insert into mainspring.changes (tenant_id, queue, definition, moved, count)
+        select tenant_id, queue, definition, 'deleted', count(*) from gone
+         group by tenant_id, queue, definition
+    ), pruned as (
+        insert into mainspring.changes (tenant_id, moved, state, day, count)
+        select tenant_id, 'pruned', state, mainspring.day_of(finished_at), count(*) from past
          group by tenant_id, state, mainspring.day_of(finished_at)
     ), every as (
         select gone.job_id, gone.state, gone.schedule_id, gone.slot_at from gone
-        union all
-        select past.job_id, past.state, null, null from past
+        union all select past.job_id, past.state, null, null from past
     )
     select array_agg(every.job_id), array_agg(every.state),
            array_agg(distinct every.schedule_id) filter (where every.slot_at is not null)
@@ -5317,6 +5783,9 @@ begin
                progress = null,
                waits_for = coalesce(held.waits_for, mainspring.wait_of(job.limit_name)),
                scheduled_for = coalesce(held.due_at, job.scheduled_for),
+               -- Due at another instant, or at once after a run, or as it was.
+               ready_at = case when held.due_at is not null then null
+                               when have_begun then now() else job.ready_at end,
                attempt = job.attempt - (not have_begun)::integer,
                failures = job.failures + coalesce(held.failed, 0),
                losses = coalesce(held.losses, job.losses),
@@ -5867,11 +6336,13 @@ begin
         delete from mainspring.jobs as job
          where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
            and job.cancel_requested_at is not null
-        returning job, job.tenant_id
-    ), tallied as (
-        insert into mainspring.tally_changes (tenant_id, state, day, count)
-        select tenant_id, 'canceled', mainspring.day_of(ended_at), count(*) from ended
-         group by tenant_id
+        returning job, job.tenant_id, job.queue, job.definition
+    ), changed as (
+        insert into mainspring.changes (
+            tenant_id, queue, definition, moved, state, day, count)
+        select tenant_id, queue, definition, 'ended', 'canceled', mainspring.day_of(ended_at),
+               count(*)
+          from ended group by tenant_id, queue, definition
     )
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
@@ -6141,6 +6612,17 @@ CREATE FUNCTION mainspring.state_of(waits mainspring.waits_for) RETURNS mainspri
     LANGUAGE sql IMMUTABLE
     RETURN CASE waits WHEN 'approval'::mainspring.waits_for THEN 'awaiting_approval'::mainspring.job_state WHEN 'parents'::mainspring.waits_for THEN 'blocked'::mainspring.job_state ELSE 'queued'::mainspring.job_state END;
 
+CREATE FUNCTION mainspring.still_ones(depths_now mainspring.depths[]) RETURNS mainspring.changes[]
+    LANGUAGE sql STABLE
+    AS $$
+    select coalesce(array_agg(jsonb_populate_record(null::mainspring.changes, jsonb_build_object(
+               'tenant_id', tenant_id, 'queue', queue, 'definition', definition,
+               'moved', 'went_on', 'count', 0))), '{}')
+      from (select tenant_id, queue, definition from unnest(depths_now)
+            union
+            select tenant_id, queue, definition from mainspring.depths where live > 0) as key
+$$;
+
 CREATE FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant text) RETURNS mainspring.job_state
     LANGUAGE plpgsql
     AS $$
@@ -6250,6 +6732,14 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.stride_of(count bigint) RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN (GREATEST((1)::bigint, (count / 256)))::integer;
+
+CREATE FUNCTION mainspring.summed_buckets(buckets bigint[]) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE
+    RETURN (SELECT COALESCE(array_agg(ARRAY[each.bucket, each.count] ORDER BY each.bucket), '{}'::bigint[]) AS "coalesce" FROM (SELECT (summed_buckets.buckets)[place.place][1] AS bucket, (sum((summed_buckets.buckets)[place.place][2]))::bigint AS count FROM generate_subscripts(summed_buckets.buckets, 1) place(place) GROUP BY (summed_buckets.buckets)[place.place][1]) each);
+
 CREATE FUNCTION mainspring.switch_clocks() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -6318,7 +6808,9 @@ begin
         end if;
         perform mainspring.refuse_move(take_from_history.job_id, found_state, 'queued');
     end if;
-    perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
+    insert into mainspring.changes (tenant_id, queue, definition, moved, state, day, count)
+    values (ended.tenant_id, ended.queue, ended.definition, 'revived', ended.state,
+            mainspring.day_of(ended.finished_at), 1);
     return ended;
 end
 $$;
@@ -6486,17 +6978,6 @@ CREATE TABLE mainspring.dependencies (
 CREATE FUNCTION mainspring.unsettled_among(children bigint[]) RETURNS bigint[]
     LANGUAGE sql STABLE
     RETURN ARRAY(SELECT job.job_id FROM mainspring.jobs job WHERE ((job.job_id = ANY (unsettled_among.children)) AND (job.state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state])) AND ((EXISTS (SELECT FROM mainspring.dependencies failed WHERE ((failed.job_id = job.job_id) AND (failed.outcome <> 'succeeded'::mainspring.job_state) AND (failed.on_failure <> 'continue'::text)))) OR ((job.state = 'blocked'::mainspring.job_state) AND (NOT (EXISTS (SELECT FROM mainspring.dependencies open WHERE ((open.job_id = job.job_id) AND (open.outcome IS NULL)))))))));
-
-CREATE FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-begin
-    if untally.tenant is not null then
-        insert into mainspring.tally_changes (tenant_id, state, day, count)
-        values (untally.tenant, untally.state, mainspring.day_of(untally.finished_at), -1);
-    end if;
-end
-$$;
 
 CREATE FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) RETURNS bigint
     LANGUAGE plpgsql
@@ -7465,6 +7946,24 @@ CREATE VIEW mainspring.dependency_status AS
            FROM mainspring.job_status seen
           WHERE (seen.job_id = dependency.job_id))));
 
+CREATE VIEW mainspring.depth_status AS
+ SELECT tenant_id,
+    queue,
+    definition,
+    live,
+    ready,
+    running,
+    waiting_time,
+    waiting_limit,
+    waiting_turn,
+    waiting_handler,
+    awaiting_approval,
+    blocked,
+    oldest_ready_at,
+    seen_at
+   FROM mainspring.depths
+  WHERE mainspring.is_visible(tenant_id);
+
 CREATE VIEW mainspring.dispatch_status AS
  SELECT dispatch.event_id,
     event.tenant_id,
@@ -7517,6 +8016,167 @@ CREATE SEQUENCE mainspring.fences
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
+
+CREATE VIEW mainspring.figure_status AS
+ SELECT step,
+    at,
+    tenant_id,
+    queue,
+    definition,
+    enqueued,
+    started,
+    succeeded,
+    failed,
+    dead_letter,
+    canceled,
+    deleted,
+    revived,
+    attempts_succeeded,
+    attempts_failed,
+    attempts_timeout,
+    attempts_canceled,
+    attempts_snoozed,
+    attempts_lost,
+    ready,
+    running,
+    oldest_ready_seconds,
+    wait_sum,
+    wait_worst,
+    run_sum,
+    run_worst,
+    wait_buckets,
+    run_buckets
+   FROM mainspring.figures
+  WHERE mainspring.is_visible(tenant_id);
+
+CREATE TABLE mainspring.figures_day (
+    step text CONSTRAINT figures_step_not_null NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone CONSTRAINT figures_at_not_null NOT NULL,
+    tenant_id text CONSTRAINT figures_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT figures_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT figures_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    enqueued bigint CONSTRAINT figures_enqueued_not_null NOT NULL,
+    started bigint CONSTRAINT figures_started_not_null NOT NULL,
+    succeeded bigint CONSTRAINT figures_succeeded_not_null NOT NULL,
+    failed bigint CONSTRAINT figures_failed_not_null NOT NULL,
+    dead_letter bigint CONSTRAINT figures_dead_letter_not_null NOT NULL,
+    canceled bigint CONSTRAINT figures_canceled_not_null NOT NULL,
+    deleted bigint CONSTRAINT figures_deleted_not_null NOT NULL,
+    revived bigint CONSTRAINT figures_revived_not_null NOT NULL,
+    attempts_succeeded bigint CONSTRAINT figures_attempts_succeeded_not_null NOT NULL,
+    attempts_failed bigint CONSTRAINT figures_attempts_failed_not_null NOT NULL,
+    attempts_timeout bigint CONSTRAINT figures_attempts_timeout_not_null NOT NULL,
+    attempts_canceled bigint CONSTRAINT figures_attempts_canceled_not_null NOT NULL,
+    attempts_snoozed bigint CONSTRAINT figures_attempts_snoozed_not_null NOT NULL,
+    attempts_lost bigint CONSTRAINT figures_attempts_lost_not_null NOT NULL,
+    ready bigint CONSTRAINT figures_ready_not_null NOT NULL,
+    running bigint CONSTRAINT figures_running_not_null NOT NULL,
+    oldest_ready_seconds double precision CONSTRAINT figures_oldest_ready_seconds_not_null NOT NULL,
+    wait_sum double precision CONSTRAINT figures_wait_sum_not_null NOT NULL,
+    wait_worst double precision CONSTRAINT figures_wait_worst_not_null NOT NULL,
+    run_sum double precision CONSTRAINT figures_run_sum_not_null NOT NULL,
+    run_worst double precision CONSTRAINT figures_run_worst_not_null NOT NULL,
+    wait_buckets bigint[] CONSTRAINT figures_wait_buckets_not_null NOT NULL,
+    run_buckets bigint[] CONSTRAINT figures_run_buckets_not_null NOT NULL,
+    CONSTRAINT figures_step_check CHECK ((step = ANY (ARRAY['minute'::text, 'hour'::text, 'day'::text, 'ever'::text])))
+);
+
+CREATE TABLE mainspring.figures_ever (
+    step text CONSTRAINT figures_step_not_null NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone CONSTRAINT figures_at_not_null NOT NULL,
+    tenant_id text CONSTRAINT figures_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT figures_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT figures_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    enqueued bigint CONSTRAINT figures_enqueued_not_null NOT NULL,
+    started bigint CONSTRAINT figures_started_not_null NOT NULL,
+    succeeded bigint CONSTRAINT figures_succeeded_not_null NOT NULL,
+    failed bigint CONSTRAINT figures_failed_not_null NOT NULL,
+    dead_letter bigint CONSTRAINT figures_dead_letter_not_null NOT NULL,
+    canceled bigint CONSTRAINT figures_canceled_not_null NOT NULL,
+    deleted bigint CONSTRAINT figures_deleted_not_null NOT NULL,
+    revived bigint CONSTRAINT figures_revived_not_null NOT NULL,
+    attempts_succeeded bigint CONSTRAINT figures_attempts_succeeded_not_null NOT NULL,
+    attempts_failed bigint CONSTRAINT figures_attempts_failed_not_null NOT NULL,
+    attempts_timeout bigint CONSTRAINT figures_attempts_timeout_not_null NOT NULL,
+    attempts_canceled bigint CONSTRAINT figures_attempts_canceled_not_null NOT NULL,
+    attempts_snoozed bigint CONSTRAINT figures_attempts_snoozed_not_null NOT NULL,
+    attempts_lost bigint CONSTRAINT figures_attempts_lost_not_null NOT NULL,
+    ready bigint CONSTRAINT figures_ready_not_null NOT NULL,
+    running bigint CONSTRAINT figures_running_not_null NOT NULL,
+    oldest_ready_seconds double precision CONSTRAINT figures_oldest_ready_seconds_not_null NOT NULL,
+    wait_sum double precision CONSTRAINT figures_wait_sum_not_null NOT NULL,
+    wait_worst double precision CONSTRAINT figures_wait_worst_not_null NOT NULL,
+    run_sum double precision CONSTRAINT figures_run_sum_not_null NOT NULL,
+    run_worst double precision CONSTRAINT figures_run_worst_not_null NOT NULL,
+    wait_buckets bigint[] CONSTRAINT figures_wait_buckets_not_null NOT NULL,
+    run_buckets bigint[] CONSTRAINT figures_run_buckets_not_null NOT NULL,
+    CONSTRAINT figures_step_check CHECK ((step = ANY (ARRAY['minute'::text, 'hour'::text, 'day'::text, 'ever'::text])))
+)
+WITH (fillfactor='70');
+
+CREATE TABLE mainspring.figures_hour (
+    step text CONSTRAINT figures_step_not_null NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone CONSTRAINT figures_at_not_null NOT NULL,
+    tenant_id text CONSTRAINT figures_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT figures_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT figures_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    enqueued bigint CONSTRAINT figures_enqueued_not_null NOT NULL,
+    started bigint CONSTRAINT figures_started_not_null NOT NULL,
+    succeeded bigint CONSTRAINT figures_succeeded_not_null NOT NULL,
+    failed bigint CONSTRAINT figures_failed_not_null NOT NULL,
+    dead_letter bigint CONSTRAINT figures_dead_letter_not_null NOT NULL,
+    canceled bigint CONSTRAINT figures_canceled_not_null NOT NULL,
+    deleted bigint CONSTRAINT figures_deleted_not_null NOT NULL,
+    revived bigint CONSTRAINT figures_revived_not_null NOT NULL,
+    attempts_succeeded bigint CONSTRAINT figures_attempts_succeeded_not_null NOT NULL,
+    attempts_failed bigint CONSTRAINT figures_attempts_failed_not_null NOT NULL,
+    attempts_timeout bigint CONSTRAINT figures_attempts_timeout_not_null NOT NULL,
+    attempts_canceled bigint CONSTRAINT figures_attempts_canceled_not_null NOT NULL,
+    attempts_snoozed bigint CONSTRAINT figures_attempts_snoozed_not_null NOT NULL,
+    attempts_lost bigint CONSTRAINT figures_attempts_lost_not_null NOT NULL,
+    ready bigint CONSTRAINT figures_ready_not_null NOT NULL,
+    running bigint CONSTRAINT figures_running_not_null NOT NULL,
+    oldest_ready_seconds double precision CONSTRAINT figures_oldest_ready_seconds_not_null NOT NULL,
+    wait_sum double precision CONSTRAINT figures_wait_sum_not_null NOT NULL,
+    wait_worst double precision CONSTRAINT figures_wait_worst_not_null NOT NULL,
+    run_sum double precision CONSTRAINT figures_run_sum_not_null NOT NULL,
+    run_worst double precision CONSTRAINT figures_run_worst_not_null NOT NULL,
+    wait_buckets bigint[] CONSTRAINT figures_wait_buckets_not_null NOT NULL,
+    run_buckets bigint[] CONSTRAINT figures_run_buckets_not_null NOT NULL,
+    CONSTRAINT figures_step_check CHECK ((step = ANY (ARRAY['minute'::text, 'hour'::text, 'day'::text, 'ever'::text])))
+);
+
+CREATE TABLE mainspring.figures_minute (
+    step text CONSTRAINT figures_step_not_null NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone CONSTRAINT figures_at_not_null NOT NULL,
+    tenant_id text CONSTRAINT figures_tenant_id_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT figures_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    definition text CONSTRAINT figures_definition_not_null NOT NULL COLLATE pg_catalog."C",
+    enqueued bigint CONSTRAINT figures_enqueued_not_null NOT NULL,
+    started bigint CONSTRAINT figures_started_not_null NOT NULL,
+    succeeded bigint CONSTRAINT figures_succeeded_not_null NOT NULL,
+    failed bigint CONSTRAINT figures_failed_not_null NOT NULL,
+    dead_letter bigint CONSTRAINT figures_dead_letter_not_null NOT NULL,
+    canceled bigint CONSTRAINT figures_canceled_not_null NOT NULL,
+    deleted bigint CONSTRAINT figures_deleted_not_null NOT NULL,
+    revived bigint CONSTRAINT figures_revived_not_null NOT NULL,
+    attempts_succeeded bigint CONSTRAINT figures_attempts_succeeded_not_null NOT NULL,
+    attempts_failed bigint CONSTRAINT figures_attempts_failed_not_null NOT NULL,
+    attempts_timeout bigint CONSTRAINT figures_attempts_timeout_not_null NOT NULL,
+    attempts_canceled bigint CONSTRAINT figures_attempts_canceled_not_null NOT NULL,
+    attempts_snoozed bigint CONSTRAINT figures_attempts_snoozed_not_null NOT NULL,
+    attempts_lost bigint CONSTRAINT figures_attempts_lost_not_null NOT NULL,
+    ready bigint CONSTRAINT figures_ready_not_null NOT NULL,
+    running bigint CONSTRAINT figures_running_not_null NOT NULL,
+    oldest_ready_seconds double precision CONSTRAINT figures_oldest_ready_seconds_not_null NOT NULL,
+    wait_sum double precision CONSTRAINT figures_wait_sum_not_null NOT NULL,
+    wait_worst double precision CONSTRAINT figures_wait_worst_not_null NOT NULL,
+    run_sum double precision CONSTRAINT figures_run_sum_not_null NOT NULL,
+    run_worst double precision CONSTRAINT figures_run_worst_not_null NOT NULL,
+    wait_buckets bigint[] CONSTRAINT figures_wait_buckets_not_null NOT NULL,
+    run_buckets bigint[] CONSTRAINT figures_run_buckets_not_null NOT NULL,
+    CONSTRAINT figures_step_check CHECK ((step = ANY (ARRAY['minute'::text, 'hour'::text, 'day'::text, 'ever'::text])))
+);
 
 CREATE VIEW mainspring.flow_job_status AS
  SELECT member.flow_id,
@@ -7724,6 +8384,7 @@ CREATE TABLE mainspring.jobs_history_default (
     created_by text COLLATE pg_catalog."C",
     delivery text,
     source text,
+    ready_at timestamp with time zone,
     CONSTRAINT jobs_history_are_final CHECK (((state = ANY (ARRAY['succeeded'::mainspring.job_state, 'failed'::mainspring.job_state, 'dead_letter'::mainspring.job_state, 'canceled'::mainspring.job_state])) AND (finished_at IS NOT NULL) AND (fence IS NULL) AND (worker_id IS NULL) AND (waits_for IS NULL)))
 );
 
@@ -7832,7 +8493,7 @@ CREATE VIEW mainspring.queue_status AS
     count(*) FILTER (WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NOT NULL))) AS waiting,
     count(*) FILTER (WHERE (state = 'running'::mainspring.job_state)) AS running,
     count(*) FILTER (WHERE (state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state]))) AS held,
-    min(scheduled_for) FILTER (WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL))) AS oldest_ready_at
+    min(COALESCE(ready_at, scheduled_for)) FILTER (WHERE ((state = 'queued'::mainspring.job_state) AND (waits_for IS NULL))) AS oldest_ready_at
    FROM mainspring.jobs
   WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by))
   GROUP BY tenant_id, queue;
@@ -8036,6 +8697,16 @@ CREATE VIEW mainspring.tally_status AS
    FROM mainspring.tallies
   WHERE mainspring.is_visible(tallies.tenant_id)
 UNION ALL
+ SELECT changes.tenant_id,
+    changes.day,
+    changes.state,
+        CASE
+            WHEN (changes.moved = 'ended'::text) THEN changes.count
+            ELSE (- changes.count)
+        END AS count
+   FROM mainspring.changes
+  WHERE ((changes.state IS NOT NULL) AND mainspring.is_visible(changes.tenant_id))
+UNION ALL
  SELECT tally_changes.tenant_id,
     tally_changes.day,
     tally_changes.state,
@@ -8146,6 +8817,18 @@ ALTER TABLE mainspring.triggers ALTER COLUMN trigger_id ADD GENERATED ALWAYS AS 
     CACHE 1
 );
 
+CREATE TABLE mainspring.watches (
+    name text NOT NULL COLLATE pg_catalog."C",
+    last_at timestamp with time zone NOT NULL,
+    took interval DEFAULT '00:00:00'::interval NOT NULL
+);
+
+CREATE VIEW mainspring.watch_status AS
+ SELECT name,
+    last_at,
+    took
+   FROM mainspring.watches;
+
 CREATE TABLE mainspring.worker_schemas (
     worker_id bigint NOT NULL,
     key text NOT NULL COLLATE pg_catalog."C",
@@ -8192,6 +8875,14 @@ CREATE VIEW mainspring.worker_status AS
 
 ALTER TABLE ONLY mainspring.attempts ATTACH PARTITION mainspring.attempts_default DEFAULT;
 
+ALTER TABLE ONLY mainspring.figures ATTACH PARTITION mainspring.figures_day FOR VALUES IN ('day');
+
+ALTER TABLE ONLY mainspring.figures ATTACH PARTITION mainspring.figures_ever FOR VALUES IN ('ever');
+
+ALTER TABLE ONLY mainspring.figures ATTACH PARTITION mainspring.figures_hour FOR VALUES IN ('hour');
+
+ALTER TABLE ONLY mainspring.figures ATTACH PARTITION mainspring.figures_minute FOR VALUES IN ('minute');
+
 ALTER TABLE ONLY mainspring.jobs_history ATTACH PARTITION mainspring.jobs_history_default DEFAULT;
 
 ALTER TABLE ONLY mainspring.approvals
@@ -8218,6 +8909,9 @@ ALTER TABLE ONLY mainspring.definitions
 ALTER TABLE ONLY mainspring.dependencies
     ADD CONSTRAINT dependencies_pkey PRIMARY KEY (job_id, parent_id);
 
+ALTER TABLE ONLY mainspring.depths
+    ADD CONSTRAINT depths_pkey PRIMARY KEY (tenant_id, queue, definition);
+
 ALTER TABLE ONLY mainspring.dispatches
     ADD CONSTRAINT dispatches_pkey PRIMARY KEY (event_id, trigger_id, replay);
 
@@ -8229,6 +8923,21 @@ ALTER TABLE ONLY mainspring.enqueue_keys
 
 ALTER TABLE ONLY mainspring.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (event_id);
+
+ALTER TABLE ONLY mainspring.figures
+    ADD CONSTRAINT figures_pkey PRIMARY KEY (step, at, tenant_id, queue, definition);
+
+ALTER TABLE ONLY mainspring.figures_day
+    ADD CONSTRAINT figures_day_pkey PRIMARY KEY (step, at, tenant_id, queue, definition);
+
+ALTER TABLE ONLY mainspring.figures_ever
+    ADD CONSTRAINT figures_ever_pkey PRIMARY KEY (step, at, tenant_id, queue, definition);
+
+ALTER TABLE ONLY mainspring.figures_hour
+    ADD CONSTRAINT figures_hour_pkey PRIMARY KEY (step, at, tenant_id, queue, definition);
+
+ALTER TABLE ONLY mainspring.figures_minute
+    ADD CONSTRAINT figures_minute_pkey PRIMARY KEY (step, at, tenant_id, queue, definition);
 
 ALTER TABLE ONLY mainspring.flow_jobs
     ADD CONSTRAINT flow_jobs_pkey PRIMARY KEY (flow_id, job_id);
@@ -8343,6 +9052,9 @@ ALTER TABLE ONLY mainspring.triggers
 
 ALTER TABLE ONLY mainspring.votes
     ADD CONSTRAINT votes_pkey PRIMARY KEY (job_id, actor);
+
+ALTER TABLE ONLY mainspring.watches
+    ADD CONSTRAINT watches_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY mainspring.worker_schemas
     ADD CONSTRAINT worker_schemas_pkey PRIMARY KEY (worker_id, key);
@@ -8482,6 +9194,14 @@ CREATE INDEX worker_schemas_key ON mainspring.worker_schemas USING btree (key);
 
 ALTER INDEX mainspring.attempts_job ATTACH PARTITION mainspring.attempts_default_job_id_idx;
 
+ALTER INDEX mainspring.figures_pkey ATTACH PARTITION mainspring.figures_day_pkey;
+
+ALTER INDEX mainspring.figures_pkey ATTACH PARTITION mainspring.figures_ever_pkey;
+
+ALTER INDEX mainspring.figures_pkey ATTACH PARTITION mainspring.figures_hour_pkey;
+
+ALTER INDEX mainspring.figures_pkey ATTACH PARTITION mainspring.figures_minute_pkey;
+
 ALTER INDEX mainspring.jobs_history_creator ATTACH PARTITION mainspring.jobs_history_default_created_by_job_id_idx;
 
 ALTER INDEX mainspring.jobs_history_finished ATTACH PARTITION mainspring.jobs_history_default_finished_at_idx;
@@ -8608,9 +9328,23 @@ ALTER TABLE mainspring.approvals ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.audit ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE mainspring.changes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.depths ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE mainspring.enqueue_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.figures ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.figures_day ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.figures_ever ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.figures_hour ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.figures_minute ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.flows ENABLE ROW LEVEL SECURITY;
 
@@ -8624,9 +9358,15 @@ CREATE POLICY of_tenant ON mainspring.approvals USING (mainspring.is_visible(ten
 
 CREATE POLICY of_tenant ON mainspring.audit USING (mainspring.is_visible(tenant_id));
 
+CREATE POLICY of_tenant ON mainspring.changes USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.depths USING (mainspring.is_visible(tenant_id));
+
 CREATE POLICY of_tenant ON mainspring.enqueue_keys USING (mainspring.is_visible(tenant_id));
 
 CREATE POLICY of_tenant ON mainspring.events USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.figures USING (mainspring.is_visible(tenant_id));
 
 CREATE POLICY of_tenant ON mainspring.people USING (mainspring.is_visible(tenant_id));
 
@@ -8672,6 +9412,8 @@ ALTER TABLE mainspring.tokens ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.triggers ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE mainspring.watches ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE mainspring.worker_schemas ENABLE ROW LEVEL SECURITY;
 
 REVOKE ALL ON FUNCTION mainspring.active_definition(key text) FROM PUBLIC;
@@ -8680,6 +9422,8 @@ REVOKE ALL ON FUNCTION mainspring.actor() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.add_clock() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.add_figures(added mainspring.figures[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.add_job(job mainspring.jobs, defined mainspring.definitions) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.add_jobs(model mainspring.jobs, defined mainspring.definitions, payloads jsonb[], dedupe_keys text[], limit_key text) FROM PUBLIC;
@@ -8687,6 +9431,8 @@ REVOKE ALL ON FUNCTION mainspring.add_jobs(model mainspring.jobs, defined mainsp
 REVOKE ALL ON FUNCTION mainspring.add_parents(job_id bigint, parents bigint[], tenant text, on_failure text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.add_steps(flow_id bigint, job_ids bigint[], steps jsonb, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.add_to_tallies(changed mainspring.changes[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.announce_limit() FROM PUBLIC;
 
@@ -8724,11 +9470,17 @@ REVOKE ALL ON FUNCTION mainspring.backfill(schedule_id bigint, slots timestamp w
 
 REVOKE ALL ON FUNCTION mainspring.backoff_of(version mainspring.definition_versions) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.balance(depths_now mainspring.depths[], changed mainspring.changes[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.bearer(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.bearer_of(digest bytea, OUT token_id bigint, OUT kind text, OUT role text, OUT tenant_id text, OUT scopes text[], OUT actor text, OUT approver text[], OUT actor_id text, OUT voter text, OUT person_id bigint, OUT person text, OUT ends_by timestamp with time zone, OUT tenants text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.bucket_number(seconds double precision) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.bucket_of(limit_name text, limit_key text, burst integer, seconds double precision, OUT tokens integer, OUT next_in double precision) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.buckets_of(changed mainspring.changes[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.call_function(full_name text, role text, payload jsonb) FROM PUBLIC;
 
@@ -8740,7 +9492,11 @@ REVOKE ALL ON FUNCTION mainspring.cancel(job_id bigint, reason text, tenant text
 
 REVOKE ALL ON FUNCTION mainspring.cancel_flow(flow_id bigint, reason text, tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.cap_keys(INOUT depths_now mainspring.depths[], INOUT changed mainspring.changes[], most integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.change_jobs(action text, job_ids bigint[], states mainspring.job_state[], tenant text, reason text, actor text, is_patient boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.changes_of(tenants text[], queues text[], definitions text[], states mainspring.job_state[], attempts mainspring.attempt_outcome[], waits double precision[], runs double precision[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_bulk(payloads jsonb[], dedupe_keys text[]) FROM PUBLIC;
 
@@ -8801,6 +9557,8 @@ REVOKE ALL ON FUNCTION mainspring.close_overdue_run(job_id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.letter_pairs(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.closest(name text, known text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.compact(into_step text, from_step text, start timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.has_mark(value jsonb) FROM PUBLIC;
 
@@ -8922,6 +9680,10 @@ REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer, chosen bigint[]
 
 REVOKE ALL ON FUNCTION mainspring.extras_of(job mainspring.jobs, rated text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.figures_by(steps text[], starts timestamp with time zone[], ends timestamp with time zone[], span interval, keys text[], tenant text, queues text[], definitions text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.figures_of(changed mainspring.changes[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.find_function(full_name text, OUT namespace text, OUT name text, OUT argument text, OUT guardian text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.find_person() FROM PUBLIC;
@@ -9010,6 +9772,8 @@ REVOKE ALL ON FUNCTION mainspring.job_matches(filter jsonb, state mainspring.job
 
 REVOKE ALL ON FUNCTION mainspring.keep_built_in_schedule() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.keep_depth(depth mainspring.depths) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.keep_limit() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keep_used_definition() FROM PUBLIC;
@@ -9017,6 +9781,8 @@ REVOKE ALL ON FUNCTION mainspring.keep_used_definition() FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.keep_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.keyed_digest(purpose text, content text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.keys_with_figures(depths_now mainspring.depths[], changed mainspring.changes[], most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.largest_count() FROM PUBLIC;
 
@@ -9029,6 +9795,8 @@ REVOKE ALL ON FUNCTION mainspring.limit_name_of(definition mainspring.definition
 REVOKE ALL ON FUNCTION mainspring.limit_of(defined mainspring.definitions, tenant text, payload jsonb, given text, OUT limit_name text, OUT limit_key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.live_again(ended mainspring.jobs_history, payload jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.live_depths() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.live_runs(schedule_id bigint) FROM PUBLIC;
 
@@ -9046,6 +9814,8 @@ REVOKE ALL ON FUNCTION mainspring.longest_delay() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.longest_text() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.look(most_keys integer, most_changes integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.may_fire(schedule mainspring.schedules) FROM PUBLIC;
@@ -9053,6 +9823,8 @@ REVOKE ALL ON FUNCTION mainspring.may_fire(schedule mainspring.schedules) FROM P
 REVOKE ALL ON FUNCTION mainspring.meant_definition(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.meant_function(full_name text, name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.merged_depths(depths_now mainspring.depths[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.missing_app_grants(app name) FROM PUBLIC;
 
@@ -9111,6 +9883,8 @@ REVOKE ALL ON FUNCTION mainspring.notify_queue(queue text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.notify_released(job mainspring.jobs) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.notify_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.of_each_step(figure mainspring.figures) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.open_login(person bigint, prefix text, digest bytea, life interval, ends_by timestamp with time zone, is_link boolean, tenant text) FROM PUBLIC;
 
@@ -9262,6 +10036,8 @@ REVOKE ALL ON FUNCTION mainspring.start_tenant_deletion(tenant text) FROM PUBLIC
 
 REVOKE ALL ON FUNCTION mainspring.state_of(waits mainspring.waits_for) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.still_ones(depths_now mainspring.depths[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.stop_jobs(job_ids bigint[], reason text) FROM PUBLIC;
@@ -9269,6 +10045,10 @@ REVOKE ALL ON FUNCTION mainspring.stop_jobs(job_ids bigint[], reason text) FROM 
 REVOKE ALL ON FUNCTION mainspring.stop_runs(schedule_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.store_schedule(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.stride_of(count bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.summed_buckets(buckets bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.switch_clocks() FROM PUBLIC;
 
@@ -9295,8 +10075,6 @@ REVOKE ALL ON FUNCTION mainspring.try_put_back(job_id bigint, tenant text) FROM 
 REVOKE ALL ON FUNCTION mainspring.unknown_facts(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.unsettled_among(children bigint[]) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.untally(tenant text, state mainspring.job_state, finished_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.update_schedule(tenant text, name text, changes jsonb) FROM PUBLIC;
 

@@ -8,7 +8,6 @@ from mainspring.db.statements import load
 from mainspring.domain.types import JobState, TenantId
 
 _STATEMENTS = load("tallies")
-_BATCH = 10_000
 
 
 class LiveCount(NamedTuple):
@@ -18,13 +17,6 @@ class LiveCount(NamedTuple):
     jobs: int
     waiting: int
     ready_since: datetime | None
-
-
-async def fold(session: Session) -> int:
-    """Add up some of what has changed; how many changes that were."""
-    cursor = await session.execute(_STATEMENTS["fold_tallies"].sql, {"limit": _BATCH})
-    row = await cursor.fetchone()
-    return row[0] if row else 0
 
 
 async def ended_counts(

@@ -35,6 +35,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
         "people": "Who may log in.",
         "tokens": "What programs authenticate with.",
         "sessions": "Who is logged in.",
+        "figures": "How much was enqueued, started and ended, and how long it took.",
         "audit": "Who changed what.",
         "me": "The caller of a request.",
         "health": "Whether the server works, for load balancers and monitoring.",

@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from mainspring.client._async.approvals import Approvals
     from mainspring.client._async.definitions import Definitions
     from mainspring.client._async.events import Events
+    from mainspring.client._async.figures import Figures
     from mainspring.client._async.flows import Flows
     from mainspring.client._async.jobs import Jobs
     from mainspring.client._async.limits import Limits
@@ -23,6 +24,7 @@ class Resources:
     approvals: "Approvals"
     definitions: "Definitions"
     events: "Events"
+    figures: "Figures"
     flows: "Flows"
     jobs: "Jobs"
     limits: "Limits"

@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from mainspring.client._sync.approvals import Approvals
     from mainspring.client._sync.definitions import Definitions
     from mainspring.client._sync.events import Events
+    from mainspring.client._sync.figures import Figures
     from mainspring.client._sync.flows import Flows
     from mainspring.client._sync.jobs import Jobs
     from mainspring.client._sync.limits import Limits
@@ -23,6 +24,7 @@ class Resources:
     approvals: "Approvals"
     definitions: "Definitions"
     events: "Events"
+    figures: "Figures"
     flows: "Flows"
     jobs: "Jobs"
     limits: "Limits"

@@ -38,6 +38,8 @@ MOST_TENANTS: Final = 100
 
 _EVERYONE = frozenset(Role)
 _PEOPLE = frozenset((Role.OPERATOR, Role.ADMIN, Role.MEMBER, Role.VIEWER))
+# A member sees what it has enqueued itself, and figures do not say who did.
+_WATCHERS = frozenset((Role.OPERATOR, Role.ADMIN, Role.VIEWER))
 _DOERS = frozenset((Role.OPERATOR, Role.ADMIN, Role.MEMBER))
 _ADMINS = frozenset((Role.OPERATOR, Role.ADMIN))
 _OPERATORS = frozenset((Role.OPERATOR,))
@@ -48,6 +50,7 @@ _RIGHTS: Final[Mapping[str, tuple[frozenset[Role], frozenset[Role]]]] = {
     "audit": (_ADMINS, frozenset()),
     "definitions": (_EVERYONE, _OPERATORS),
     "events": (_PEOPLE, _DOERS),
+    "figures": (_WATCHERS, frozenset()),
     "flows": (_PEOPLE, _DOERS),
     "jobs": (_PEOPLE, _DOERS),
     "limits": (_PEOPLE, _OPERATORS),

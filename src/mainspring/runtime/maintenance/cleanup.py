@@ -5,6 +5,7 @@ no recovery and no grant. Every duty is tried, whatever became of the ones befor
 """
 
 import random
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from psycopg import AsyncConnection
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.runtime.loop import Loop
+from mainspring.runtime.maintenance import figures
 from mainspring.runtime.maintenance.indexes import rebuild_indexes
 from mainspring.runtime.maintenance.pruning import (
     CleanupTaken,
@@ -33,13 +35,13 @@ from mainspring.store import (
     limits,
     recovery,
     set_aside,
-    tallies,
     tokens,
     workers,
 )
 from mainspring.store import housekeeping as store
 
-_FIGURES_EVERY = 3.0
+_FIGURES_EVERY = 5.0
+_COMPACTED_EVERY = 60.0
 _HISTORY_EVERY = 900.0
 # What PostgreSQL counts as operational, but the connection lives on.
 _OF_STATEMENT = (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable)
@@ -53,6 +55,7 @@ class Cleanup:
     def __init__(self, connection: ReconnectingConnection, *, use_pooler: bool = False) -> None:
         self._connection, self._use_pooler = connection, use_pooler
         self._pruner = HistoryPruner(connection.try_once)
+        self._compact_at = 0.0
         self.figures = Loop("figures", self._pass_figures)
         self.history = Loop("history", self._pass_history)
 
@@ -61,7 +64,10 @@ class Cleanup:
         return (self.figures, self.history)
 
     async def _pass_figures(self) -> float:
-        await self._connection.try_once(tallies.fold)
+        await self._connection.try_once(figures.look)
+        if time.monotonic() >= self._compact_at:
+            await self._connection.try_once(figures.compact)
+            self._compact_at = time.monotonic() + _COMPACTED_EVERY
         return _FIGURES_EVERY * random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
 
     async def _pass_history(self) -> float:

@@ -74,11 +74,13 @@ begin
         delete from mainspring.jobs as job
          where job.job_id = any (settle_cancels.job_ids) and job.state <> 'running'
            and job.cancel_requested_at is not null
-        returning job, job.tenant_id
-    ), tallied as (
-        insert into mainspring.tally_changes (tenant_id, state, day, count)
-        select tenant_id, 'canceled', mainspring.day_of(ended_at), count(*) from ended
-         group by tenant_id
+        returning job, job.tenant_id, job.queue, job.definition
+    ), changed as (
+        insert into mainspring.changes (
+            tenant_id, queue, definition, moved, state, day, count)
+        select tenant_id, queue, definition, 'ended', 'canceled', mainspring.day_of(ended_at),
+               count(*)
+          from ended group by tenant_id, queue, definition
     )
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(

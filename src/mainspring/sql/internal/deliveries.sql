@@ -69,8 +69,9 @@ begin
         select past.* from mainspring.history_of(
             ended, 'dead_letter', started_at => ended.started_at,
             error => 'lost, and not run again because it runs at most once: ' || reason) as past;
-        insert into mainspring.tally_changes (tenant_id, state, count)
-        values (ended.tenant_id, 'dead_letter', 1);
+        insert into mainspring.changes (
+            tenant_id, queue, definition, moved, state, attempt, count)
+        values (ended.tenant_id, ended.queue, ended.definition, 'ended', 'dead_letter', 'lost', 1);
         if not is_worker_dead then
             insert into mainspring.attempts
                 (job_id, fence, worker_id, started_at, finished_at, number, status, error)

@@ -21,7 +21,8 @@ as $$
            job.definition, job.payload, job.dedupe_key, job.correlation_id, job.tags,
            coalesce(history_of.progress, job.progress), job.checkpoint, history_of.result,
            coalesce(error, job.last_error), job.schedule_id, job.slot_at,
-           job.origin, job.definition_version, job.created_by, job.delivery, job.source
+           job.origin, job.definition_version, job.created_by, job.delivery, job.source,
+           job.ready_at
 $$;
 
 -- Makes the partitions of the days from today on. Each is made apart and then attached, which locks
@@ -128,9 +129,9 @@ begin
     if name like 'jobs_history_%' then
         parents := mainspring.parents_in(name);
         execute format(
-            'insert into mainspring.tally_changes (tenant_id, state, day, count) '
-            'select tenant_id, state, mainspring.day_of(finished_at), -count(*) '
-            'from mainspring.%I where job_id <> all ($1) group by 1, 2, 3', name) using parents;
+            'insert into mainspring.changes (tenant_id, moved, state, day, count) '
+            'select tenant_id, ''pruned'', state, mainspring.day_of(finished_at), count(*) '
+            'from mainspring.%I where job_id <> all ($1) group by 1, 3, 4', name) using parents;
     end if;
     execute format('alter table mainspring.%I detach partition mainspring.%I',
                    regexp_replace(name, '_\d{8}$', ''), name);
@@ -178,17 +179,3 @@ create or replace function mainspring.day_of(instant timestamptz)
 returns date
 language sql stable
 return (instant at time zone 'UTC')::date;
-
--- Takes a job that leaves history out of the tallies.
-create or replace function mainspring.untally(
-    tenant text, state mainspring.job_state, finished_at timestamptz)
-returns void
-language plpgsql
-as $$
-begin
-    if untally.tenant is not null then
-        insert into mainspring.tally_changes (tenant_id, state, day, count)
-        values (untally.tenant, untally.state, mainspring.day_of(untally.finished_at), -1);
-    end if;
-end
-$$;

@@ -24,6 +24,9 @@ begin
                progress = null,
                waits_for = coalesce(held.waits_for, mainspring.wait_of(job.limit_name)),
                scheduled_for = coalesce(held.due_at, job.scheduled_for),
+               -- Due at another instant, or at once after a run, or as it was.
+               ready_at = case when held.due_at is not null then null
+                               when have_begun then now() else job.ready_at end,
                attempt = job.attempt - (not have_begun)::integer,
                failures = job.failures + coalesce(held.failed, 0),
                losses = coalesce(held.losses, job.losses),
@@ -132,7 +135,8 @@ begin
         delete from mainspring.jobs as job
          where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
            and job.state <> 'running'
-        returning job.job_id, job.state, job.schedule_id, job.slot_at
+        returning job.job_id, job.state, job.schedule_id, job.slot_at, job.tenant_id, job.queue,
+                  job.definition
     ), closed as (
         update mainspring.slots as slot
            set run_state = 'canceled', finished_at = clock_timestamp(),
@@ -143,14 +147,17 @@ begin
         delete from mainspring.jobs_history as job
          where job.job_id = any (remove_jobs.job_ids) and job.tenant_id = remove_jobs.tenant
         returning job.job_id, job.state, job.tenant_id, job.finished_at
-    ), untallied as (
-        insert into mainspring.tally_changes (tenant_id, state, day, count)
-        select tenant_id, state, mainspring.day_of(finished_at), -count(*) from past
+    ), deleted as (
+        insert into mainspring.changes (tenant_id, queue, definition, moved, count)
+        select tenant_id, queue, definition, 'deleted', count(*) from gone
+         group by tenant_id, queue, definition
+    ), pruned as (
+        insert into mainspring.changes (tenant_id, moved, state, day, count)
+        select tenant_id, 'pruned', state, mainspring.day_of(finished_at), count(*) from past
          group by tenant_id, state, mainspring.day_of(finished_at)
     ), every as (
         select gone.job_id, gone.state, gone.schedule_id, gone.slot_at from gone
-        union all
-        select past.job_id, past.state, null, null from past
+        union all select past.job_id, past.state, null, null from past
     )
     select array_agg(every.job_id), array_agg(every.state),
            array_agg(distinct every.schedule_id) filter (where every.slot_at is not null)

@@ -300,7 +300,7 @@ begin
         return query
         update mainspring.jobs as job
            set state = 'running', waits_for = null, worker_id = claim_limited.worker_id,
-               fence = new_fence, started_at = clock_timestamp(),
+               fence = new_fence, started_at = clock_timestamp(), ready_at = clock_timestamp(),
                attempt = job.attempt + 1, probed_at = null
          where job.ctid = any (picked.places)
         returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt,
@@ -353,7 +353,7 @@ begin
         names, keys, tenants, array_fill(most, array[cardinality(names)]), free.limits_free,
         free.keys_free, free.tenants_free, most, lowest => 1000, is_shared => true);
     with ready as (
-        update mainspring.jobs as job set waits_for = null
+        update mainspring.jobs as job set waits_for = null, ready_at = clock_timestamp()
          where job.ctid = any (picked.places)
         returning job.queue
     )

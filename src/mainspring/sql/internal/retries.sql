@@ -23,7 +23,9 @@ begin
         end if;
         perform mainspring.refuse_move(take_from_history.job_id, found_state, 'queued');
     end if;
-    perform mainspring.untally(ended.tenant_id, ended.state, ended.finished_at);
+    insert into mainspring.changes (tenant_id, queue, definition, moved, state, day, count)
+    values (ended.tenant_id, ended.queue, ended.definition, 'revived', ended.state,
+            mainspring.day_of(ended.finished_at), 1);
     return ended;
 end
 $$;

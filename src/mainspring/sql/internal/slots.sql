@@ -142,7 +142,8 @@ begin
     if free > 0 then
         for released in
             update mainspring.jobs as job
-               set waits_for = mainspring.wait_of(job.limit_name), scheduled_for = clock_timestamp()
+               set waits_for = mainspring.wait_of(job.limit_name), ready_at = null,
+                   scheduled_for = clock_timestamp()
              where job.job_id = any (array(
                 select waiting.job_id from mainspring.jobs as waiting
                  where waiting.schedule_id = release_turn.schedule_id

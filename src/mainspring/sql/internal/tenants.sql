@@ -134,6 +134,9 @@ begin
     delete from mainspring.people where tenant_id = tenant;
     delete from mainspring.tallies where tenant_id = tenant;
     delete from mainspring.tally_changes where tenant_id = tenant;
+    delete from mainspring.changes where tenant_id = tenant;
+    delete from mainspring.depths where tenant_id = tenant;
+    delete from mainspring.figures where tenant_id = tenant;
     delete from mainspring.lane_floors where tenant_id = tenant;
     delete from mainspring.tenants where tenant_id = tenant;
 end

@@ -37,7 +37,8 @@ declare
     moved mainspring.jobs;
 begin
     update mainspring.jobs as job
-       set waits_for = next.waits_for, state = mainspring.state_of(next.waits_for)
+       set waits_for = next.waits_for, state = mainspring.state_of(next.waits_for),
+           ready_at = case when next.waits_for is null then clock_timestamp() end
       from (select held.job_id,
                    mainspring.first_wait(
                        false,

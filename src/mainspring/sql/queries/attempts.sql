@@ -105,11 +105,15 @@ with reported as (
      where job.job_id = reported.job_id and job.fence = reported.fence
        and (select expires_at > clock_timestamp() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
-    returning job, job.job_id, job.fence, job.worker_id, job.attempt, job.tenant_id,
+    returning job, job.job_id, job.fence, job.worker_id, job.attempt, job.tenant_id, job.queue,
+              job.definition,
               job.started_at + reported.waited * interval '1 microsecond' as began_at,
               job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
               as done_at, reported.result::jsonb as answer,
-              reported.progress::jsonb as last_progress
+              reported.progress::jsonb as last_progress,
+              greatest(0, date_part('epoch', job.started_at - coalesce(
+                  job.ready_at, job.scheduled_for)) + reported.waited / 1e6::float8) as wait,
+              reported.ran / 1e6::float8 as run
 ), archived as (
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
@@ -119,10 +123,15 @@ with reported as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status)
     select job_id, fence, worker_id, began_at, done_at, attempt, 'succeeded' from ended
-), tallied as (
-    insert into mainspring.tally_changes (tenant_id, state, day, count)
-    select tenant_id, 'succeeded', mainspring.day_of(statement_timestamp()), count(*) from ended
-     group by tenant_id
+), changed as (
+    insert into mainspring.changes (tenant_id, queue, definition, moved, state, attempt, count,
+        wait_sum, wait_worst, run_sum, run_worst, stride, waits, runs)
+    select tenant_id, queue, definition, 'ended', 'succeeded', 'succeeded', count(*), sum(wait),
+           max(wait), sum(run), max(run), stride,
+           array_agg(mainspring.bucket_number(wait)) filter (where job_id %% stride = 0),
+           array_agg(mainspring.bucket_number(run)) filter (where job_id %% stride = 0)
+      from ended, mainspring.stride_of(%(count)s::bigint) as stride
+     group by tenant_id, queue, definition, stride
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
@@ -147,12 +156,15 @@ with reported as (
      where job.job_id = reported.job_id and job.fence = reported.fence
        and (select expires_at > clock_timestamp() from mainspring.workers
              where worker_id = %(worker_id)s::bigint)
-    returning job, job.job_id, job.fence, job.worker_id, job.attempt, job.tenant_id,
+    returning job, job.job_id, job.fence, job.worker_id, job.attempt, job.tenant_id, job.queue,
+              job.definition,
               job.started_at + reported.waited * interval '1 microsecond' as began_at,
               job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
               as done_at, reported.end_state, reported.status, reported.error, reported.failed,
               job.losses + reported.lost as losses, reported.result::jsonb as answer,
-              reported.progress::jsonb as last_progress
+              reported.progress::jsonb as last_progress,
+              date_part('epoch', job.started_at - coalesce(job.ready_at, job.scheduled_for))
+              + reported.waited / 1e6::float8 as wait, reported.ran / 1e6::float8 as run
 ), archived as (
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
@@ -162,10 +174,15 @@ with reported as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
     select job_id, fence, worker_id, began_at, done_at, attempt, status, error from ended
-), tallied as (
-    insert into mainspring.tally_changes (tenant_id, state, day, count)
-    select tenant_id, end_state, mainspring.day_of(statement_timestamp()), count(*) from ended
-     group by tenant_id, end_state
+), changed as (
+    insert into mainspring.changes
+    select change.*
+      from (select array_agg(tenant_id) as tenants, array_agg(queue) as queues,
+                   array_agg(definition) as definitions, array_agg(end_state) as states,
+                   array_agg(status) as attempts, array_agg(wait) as waits, array_agg(run) as runs
+              from ended) as all_ended,
+           lateral mainspring.changes_of(
+               tenants, queues, definitions, states, attempts, waits, runs) as change
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
@@ -180,8 +197,8 @@ select case when count(*) < %(count)s
 -- whom requeue_jobs would, and idle workers of the queues that have ready work again. One that runs
 -- at most once and has begun is refused unless its handler asks for another run. Returns what
 -- finish_succeeded does. A fast path of requeue_jobs, which would lock each job and then look for
--- it again; test_finishing.py compares the two. When a job started is read beside the change, as
--- it was before.
+-- it again; test_finishing.py compares the two. When a job was ready and
+-- started is read beside the change, as it was before.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(statuses)s::mainspring.attempt_outcome[],
@@ -193,7 +210,7 @@ with reported as (
        set state = 'queued', fence = null, worker_id = null, started_at = null, progress = null,
            waits_for = case when reported.delay > 0 then 'time'
                             else mainspring.wait_of(job.limit_name) end,
-           scheduled_for = now() + reported.delay * interval '1 microsecond',
+           scheduled_for = now() + reported.delay * interval '1 microsecond', ready_at = null,
            failures = job.failures + reported.failed, losses = job.losses + reported.lost,
            suspected_at = case when reported.lost = 0 then job.suspected_at
                                else coalesce(job.suspected_at, now()) end,
@@ -206,15 +223,27 @@ with reported as (
              where worker_id = %(worker_id)s::bigint)
     returning job.job_id, reported.fence, job.attempt, reported.waited, reported.ran,
               reported.status, reported.error, job.queue, job.waits_for, job.limit_name,
-              job.limit_key, job.tenant_id,
-              (select running.started_at from mainspring.jobs as running
-                where running.job_id = job.job_id) as started_at
+              job.limit_key, job.tenant_id, job.definition,
+              (select array[running.started_at, coalesce(running.ready_at, running.scheduled_for)]
+                 from mainspring.jobs as running where running.job_id = job.job_id) as before
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
-    select job_id, fence, %(worker_id)s::bigint, started_at + waited * interval '1 microsecond',
-           started_at + (waited + ran) * interval '1 microsecond', attempt, status, error
+    select job_id, fence, %(worker_id)s::bigint, before[1] + waited * interval '1 microsecond',
+           before[1] + (waited + ran) * interval '1 microsecond', attempt, status, error
       from requeued
+), changed as (
+    insert into mainspring.changes
+    select change.*
+      from (select array_agg(tenant_id) as tenants, array_agg(queue) as queues,
+                   array_agg(definition) as definitions,
+                   array_agg(null::mainspring.job_state) as states, array_agg(status) as attempts,
+                   array_agg(date_part('epoch', before[1] - before[2]) + waited / 1e6::float8)
+                       as waits,
+                   array_agg(ran / 1e6::float8) as runs
+              from requeued) as all_requeued,
+           lateral mainspring.changes_of(
+               tenants, queues, definitions, states, attempts, waits, runs) as change
 ), notified as (
     select mainspring.notify_limit(limit_name, limit_key, tenant_id)
       from (select distinct limit_name, limit_key, tenant_id from requeued

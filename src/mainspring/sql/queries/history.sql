@@ -87,9 +87,9 @@ with policy as (
     delete from mainspring.jobs_history as job using past
      where job.job_id = past.job_id and job.finished_at = past.finished_at
     returning job.job_id, job.tenant_id, job.state, job.finished_at
-), tallied as (
-    insert into mainspring.tally_changes (tenant_id, state, day, count)
-    select tenant_id, state, mainspring.day_of(finished_at), -count(*) from pruned
+), changed as (
+    insert into mainspring.changes (tenant_id, moved, state, day, count)
+    select tenant_id, 'pruned', state, mainspring.day_of(finished_at), count(*) from pruned
      group by tenant_id, state, mainspring.day_of(finished_at)
 ), forgotten as (
     delete from mainspring.attempts as attempt using pruned

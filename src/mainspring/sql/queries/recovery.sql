@@ -11,7 +11,8 @@ with expired as materialized (
      where expires_at <= coalesce(%(now)s::timestamptz, now()) and recovered_at is null
        for share
 ), lost as (
-    select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt,
+    select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt, job.tenant_id,
+           job.queue, job.definition,
            case when not survived then job.losses + own_fault::integer end as new_losses,
            own_fault and not is_once and job.losses + 1 >= %(max_losses)s::integer as is_parked,
            is_once and is_spent as is_ended,
@@ -42,10 +43,12 @@ with expired as materialized (
         losses => parked.new_losses,
         error => 'its worker died while it ran nothing else (death ' || parked.new_losses
                  || ' of ' || %(max_losses)s::integer || ')') as past
-), tallied as (
-    insert into mainspring.tally_changes (tenant_id, state, day, count)
-    select tenant_id, 'dead_letter', mainspring.day_of(statement_timestamp()), count(*) from parked
-     group by tenant_id
+), changed as (
+    insert into mainspring.changes (tenant_id, queue, definition, moved, state, attempt, count)
+    select tenant_id, queue, definition, case when is_parked then 'ended' else 'went_on' end,
+           case when is_parked then 'dead_letter'::mainspring.job_state end, 'lost', count(*)
+      from lost where not is_unbegun and not is_ended
+     group by tenant_id, queue, definition, is_parked
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)

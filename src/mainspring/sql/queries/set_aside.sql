@@ -8,7 +8,7 @@ select mainspring.put_aside(
 -- scope: system
 -- Lets a ready job that is set aside wait until it is tried again.
 update mainspring.jobs as job
-   set waits_for = 'time', scheduled_for = aside.again_at
+   set waits_for = 'time', scheduled_for = aside.again_at, ready_at = null
   from mainspring.set_aside as aside
  where aside.duty = %(duty)s and aside.key = %(key)s::bigint and aside.again_at > now()
    and job.job_id = aside.key and job.state = 'queued' and job.waits_for is null;

@@ -1,21 +1,3 @@
--- name: fold_tallies
--- scope: system
--- Adds what has changed to the tallies, a batch at a time; says how many changes that were.
-with taken as (
-    delete from mainspring.tally_changes as change
-     where change.ctid = any (array(
-        select old.ctid from mainspring.tally_changes as old limit %(limit)s
-           for update skip locked))
-    returning change.tenant_id, change.day, change.state, change.count
-), added as (
-    insert into mainspring.tallies as tally (tenant_id, day, state, count)
-    select tenant_id, day, state, sum(count) from taken
-     group by tenant_id, day, state
-     order by tenant_id, day, state
-    on conflict (tenant_id, day, state) do update set count = tally.count + excluded.count
-)
-select count(*) from taken;
-
 -- name: ended_counts
 -- scope: tenant
 -- How many jobs in history ended in which state, since a day if given.
@@ -35,7 +17,8 @@ select state::text, sum(count)::bigint from mainspring.tally_status
 -- How many jobs are in which live state, how many of those that are queued wait, and since when the
 -- oldest is ready.
 select state::text, count(*), count(waits_for),
-       min(scheduled_for) filter (where state = 'queued' and waits_for is null)
+       min(coalesce(ready_at, scheduled_for))
+           filter (where state = 'queued' and waits_for is null)
   from mainspring.jobs
  where tenant_id = %(tenant_id)s
    and (%(created_by)s::text is null or created_by = %(created_by)s::text)
@@ -45,6 +28,7 @@ select state::text, count(*), count(waits_for),
 -- scope: system
 -- The same over all tenants.
 select state::text, count(*), count(waits_for),
-       min(scheduled_for) filter (where state = 'queued' and waits_for is null)
+       min(coalesce(ready_at, scheduled_for))
+           filter (where state = 'queued' and waits_for is null)
   from mainspring.jobs
  group by state;

@@ -38,7 +38,8 @@ select extract(epoch from due.scheduled_for - now())::float from mainspring.jobs
 -- scope: system
 -- Moves jobs that waited for a worker who knows their definition, or its kind, to ready, or on to
 -- the wait for their limit; of some jobs only if given. Leaves out what is set aside.
-update mainspring.jobs as job set waits_for = mainspring.wait_of(job.limit_name)
+update mainspring.jobs as job
+   set waits_for = mainspring.wait_of(job.limit_name), ready_at = clock_timestamp()
  where job.ctid = any (array(
     select known.ctid from mainspring.jobs as known
      where known.waits_for = 'handler'
@@ -79,11 +80,11 @@ with late as (
                             where aside.duty = 'expire' and aside.key = due.job_id
                               and aside.again_at > now() offset 0)
          order by due.deadline_at limit %(limit)s for update of due skip locked))
-    returning job, job.tenant_id
-), tallied as (
-    insert into mainspring.tally_changes (tenant_id, state, day, count)
-    select tenant_id, 'canceled', mainspring.day_of(statement_timestamp()), count(*) from late
-     group by tenant_id
+    returning job, job.tenant_id, job.queue, job.definition
+), changed as (
+    insert into mainspring.changes (tenant_id, queue, definition, moved, state, count)
+    select tenant_id, queue, definition, 'ended', 'canceled', count(*) from late
+     group by tenant_id, queue, definition
 )
 insert into mainspring.jobs_history
 select past.* from late, lateral mainspring.history_of(

@@ -224,7 +224,10 @@ begin
                             else mainspring.limit_key_of(job.payload, new.limit_by, null) end,
            waits_for = case when job.state = 'queued'
                                  and (job.waits_for is null or job.waits_for = 'limit')
-                            then mainspring.wait_of(owner.limit_name) else job.waits_for end
+                            then mainspring.wait_of(owner.limit_name) else job.waits_for end,
+           ready_at = case when job.state = 'queued' and job.waits_for = 'limit'
+                                and owner.limit_name is null
+                           then clock_timestamp() else job.ready_at end
       from (select t.tenant_id,
                    coalesce(new.limit_name, case when t.max_running is not null then '' end)
                        as limit_name

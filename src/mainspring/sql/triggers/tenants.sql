@@ -16,7 +16,10 @@ begin
                                      and (job.waits_for is null or job.waits_for = 'limit')
                                 then mainspring.wait_of(
                                     case when new.max_running is not null then '' end)
-                                else job.waits_for end
+                                else job.waits_for end,
+               ready_at = case when job.state = 'queued' and job.waits_for = 'limit'
+                                    and new.max_running is null
+                               then clock_timestamp() else job.ready_at end
          where job.tenant_id = new.tenant_id
            and coalesce(job.limit_name, '') = '';
         update mainspring.clocks as clock set is_plain = mainspring.is_plain(schedule)

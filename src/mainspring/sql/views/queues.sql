@@ -4,7 +4,8 @@ select tenant_id, queue,
        count(*) filter (where state = 'queued' and waits_for is not null) as waiting,
        count(*) filter (where state = 'running') as running,
        count(*) filter (where state in ('blocked', 'awaiting_approval')) as held,
-       min(scheduled_for) filter (where state = 'queued' and waits_for is null) as oldest_ready_at
+       min(coalesce(ready_at, scheduled_for))
+           filter (where state = 'queued' and waits_for is null) as oldest_ready_at
   from mainspring.jobs
  where mainspring.is_visible(tenant_id) and mainspring.is_own(created_by)
  group by tenant_id, queue;
