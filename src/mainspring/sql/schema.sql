@@ -3557,28 +3557,6 @@ CREATE FUNCTION mainspring.is_event_name(name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN ((length(name) <= 200) AND (name ~ '^[A-Za-z0-9_:-]+(\.[A-Za-z0-9_:-]+)*$'::text));
 
-CREATE TABLE mainspring.dependencies (
-    job_id bigint NOT NULL,
-    parent_id bigint NOT NULL,
-    on_failure text DEFAULT 'cancel'::text NOT NULL,
-    outcome mainspring.job_state,
-    CONSTRAINT dependencies_check CHECK ((job_id <> parent_id)),
-    CONSTRAINT dependencies_on_failure_check CHECK ((on_failure = ANY (ARRAY['cancel'::text, 'continue'::text, 'wait'::text])))
-);
-
-CREATE TABLE mainspring.set_aside (
-    duty text NOT NULL,
-    key bigint NOT NULL,
-    tries integer DEFAULT 1 NOT NULL,
-    again_at timestamp with time zone NOT NULL,
-    failed_at timestamp with time zone DEFAULT now() NOT NULL,
-    reason text NOT NULL
-);
-
-CREATE FUNCTION mainspring.is_kept_back(job bigint) RETURNS boolean
-    LANGUAGE sql STABLE
-    RETURN ((EXISTS (SELECT FROM ((SELECT open.job_id FROM mainspring.dependencies open WHERE ((open.parent_id = is_kept_back.job) AND (open.outcome IS NULL)) UNION ALL SELECT known.job_id FROM mainspring.dependencies known WHERE ((known.parent_id = is_kept_back.job) AND (known.outcome IS NOT NULL)) OFFSET 0) child JOIN mainspring.jobs live ON ((live.job_id = child.job_id))))) OR (EXISTS (SELECT FROM mainspring.set_aside aside WHERE ((aside.duty = 'prune_jobs'::text) AND (aside.key = is_kept_back.job) AND (aside.again_at > now())))));
-
 CREATE FUNCTION mainspring.is_known_schema(arg_schema jsonb) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -4616,12 +4594,22 @@ begin
                         order by policy.tenant_id is null, policy.state is null limit 1)) as present
               from (select (select defined.retention from mainspring.definitions as defined
                              where defined.key = old.definition)) as own (retention)) as rule
-         where past_jobs_by_day.tenant is null or old.tenant_id = past_jobs_by_day.tenant
+         where (past_jobs_by_day.tenant is null or old.tenant_id = past_jobs_by_day.tenant)
+           and old.finished_at < now() - least(
+               (select min(policy.keep) from policy),
+               (select min(defined.retention) from mainspring.definitions as defined))
+    ), held as materialized (
+        select known.parent_id as job_id from mainspring.jobs as live
+          join mainspring.dependencies as known on known.job_id = live.job_id
+        union
+        select aside.key from mainspring.set_aside as aside
+         where aside.duty = 'prune_jobs' and aside.again_at > now()
     )
     select mainspring.day_of(shown.finished_at), count(*),
            count(*) filter (where shown.finished_at < now() - shown.present)
       from shown
-     where shown.finished_at < now() - shown.to_be and not mainspring.is_kept_back(shown.job_id)
+     where shown.finished_at < now() - shown.to_be
+       and not exists (select from held where held.job_id = shown.job_id)
      group by 1 order by 1;
 end
 $$;
@@ -6695,6 +6683,15 @@ begin
 end
 $$;
 
+CREATE TABLE mainspring.dependencies (
+    job_id bigint NOT NULL,
+    parent_id bigint NOT NULL,
+    on_failure text DEFAULT 'cancel'::text NOT NULL,
+    outcome mainspring.job_state,
+    CONSTRAINT dependencies_check CHECK ((job_id <> parent_id)),
+    CONSTRAINT dependencies_on_failure_check CHECK ((on_failure = ANY (ARRAY['cancel'::text, 'continue'::text, 'wait'::text])))
+);
+
 CREATE FUNCTION mainspring.unsettled_among(children bigint[]) RETURNS bigint[]
     LANGUAGE sql STABLE
     RETURN ARRAY(SELECT job.job_id FROM mainspring.jobs job WHERE ((job.job_id = ANY (unsettled_among.children)) AND (job.state = ANY (ARRAY['blocked'::mainspring.job_state, 'awaiting_approval'::mainspring.job_state])) AND ((EXISTS (SELECT FROM mainspring.dependencies failed WHERE ((failed.job_id = job.job_id) AND (failed.outcome <> 'succeeded'::mainspring.job_state) AND (failed.on_failure <> 'continue'::text)))) OR ((job.state = 'blocked'::mainspring.job_state) AND (NOT (EXISTS (SELECT FROM mainspring.dependencies open WHERE ((open.job_id = job.job_id) AND (open.outcome IS NULL)))))))));
@@ -8189,6 +8186,15 @@ CREATE VIEW mainspring.session_status AS
      JOIN mainspring.people person ON ((person.person_id = session.person_id)))
   WHERE ((session.kind = 'session'::text) AND (session.expires_at > statement_timestamp()) AND mainspring.is_visible(session.tenant_id));
 
+CREATE TABLE mainspring.set_aside (
+    duty text NOT NULL,
+    key bigint NOT NULL,
+    tries integer DEFAULT 1 NOT NULL,
+    again_at timestamp with time zone NOT NULL,
+    failed_at timestamp with time zone DEFAULT now() NOT NULL,
+    reason text NOT NULL
+);
+
 CREATE VIEW mainspring.slot_status AS
  SELECT slot.schedule_id,
     schedule.tenant_id,
@@ -9205,8 +9211,6 @@ REVOKE ALL ON FUNCTION mainspring.is_closed(definition text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.is_deactivated(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_event_name(name text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION mainspring.is_kept_back(job bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.is_known_schema(arg_schema jsonb) FROM PUBLIC;
 

@@ -10,6 +10,11 @@ from mainspring.domain.retention import RetentionDay, RetentionKind, RetentionPo
 from mainspring.domain.types import JobState
 
 _STATEMENTS = load("retention")
+_PRUNES = {
+    RetentionKind.AUDIT: _STATEMENTS["prune_audit"].sql,
+    RetentionKind.SLOTS: _STATEMENTS["prune_slots"].sql,
+    RetentionKind.EVENTS: _STATEMENTS["prune_events"].sql,
+}
 
 
 async def list_policies(session: Session, tenant_id: str | None) -> list[RetentionPolicy]:
@@ -90,7 +95,7 @@ async def prune(
         "fallback": fallback,
         "limit": limit,
     }
-    cursor = await session.execute(_STATEMENTS[f"prune_{kind}"].sql, params)
+    cursor = await session.execute(_PRUNES[kind], params)
     return cursor.rowcount
 
 

@@ -228,6 +228,32 @@ async def test_a_slot_stays_until_its_run_has_ended_however_short_the_policy(
     assert await pruner(cleaning, "slots").prune() == 1
 
 
+async def test_a_preview_leaves_out_parents_of_live_jobs_and_what_was_set_aside(
+    app: Mainspring, connection: psycopg.Connection, cleaning: ReconnectingConnection
+):
+    ended = NOW - 50 * DAY
+    parent, aside, past = (
+        insert_job(connection, JobState.FAILED, finished_at=ended) for _ in range(3)
+    )
+    live = insert_job(connection, JobState.QUEUED)
+    insert(connection, "dependencies", job_id=live, parent_id=parent, outcome="failed")
+    insert(
+        connection,
+        "set_aside",
+        duty="prune_jobs",
+        key=aside,
+        tries=1,
+        reason="wrong",
+        again_at=NOW + DAY,
+    )
+
+    (day,) = await app.retention.apreview("jobs")
+    assert day.count == 1
+    assert await prune(cleaning, "jobs") == 1
+    assert set(found(connection, "jobs")) == {parent, aside}
+    assert past not in found(connection, "jobs")
+
+
 async def test_a_pass_goes_on_where_the_last_one_ended_until_a_policy_changes(
     app: Mainspring, connection: psycopg.Connection, cleaning: ReconnectingConnection
 ):

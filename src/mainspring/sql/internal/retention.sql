@@ -84,8 +84,8 @@ begin
 end
 $$;
 
--- The policies of a kind that is not jobs, with the default where there is none for everyone. With a
--- period, also as if that were saved for the tenant; `was` is what applies until then.
+-- The policies of a kind that is not jobs, with the default where there is none for everyone. With
+-- a period, also as if that were saved for the tenant; `was` is what applies until then.
 create or replace function mainspring.record_policies(
     kind text, fallback interval, tenant text default null, asked interval default null)
 returns table (tenant_id text, keep interval, was interval)
@@ -112,24 +112,9 @@ select record_policies.tenant, record_policies.asked,
     select from present where present.tenant_id is not distinct from record_policies.tenant)
 $$;
 
--- Whether a finished job is not pruned for now: a live job has it among its parents, or it was set
--- aside. The offset keeps the planner at the few children of the job.
-create or replace function mainspring.is_kept_back(job bigint)
-returns boolean
-language sql stable
-return exists (
-        select from (select open.job_id from mainspring.dependencies as open
-                      where open.parent_id = job and open.outcome is null
-                      union all
-                     select known.job_id from mainspring.dependencies as known
-                      where known.parent_id = job and known.outcome is not null
-                     offset 0) as child
-          join mainspring.jobs as live on live.job_id = child.job_id)
-    or exists (select from mainspring.set_aside as aside
-                where aside.duty = 'prune_jobs' and aside.key = job and aside.again_at > now());
-
--- The jobs that the next pass removes, by the day they ended: with the policy that is asked for, and
--- without it. The same rule as in prune_jobs.
+-- The jobs that the next pass removes, by the day they ended: with the policy that is asked for,
+-- and without it. The same rule as in prune_jobs, but over all jobs at once: what is kept back,
+-- parents of live jobs and what was set aside, is looked for once.
 create or replace function mainspring.past_jobs_by_day(tenant text, state text, keep interval)
 returns table (day date, count bigint, already bigint)
 language plpgsql stable security definer
@@ -166,12 +151,22 @@ begin
                         order by policy.tenant_id is null, policy.state is null limit 1)) as present
               from (select (select defined.retention from mainspring.definitions as defined
                              where defined.key = old.definition)) as own (retention)) as rule
-         where past_jobs_by_day.tenant is null or old.tenant_id = past_jobs_by_day.tenant
+         where (past_jobs_by_day.tenant is null or old.tenant_id = past_jobs_by_day.tenant)
+           and old.finished_at < now() - least(
+               (select min(policy.keep) from policy),
+               (select min(defined.retention) from mainspring.definitions as defined))
+    ), held as materialized (
+        select known.parent_id as job_id from mainspring.jobs as live
+          join mainspring.dependencies as known on known.job_id = live.job_id
+        union
+        select aside.key from mainspring.set_aside as aside
+         where aside.duty = 'prune_jobs' and aside.again_at > now()
     )
     select mainspring.day_of(shown.finished_at), count(*),
            count(*) filter (where shown.finished_at < now() - shown.present)
       from shown
-     where shown.finished_at < now() - shown.to_be and not mainspring.is_kept_back(shown.job_id)
+     where shown.finished_at < now() - shown.to_be
+       and not exists (select from held where held.job_id = shown.job_id)
      group by 1 order by 1;
 end
 $$;

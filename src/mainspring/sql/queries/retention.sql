@@ -33,8 +33,8 @@ select day::text, count, already
 
 -- name: record_windows
 -- scope: system
--- For each period that records of a kind are kept for, up to when they are to be looked at, and what
--- stands for all policies of the kind.
+-- For each period that records of a kind are kept for, up to when they are to be looked at, and
+-- what stands for all policies of the kind.
 with policy as (
     select tenant_id, keep from mainspring.record_policies(%(kind)s, %(fallback)s::interval)
      where keep is not null
@@ -74,9 +74,9 @@ delete from mainspring.slots as slot
                nullif(%(after)s::timestamptz, 'epoch'), '-infinity'::timestamptz)
        and old.scheduled_for < %(before)s::timestamptz
        and old.scheduled_for < now() - coalesce(
-           (select policy.keep from policy
-             where policy.tenant_id = (select schedule.tenant_id from mainspring.schedules as schedule
-                                        where schedule.schedule_id = old.schedule_id)),
+           (select policy.keep from policy where policy.tenant_id = (
+                select schedule.tenant_id from mainspring.schedules as schedule
+                 where schedule.schedule_id = old.schedule_id)),
            (select policy.keep from policy where policy.tenant_id is null))
        and (old.outcome <> 'enqueued' or old.run_state is not null)
      limit %(limit)s for update skip locked));
