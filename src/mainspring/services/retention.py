@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from mainspring.db.sessions import ServiceSession
-from mainspring.domain.errors import InvalidOption, RetentionNotFound
+from mainspring.domain.errors import InvalidOption
+from mainspring.domain.errors.retention import RetentionNotFound
 from mainspring.domain.retention import (
     RetentionBounds,
     RetentionDay,

@@ -8,7 +8,7 @@ import pytest
 
 from mainspring import JobState, Mainspring
 from mainspring.db.reconnecting import ReconnectingConnection
-from mainspring.domain.errors import RetentionNotFound
+from mainspring.domain.errors.retention import RetentionNotFound
 from mainspring.domain.retention import RetentionKind
 from mainspring.runtime.maintenance.cleanup import Cleanup
 from mainspring.runtime.maintenance.pruning import CleanupTaken, HistoryPruner

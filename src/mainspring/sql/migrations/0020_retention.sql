@@ -1,6 +1,6 @@
--- Retention of what is no job: the audit, slots and events. It is a table of its own, since programs
--- of the release before take every row of mainspring.retention for a policy of jobs, and would
--- remove jobs by it.
+-- Retention of what is no job: the audit, slots and events. It is a table of its own, since
+-- programs of the release before take every row of mainspring.retention for a policy of jobs, and
+-- would remove jobs by it.
 --
 -- works with: 0001
 

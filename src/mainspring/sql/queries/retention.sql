@@ -63,15 +63,14 @@ delete from mainspring.audit as entry
 -- name: prune_slots
 -- scope: system
 -- Removes slots that were due between two instants and whose retention has passed, a batch at a
--- time; one whose job has not ended stays. What is not later than 1970 counts as after any instant.
+-- time; one whose job has not ended stays.
 with policy as materialized (
     select tenant_id, keep from mainspring.record_policies('slots', %(fallback)s::interval)
 )
 delete from mainspring.slots as slot
  where slot.ctid = any (array(
     select old.ctid from mainspring.slots as old
-     where old.scheduled_for >= coalesce(
-               nullif(%(after)s::timestamptz, 'epoch'), '-infinity'::timestamptz)
+     where old.scheduled_for >= %(after)s::timestamptz
        and old.scheduled_for < %(before)s::timestamptz
        and old.scheduled_for < now() - coalesce(
            (select policy.keep from policy where policy.tenant_id = (
