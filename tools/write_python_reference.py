@@ -121,6 +121,12 @@ SECTIONS: Final = (
         "domain.figures:Durations domain.figures:Range",
     ),
     Section(
+        "Retention",
+        "See the guide to [retention](../guides/retention.md).",
+        "app.retention domain.retention:RetentionPolicy domain.retention:RetentionDay "
+        "domain.retention:RetentionKind",
+    ),
+    Section(
         "Tenants",
         "See the guide to [tenants](../guides/tenants.md).",
         "app.tenants TenantState domain.tenants:TenantContents",

@@ -1,6 +1,7 @@
 """Query plans of the dispatcher: 300,000 handled events, 10,000 triggers, some events that wait."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -45,7 +46,16 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
         400,
     ),
     "events.has_unhandled": ({}, {"events_unhandled"}, 20),
-    "events.prune_events": ({"keep": "200 days", "limit": 100}, {"events_handled"}, 900),
+    "retention.prune_events": (
+        {
+            "fallback": "200 days",
+            "after": "2000-01-01Z",
+            "before": datetime.now(UTC) - timedelta(days=200),
+            "limit": 100,
+        },
+        {"events_handled"},
+        900,
+    ),
     "triggers.matching_triggers": (
         {"tenants": ["t1", "t2"], "patterns": ["provider.1", "provider.*"], "most": 501},
         {"triggers_event", "definitions_pkey"},

@@ -8,7 +8,7 @@ import inspect
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
@@ -148,6 +148,7 @@ def plain(hint: type, *, is_long: bool) -> Any:
         int: (1, ID),
         float: (0.1, 1234.5678),
         datetime: (datetime(2026, 5, 6, tzinfo=UTC), datetime(2026, 3, 8, 2, 30, tzinfo=UTC)),
+        date: (date(2026, 5, 6), date(2026, 12, 31)),
         timedelta: (timedelta(0), timedelta(days=3, seconds=1)),
         ZoneInfo: (ZoneInfo("UTC"), ZoneInfo("UTC")),
         str: ("a", "a long text about 日本語 that nobody would call a name, on and on"),

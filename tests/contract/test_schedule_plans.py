@@ -100,7 +100,16 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
         200,
     ),
     "slots.count_runs": ({"limit": 1000}, {"slots_uncounted"}, 900),
-    "slots.prune_slots": ({"keep": "1000 days", "limit": 1000}, {"slots_age"}, 200),
+    "retention.prune_slots": (
+        {
+            "fallback": "1000 days",
+            "after": "2000-01-01Z",
+            "before": "2001-01-01Z",
+            "limit": 1000,
+        },
+        {"slots_age"},
+        200,
+    ),
 }
 STATISTICS = ["missing", "fresh"]
 

@@ -68,6 +68,12 @@ ILLEGAL_OTHERS = [
     ),
     pytest.param("retention", {"keep": "-1 day"}, id="negative retention"),
     pytest.param("retention", {"keep": "1 day", "state": "running"}, id="retention of a live job"),
+    pytest.param(
+        "record_retention", {"kind": "slots", "keep": "23 hours"}, id="slots kept for hours"
+    ),
+    pytest.param(
+        "record_retention", {"kind": "jobs", "keep": "2 days"}, id="jobs among other records"
+    ),
 ]
 
 

@@ -63,6 +63,10 @@ ARGUMENTS = {
     "ended_before": "null",
     "most_seen": "10",
     "most_found": "10",
+    "kind": "'jobs'",
+    "state": "'failed'",
+    "keep": "'1 day'",
+    "fallback": "'1 day'",
 }
 
 
@@ -244,6 +248,8 @@ def test_functions_with_the_rights_of_the_owner_refuse_another_tenant(
         "update mainspring.tenants set weight = 1000",
         "insert into mainspring.tenants (tenant_id) values ('mine')",
         "delete from mainspring.audit",
+        "update mainspring.retention set keep = '0'",
+        "delete from mainspring.record_retention",
         "update mainspring.jobs set state = 'queued'",
         "delete from mainspring.jobs_history",
         "select mainspring.set_limit('x', concurrency => 0)",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mainspring.app.jobs import Jobs
     from mainspring.app.limits import Limits
     from mainspring.app.people import People
+    from mainspring.app.retention import Retention
     from mainspring.app.schedules import Schedules
     from mainspring.app.secrets import Secrets
     from mainspring.app.tenants import Tenants
@@ -31,6 +32,7 @@ class Namespaces(App):
     jobs: "Jobs"
     limits: "Limits"
     people: "People"
+    retention: "Retention"
     schedules: "Schedules"
     secrets: "Secrets"
     tenants: "Tenants"

@@ -196,6 +196,12 @@ class Settings(_Model):
     event_retention_days: float = fields.number(
         30, least=1, most=36_500, description="how long handled events are kept"
     )
+    tenant_retention_least_days: float = fields.number(
+        1, least=0, most=36_500, description="shortest retention that admins of a tenant may set"
+    )
+    tenant_retention_most_days: float = fields.number(
+        730, least=0, most=36_500, description="longest retention that admins of a tenant may set"
+    )
     host: str = fields.text(
         "127.0.0.1",
         description=(

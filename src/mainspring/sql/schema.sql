@@ -792,6 +792,28 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.audit_retention() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET "IntervalStyle" TO 'postgres'
+    AS $$
+declare
+    was jsonb := to_jsonb(old);
+    is_now jsonb := to_jsonb(new);
+    stored jsonb := coalesce(is_now, was);
+begin
+    if was -> 'keep' is not distinct from is_now -> 'keep' then
+        return null;
+    end if;
+    perform mainspring.note_action(
+        coalesce(stored ->> 'tenant_id', ''),
+        case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
+        'retention', coalesce(stored ->> 'kind', concat_ws(':', 'jobs', stored ->> 'state')), null,
+        jsonb_build_object('keep', was -> 'keep'), jsonb_build_object('keep', is_now -> 'keep'));
+    return null;
+end
+$$;
+
 CREATE FUNCTION mainspring.audited_action(was jsonb, is_now jsonb, switch jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN (SELECT CASE WHEN ((NOT state.was_on) AND state.is_on) THEN COALESCE((audited_action.switch ->> 'on'::text), 'update'::text) WHEN (state.was_on AND (NOT state.is_on)) THEN COALESCE((audited_action.switch ->> 'off'::text), 'update'::text) ELSE 'update'::text END AS "case" FROM (SELECT COALESCE(((audited_action.was -> (audited_action.switch ->> 'column'::text)) <> ALL (ARRAY['null'::jsonb, 'false'::jsonb])), false) AS was_on, COALESCE(((audited_action.is_now -> (audited_action.switch ->> 'column'::text)) <> ALL (ARRAY['null'::jsonb, 'false'::jsonb])), false) AS is_on) state);
@@ -2605,6 +2627,7 @@ begin
     delete from mainspring.enqueue_keys where tenant_id = tenant;
     delete from mainspring.replies where tenant_id = tenant;
     delete from mainspring.retention where tenant_id = tenant;
+    delete from mainspring.record_retention where tenant_id = tenant;
     delete from mainspring.tokens where tenant_id = tenant or tenants = array[tenant];
     update mainspring.tokens set tenants = array_remove(tenants, tenant)
      where tenants @> array[tenant];
@@ -3200,6 +3223,14 @@ begin
         end loop;
     end loop;
     return made;
+end
+$$;
+
+CREATE FUNCTION mainspring.ensure_retention_visible(tenant text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    perform mainspring.ensure_visible(coalesce(ensure_retention_visible.tenant, '*'));
 end
 $$;
 
@@ -4989,6 +5020,61 @@ begin
 end
 $_$;
 
+CREATE FUNCTION mainspring.past_jobs_by_day(tenant text, state text, keep interval) RETURNS TABLE(day date, count bigint, already bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform mainspring.ensure_retention_visible(past_jobs_by_day.tenant);
+    return query
+    with policy as materialized (
+        select known.tenant_id, known.state, known.keep, true as is_present,
+               past_jobs_by_day.keep is null
+               or known.tenant_id is distinct from past_jobs_by_day.tenant
+               or known.state::text is distinct from past_jobs_by_day.state as is_to_be
+          from mainspring.retention as known
+        union all
+        select past_jobs_by_day.tenant, past_jobs_by_day.state::mainspring.job_state,
+               past_jobs_by_day.keep, false, true
+         where past_jobs_by_day.keep is not null
+    ), shown as (
+        select old.job_id, old.finished_at, rule.to_be, rule.present
+          from mainspring.jobs_history as old
+         cross join lateral (
+            select coalesce(own.retention, (
+                       select policy.keep from policy
+                        where policy.is_to_be
+                          and (policy.tenant_id is null or policy.tenant_id = old.tenant_id)
+                          and (policy.state is null or policy.state = old.state)
+                        order by policy.tenant_id is null, policy.state is null limit 1)) as to_be,
+                   coalesce(own.retention, (
+                       select policy.keep from policy
+                        where policy.is_present
+                          and (policy.tenant_id is null or policy.tenant_id = old.tenant_id)
+                          and (policy.state is null or policy.state = old.state)
+                        order by policy.tenant_id is null, policy.state is null limit 1)) as present
+              from (select (select defined.retention from mainspring.definitions as defined
+                             where defined.key = old.definition)) as own (retention)) as rule
+         where (past_jobs_by_day.tenant is null or old.tenant_id = past_jobs_by_day.tenant)
+           and old.finished_at < now() - least(
+               (select min(policy.keep) from policy),
+               (select min(defined.retention) from mainspring.definitions as defined))
+    ), held as materialized (
+        select known.parent_id as job_id from mainspring.jobs as live
+          join mainspring.dependencies as known on known.job_id = live.job_id
+        union
+        select aside.key from mainspring.set_aside as aside
+         where aside.duty = 'prune_jobs' and aside.again_at > now()
+    )
+    select mainspring.day_of(shown.finished_at), count(*),
+           count(*) filter (where shown.finished_at < now() - shown.present)
+      from shown
+     where shown.finished_at < now() - shown.to_be
+       and not exists (select from held where held.job_id = shown.job_id)
+     group by 1 order by 1;
+end
+$$;
+
 CREATE FUNCTION mainspring.past_partitions() RETURNS SETOF text
     LANGUAGE sql STABLE
     AS $_$
@@ -5004,6 +5090,40 @@ CREATE FUNCTION mainspring.past_partitions() RETURNS SETOF text
                       (select max(d.retention) from mainspring.definitions as d)))::date
      order by right(child.relname, 8), child.relname
 $_$;
+
+CREATE FUNCTION mainspring.past_records_by_day(kind text, tenant text, fallback interval, keep interval) RETURNS TABLE(day date, count bigint, already bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform mainspring.ensure_retention_visible(past_records_by_day.tenant);
+    return query
+    with policy as materialized (
+        select * from mainspring.record_policies(
+            past_records_by_day.kind, past_records_by_day.fallback, past_records_by_day.tenant,
+            past_records_by_day.keep)
+    ), record as (
+        select entry.at, entry.tenant_id from mainspring.audit as entry
+         where past_records_by_day.kind = 'audit'
+        union all
+        select slot.scheduled_for, schedule.tenant_id from mainspring.slots as slot
+          left join mainspring.schedules as schedule on schedule.schedule_id = slot.schedule_id
+         where past_records_by_day.kind = 'slots'
+           and (slot.outcome <> 'enqueued' or slot.run_state is not null)
+        union all
+        select event.handled_at, event.tenant_id from mainspring.events as event
+         where past_records_by_day.kind = 'events' and event.handled_at is not null
+    )
+    select mainspring.day_of(record.at), count(*),
+           count(*) filter (where record.at < now() - coalesce(own.was, general.was))
+      from record
+      left join policy as own on own.tenant_id = record.tenant_id
+      left join policy as general on general.tenant_id is null
+     where record.at < now() - coalesce(own.keep, general.keep)
+       and (past_records_by_day.tenant is null or record.tenant_id = past_records_by_day.tenant)
+     group by 1 order by 1;
+end
+$$;
 
 CREATE FUNCTION mainspring.paths_of(definition text, version integer) RETURNS jsonb
     LANGUAGE sql STABLE
@@ -5439,6 +5559,30 @@ CREATE TABLE mainspring.installation_keys (
 CREATE FUNCTION mainspring.receipt_token(job_id bigint, fence bigint) RETURNS bytea
     LANGUAGE sql STABLE
     RETURN (SELECT sha256((secret.key || sha256((secret.key || convert_to(((receipt_token.job_id || ':'::text) || receipt_token.fence), 'UTF8'::name))))) AS sha256 FROM mainspring.installation_keys secret WHERE (secret.name = 'receipts'::text));
+
+CREATE FUNCTION mainspring.record_policies(kind text, fallback interval, tenant text DEFAULT NULL::text, asked interval DEFAULT NULL::interval) RETURNS TABLE(tenant_id text, keep interval, was interval)
+    LANGUAGE sql STABLE
+    AS $$
+with known as (
+    select policy.tenant_id, policy.keep from mainspring.record_retention as policy
+     where policy.kind = record_policies.kind
+), present as (
+    select known.tenant_id, known.keep from known
+    union all
+    select null, record_policies.fallback where not exists (
+        select from known where known.tenant_id is null)
+)
+select present.tenant_id,
+       case when present.tenant_id is not distinct from record_policies.tenant
+            then coalesce(record_policies.asked, present.keep) else present.keep end,
+       present.keep
+  from present
+union all
+select record_policies.tenant, record_policies.asked,
+       (select general.keep from present as general where general.tenant_id is null)
+ where record_policies.asked is not null and not exists (
+    select from present where present.tenant_id is not distinct from record_policies.tenant)
+$$;
 
 CREATE FUNCTION mainspring.redacted(payload jsonb, paths jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE
@@ -5897,6 +6041,31 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.retention_of(tenant text) RETURNS TABLE(kind text, tenant_id text, state text, keep double precision)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform mainspring.ensure_retention_visible(retention_of.tenant);
+    return query
+        select policy.kind, policy.tenant_id, policy.state,
+               extract(epoch from policy.keep)::double precision
+          from mainspring.retention_policies() as policy
+         where retention_of.tenant is null or policy.tenant_id is null
+            or policy.tenant_id = retention_of.tenant
+         order by policy.kind collate "C", policy.tenant_id collate "C" nulls first,
+                  policy.state collate "C" nulls first;
+end
+$$;
+
+CREATE FUNCTION mainspring.retention_policies() RETURNS TABLE(kind text, tenant_id text, state text, keep interval)
+    LANGUAGE sql STABLE
+    AS $$
+select 'jobs', policy.tenant_id, policy.state::text, policy.keep from mainspring.retention as policy
+union all
+select policy.kind, policy.tenant_id, null, policy.keep from mainspring.record_retention as policy
+$$;
+
 CREATE FUNCTION mainspring.retry(job_id bigint, payload jsonb DEFAULT NULL::jsonb, tenant text DEFAULT 'default'::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -6298,6 +6467,27 @@ end
 $_$;
 
 COMMENT ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) IS 'Sets what a limit allows; null means unlimited.';
+
+CREATE FUNCTION mainspring.set_retention(kind text, tenant text, state text, keep interval) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform mainspring.ensure_retention_visible(set_retention.tenant);
+    if set_retention.kind = 'jobs' then
+        insert into mainspring.retention (tenant_id, state, keep)
+        values (set_retention.tenant, set_retention.state::mainspring.job_state,
+                set_retention.keep)
+        on conflict on constraint retention_tenant_id_state_key
+        do update set keep = excluded.keep;
+    else
+        insert into mainspring.record_retention (kind, tenant_id, keep)
+        values (set_retention.kind, set_retention.tenant, set_retention.keep)
+        on conflict on constraint record_retention_kind_tenant_id_key
+        do update set keep = excluded.keep;
+    end if;
+end
+$$;
 
 CREATE FUNCTION mainspring.setting_of_database(name text) RETURNS text
     LANGUAGE sql STABLE
@@ -6965,6 +7155,25 @@ $$;
 CREATE FUNCTION mainspring.unknown_facts(key text) RETURNS jsonb
     LANGUAGE sql STABLE
     RETURN (jsonb_build_object('key', key) || (CASE WHEN mainspring.is_deactivated(key) THEN '{"is_deactivated": true}'::text ELSE '{}'::text END)::jsonb);
+
+CREATE FUNCTION mainspring.unset_retention(kind text, tenant text, state text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform mainspring.ensure_retention_visible(unset_retention.tenant);
+    if unset_retention.kind = 'jobs' then
+        delete from mainspring.retention as policy
+         where policy.tenant_id is not distinct from unset_retention.tenant
+           and policy.state::text is not distinct from unset_retention.state;
+    else
+        delete from mainspring.record_retention as policy
+         where policy.kind = unset_retention.kind
+           and policy.tenant_id is not distinct from unset_retention.tenant;
+    end if;
+    return found;
+end
+$$;
 
 CREATE TABLE mainspring.dependencies (
     job_id bigint NOT NULL,
@@ -8498,6 +8707,14 @@ CREATE VIEW mainspring.queue_status AS
   WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by))
   GROUP BY tenant_id, queue;
 
+CREATE TABLE mainspring.record_retention (
+    kind text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text COLLATE pg_catalog."C",
+    keep interval NOT NULL,
+    CONSTRAINT record_retention_is_bounded CHECK (((keep >= '1 day'::interval) AND (keep <= '36500 days'::interval))),
+    CONSTRAINT record_retention_kind_check CHECK ((kind = ANY (ARRAY['audit'::text, 'slots'::text, 'events'::text])))
+);
+
 CREATE TABLE mainspring.replies (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     actor text NOT NULL COLLATE pg_catalog."C",
@@ -8996,6 +9213,9 @@ ALTER TABLE ONLY mainspring.prune_marks
 ALTER TABLE ONLY mainspring.receipts
     ADD CONSTRAINT receipts_pkey PRIMARY KEY (job_id);
 
+ALTER TABLE ONLY mainspring.record_retention
+    ADD CONSTRAINT record_retention_kind_tenant_id_key UNIQUE NULLS NOT DISTINCT (kind, tenant_id);
+
 ALTER TABLE ONLY mainspring.replies
     ADD CONSTRAINT replies_pkey PRIMARY KEY (tenant_id, actor, key);
 
@@ -9071,6 +9291,8 @@ CREATE INDEX approvals_open_everywhere ON mainspring.approvals USING btree (job_
 CREATE INDEX attempts_job ON ONLY mainspring.attempts USING btree (job_id);
 
 CREATE INDEX attempts_default_job_id_idx ON mainspring.attempts_default USING btree (job_id);
+
+CREATE INDEX audit_age ON mainspring.audit USING btree (at);
 
 CREATE INDEX audit_subject ON mainspring.audit USING btree (noun, subject, audit_id);
 
@@ -9250,6 +9472,10 @@ CREATE TRIGGER people_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.peopl
         "noun": "person", "subject": "name", "nulls": true,
         "without": ["created_at", "last_seen_at", "created_by", "person_id"]}');
 
+CREATE TRIGGER record_retention_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.record_retention FOR EACH ROW EXECUTE FUNCTION mainspring.audit_retention();
+
+CREATE TRIGGER retention_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.retention FOR EACH ROW EXECUTE FUNCTION mainspring.audit_retention();
+
 CREATE TRIGGER schedules_add_clock AFTER INSERT ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.add_clock();
 
 CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, every, at, zone, dst_gap, dst_fold, starts_at, ends_at, calendar, enabled, paused_until, jitter, overlap, catch_up, launcher, condition_sql, gauge_sql, gauge_lower, gauge_upper, gauge_bounds, condition_role, payload, definition, misfire_grace, max_running, catch_up_limit, catch_up_max_age, run_timeout, max_retries, description, queue, priority, max_attempts, condition_timeout, delivery ON mainspring.schedules FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
@@ -9370,6 +9596,8 @@ CREATE POLICY of_tenant ON mainspring.figures USING (mainspring.is_visible(tenan
 
 CREATE POLICY of_tenant ON mainspring.people USING (mainspring.is_visible(tenant_id));
 
+CREATE POLICY of_tenant ON mainspring.record_retention USING (mainspring.is_visible(tenant_id));
+
 CREATE POLICY of_tenant ON mainspring.replies USING (mainspring.is_visible(tenant_id));
 
 CREATE POLICY of_tenant ON mainspring.retention USING (mainspring.is_visible(tenant_id));
@@ -9393,6 +9621,8 @@ CREATE POLICY of_tenant_and_creator ON mainspring.jobs USING ((mainspring.is_vis
 CREATE POLICY of_tenant_and_creator ON mainspring.jobs_history USING ((mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by)));
 
 ALTER TABLE mainspring.people ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.record_retention ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.replies ENABLE ROW LEVEL SECURITY;
 
@@ -9459,6 +9689,8 @@ REVOKE ALL ON FUNCTION mainspring.asked_job(definition text, payload jsonb, tena
 REVOKE ALL ON FUNCTION mainspring.asked_now(asked mainspring.jobs, delay interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audit_change() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.audit_retention() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audited_action(was jsonb, is_now jsonb, switch jsonb) FROM PUBLIC;
 
@@ -9665,6 +9897,8 @@ REVOKE ALL ON FUNCTION mainspring.ensure_known_tenant(tenant text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.ensure_open(definition text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_partitions(days_ahead integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.ensure_retention_visible(tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.ensure_safe_delete(pruned regclass) FROM PUBLIC;
 
@@ -9900,7 +10134,11 @@ REVOKE ALL ON FUNCTION mainspring.owner_name() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.parents_in(partition_name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.past_jobs_by_day(tenant text, state text, keep interval) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.past_partitions() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.past_records_by_day(kind text, tenant text, fallback interval, keep interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.paths_of(definition text, version integer) FROM PUBLIC;
 
@@ -9931,6 +10169,8 @@ REVOKE ALL ON FUNCTION mainspring.read_steps(steps jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.ready_message(queue text, due_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.receipt_token(job_id bigint, fence bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.record_policies(kind text, fallback interval, tenant text, asked interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.refuse(code text, message text, detail jsonb) FROM PUBLIC;
 
@@ -9976,6 +10216,10 @@ REVOKE ALL ON FUNCTION mainspring.restored(edited jsonb, stored jsonb, paths jso
 
 REVOKE ALL ON FUNCTION mainspring.restored_at(edited jsonb, stored jsonb, path text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.retention_of(tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.retention_policies() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.retry(job_id bigint, payload jsonb, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.retry_flow(flow_id bigint, tenant text) FROM PUBLIC;
@@ -10007,6 +10251,8 @@ REVOKE ALL ON FUNCTION mainspring.send_message(message text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.set_clock() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.set_limit(name text, concurrency integer, key_concurrency integer, rate_count integer, rate_period interval, burst integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.set_retention(kind text, tenant text, state text, keep interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.setting_of_database(name text) FROM PUBLIC;
 
@@ -10073,6 +10319,8 @@ REVOKE ALL ON FUNCTION mainspring.trigger_scheduled_job(name text, tenant text, 
 REVOKE ALL ON FUNCTION mainspring.try_put_back(job_id bigint, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.unknown_facts(key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.unset_retention(kind text, tenant text, state text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.unsettled_among(children bigint[]) FROM PUBLIC;
 

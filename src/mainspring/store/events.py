@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -17,7 +17,6 @@ from mainspring.domain.types import EventId, TenantId
 _STATEMENTS = load("events")
 BATCH = 50
 _MOST_BYTES = 8 * 1024 * 1024
-_PRUNED_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +134,6 @@ async def has_unhandled(session: Session) -> bool:
     cursor = await session.execute(_STATEMENTS["has_unhandled"].sql)
     row = await cursor.fetchone()
     return bool(row and row[0])
-
-
-async def prune_events(session: Session, keep: timedelta, *, limit: int = _PRUNED_AT_ONCE) -> bool:
-    """Remove old events; whether there may be more."""
-    params = {"keep": keep, "limit": limit}
-    return (await session.execute(_STATEMENTS["prune_events"].sql, params)).rowcount == limit
 
 
 def _event(text: str) -> Event:

@@ -46,9 +46,9 @@ async def server_health(session: Session) -> ServerHealth:
     return ServerHealth(*row)
 
 
-async def begin_cleanup(session: Session, *, statement_ms: int) -> bool:
-    """Bound the statements that follow in the transaction; whether nobody else cleans up."""
-    params = {"statement_ms": statement_ms, "lock_ms": _LOCK_MS}
+async def begin_cleanup(session: Session, *, statement_ms: int, lock: str) -> bool:
+    """Bound the statements that follow in the transaction; whether nobody else has the lock."""
+    params = {"statement_ms": statement_ms, "lock_ms": _LOCK_MS, "lock": lock}
     cursor = await session.execute(_STATEMENTS["begin_cleanup"].sql, params)
     ((_, _, is_ours),) = await cursor.fetchall()
     return bool(is_ours)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -61,12 +61,6 @@ async def count_runs(session: Session) -> bool:
     """Add ended runs to the figures; whether there may be more."""
     cursor = await session.execute(_STATEMENTS["count_runs"].sql, {"limit": _BATCH})
     return cursor.rowcount > 0
-
-
-async def prune_slots(session: Session, keep: timedelta) -> bool:
-    """Remove old slots; whether there may be more."""
-    params = {"keep": keep, "limit": _BATCH}
-    return (await session.execute(_STATEMENTS["prune_slots"].sql, params)).rowcount == _BATCH
 
 
 async def list_slots(

@@ -28,6 +28,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
         "flows": "Jobs that wait for each other, enqueued together.",
         "approvals": "Jobs that wait for a decision.",
         "limits": "How many jobs run at once, and how often they start.",
+        "retention": "How long things are kept.",
         "queues": "Live jobs by queue.",
         "workers": "The processes that run jobs.",
         "work": "For workers in any language: claim jobs under a lease and report on them.",

@@ -68,6 +68,7 @@ _PARAMETERS: Mapping[str, Any] = MappingProxyType(
         "is_enabled": True,
         "is_handled": False,
         "job_id": "7",
+        "keep": 604800,
         "kind": ["sql"],
         "limit": 20,
         "name": "nightly",
@@ -92,7 +93,11 @@ _PARAMETERS: Mapping[str, Any] = MappingProxyType(
         "list_flows.name": ["nightly"],
         "list_slots.before": "2026-01-31T12:00:00Z",
         "list_tokens.state": ["active"],
+        "preview_retention.kind": "jobs",
+        "preview_retention.state": "failed",
         "preview_schedule.after": "2026-01-31T12:00:00Z",
+        "unset_retention.kind": "jobs",
+        "unset_retention.state": "failed",
     }
 )
 

@@ -8,6 +8,7 @@ _AT = "2026-01-31T12:00:00Z"
 
 RULE_FIELDS: Mapping[str, tuple[str, Any]] = MappingProxyType(
     {
+        "already": ("How many of them the next pass removes in any case.", 2),
         "approval_expiry": ("Seconds until a job that nobody approved is canceled.", 86400),
         "approvers": ("People who may approve; empty for anyone with permission.", ["ann"]),
         "arg_schema": ("JSON Schema that payloads must fit.", {"type": "object"}),
@@ -34,6 +35,8 @@ RULE_FIELDS: Mapping[str, tuple[str, Any]] = MappingProxyType(
         "condition_timeout": ("Seconds that a condition may take.", 10),
         "context": ("What happened, as a JSON object.", {"folder": "/photos"}),
         "cron": ("Five fields, @daily or @every 90s.", "0 6 * * mon-fri"),
+        "day": ("The day, in UTC.", "2026-01-31"),
+        "days": ("What is removed of each kind and day.", ...),
         "dedupe_window": ("Seconds for which an identical payload makes no second job.", 300),
         "description": ("What it is for.", "Sends the welcome mail."),
         "differs": ("Fields that differ from what is stored.", ["timeout"]),
@@ -65,9 +68,11 @@ RULE_FIELDS: Mapping[str, tuple[str, Any]] = MappingProxyType(
         "gauge_value": ("What the gauge of the schedule said, if any.", None),
         "handled_at": ("When the event was dispatched; null while it waits.", _AT),
         "is_active": ("Whether it accepts new jobs.", True),
+        "is_default": ("Whether it comes from a setting.", False),
         "is_enabled": ("Whether it is enabled.", True),
         "is_system": ("Whether it is built in.", False),
         "jitter": ("Seconds of random delay, at most.", 0),
+        "keep": ("How long it is kept, in seconds.", 604800),
         "key": ("Key of the definition.", "send_welcome"),
         "key_concurrency": ("How many jobs with the same key may run at once.", 1),
         "kind": ("What runs its jobs.", "sql"),
@@ -148,6 +153,14 @@ RULE_FIELDS: Mapping[str, tuple[str, Any]] = MappingProxyType(
             "Name of the event; a matching one is chosen if omitted.",
             "provider.x",
         ),
+        "Retention.kind": ("What is kept: jobs, audit, slots or events.", "jobs"),
+        "Retention.state": ("State of the jobs; null for all.", "failed"),
+        "Retention.tenant": ("Whose it is; null for all tenants.", "acme"),
+        "RetentionDay.count": ("How many records the next pass removes.", 5),
+        "RetentionDay.kind": ("What is removed: jobs, audit, slots or events.", "jobs"),
+        "RetentionIn.kind": ("What is kept: jobs, audit, slots or events.", "jobs"),
+        "RetentionIn.state": ("State of the jobs; omit for all.", "failed"),
+        "RetentionPreview.count": ("How many records the next pass removes.", 5),
         "Schedule.payload": (
             "Payload of its jobs; values may be templates.",
             {"day": "{{slot_at|date}}"},

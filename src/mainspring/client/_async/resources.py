@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mainspring.client._async.jobs import Jobs
     from mainspring.client._async.limits import Limits
     from mainspring.client._async.people import People
+    from mainspring.client._async.retention import Retention
     from mainspring.client._async.schedules import Schedules
     from mainspring.client._async.sessions import Sessions
     from mainspring.client._async.tenants import Tenants
@@ -29,6 +30,7 @@ class Resources:
     jobs: "Jobs"
     limits: "Limits"
     people: "People"
+    retention: "Retention"
     schedules: "Schedules"
     sessions: "Sessions"
     tenants: "Tenants"

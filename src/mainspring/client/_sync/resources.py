@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mainspring.client._sync.jobs import Jobs
     from mainspring.client._sync.limits import Limits
     from mainspring.client._sync.people import People
+    from mainspring.client._sync.retention import Retention
     from mainspring.client._sync.schedules import Schedules
     from mainspring.client._sync.sessions import Sessions
     from mainspring.client._sync.tenants import Tenants
@@ -29,6 +30,7 @@ class Resources:
     jobs: "Jobs"
     limits: "Limits"
     people: "People"
+    retention: "Retention"
     schedules: "Schedules"
     sessions: "Sessions"
     tenants: "Tenants"

@@ -55,6 +55,7 @@ _RIGHTS: Final[Mapping[str, tuple[frozenset[Role], frozenset[Role]]]] = {
     "jobs": (_PEOPLE, _DOERS),
     "limits": (_PEOPLE, _OPERATORS),
     "people": (_ADMINS, _ADMINS),
+    "retention": (_ADMINS, _ADMINS),
     "schedules": (_PEOPLE, _ADMINS),
     "tenants": (_PEOPLE, _OPERATORS),
     "tokens": (_ADMINS, _ADMINS),

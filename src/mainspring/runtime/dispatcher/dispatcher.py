@@ -5,6 +5,7 @@ transaction ends, however it ends. So one that dies costs the others a second an
 """
 
 from collections.abc import Coroutine
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -13,8 +14,11 @@ from psycopg import AsyncConnection
 
 from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.retention import RetentionKind
 from mainspring.runtime.dispatcher.batches import RoundRobin
 from mainspring.runtime.loop import Loop
+from mainspring.runtime.maintenance.pruning import CleanupTaken
+from mainspring.runtime.maintenance.records import RecordPruner
 from mainspring.settings import Settings
 from mainspring.store import events as store
 
@@ -50,6 +54,11 @@ class Dispatcher:
         )
         self._connection = connect(name="mainspring dispatch")
         self._pruning_connection = connect(name="mainspring event pruning")
+        self._pruner = RecordPruner(
+            self._pruning_connection.try_once,
+            RetentionKind.EVENTS,
+            fallback=timedelta(days=settings.event_retention_days),
+        )
         self.loop = Loop("dispatch", self._pass)
         self.pruning = Loop("events", self._prune)
 
@@ -71,9 +80,6 @@ class Dispatcher:
         return min(longest, _LOCKED_REST) if await store.has_unhandled(connection) else longest
 
     async def _prune(self) -> float:
-        keep = timedelta(days=self._settings.event_retention_days)
-        while await self._pruning_connection.try_once(
-            lambda connection: store.prune_events(connection, keep)
-        ):
-            pass
+        with suppress(CleanupTaken):
+            await self._pruner.prune()
         return _PRUNE_EVERY

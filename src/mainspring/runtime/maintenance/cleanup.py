@@ -15,6 +15,7 @@ from psycopg import AsyncConnection
 
 from mainspring import telemetry
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.retention import RetentionKind
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance import figures
 from mainspring.runtime.maintenance.indexes import rebuild_indexes
@@ -26,6 +27,7 @@ from mainspring.runtime.maintenance.pruning import (
     remove_by_pages,
     remove_in_batches,
 )
+from mainspring.runtime.maintenance.records import RecordPruner
 from mainspring.store import (
     approvals,
     flows,
@@ -56,6 +58,7 @@ class Cleanup:
         self._connection, self._use_pooler = connection, use_pooler
         self._pruner = HistoryPruner(connection.try_once)
         self._compact_at = 0.0
+        self._audit = RecordPruner(connection.try_once, RetentionKind.AUDIT)
         self.figures = Loop("figures", self._pass_figures)
         self.history = Loop("history", self._pass_history)
 
@@ -89,6 +92,7 @@ class Cleanup:
             "tokens": partial(self._once, tokens.prune),
             "replies": partial(self._once, idempotency.prune_replies),
             "history": self._pruner.prune,
+            "audit": self._audit.prune,
             "outputs": partial(self._batches, history.prune_outputs),
             "keys": partial(self._batches, history.prune_keys),
             "buckets": partial(self._batches, limits.prune_buckets),

@@ -7,6 +7,7 @@ and that takes the lock of whoever cleans up. Who does not get it leaves the res
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import psycopg
@@ -22,6 +23,7 @@ T = TypeVar("T")
 Action = Callable[[AsyncConnection[Any]], Awaitable[T]]
 Note = Callable[[int], object]
 
+_LOCK = "mainspring.cleanup"
 _STATEMENT_SECONDS = 10.0
 _DROP_TRIES = 5
 _DROP_PAUSE = 0.5
@@ -38,11 +40,15 @@ class RunAction(Protocol):
 
 
 async def bounded(
-    connection: AsyncConnection[Any], action: Action[T], *, seconds: float = _STATEMENT_SECONDS
+    connection: AsyncConnection[Any],
+    action: Action[T],
+    *,
+    seconds: float = _STATEMENT_SECONDS,
+    lock: str = _LOCK,
 ) -> T:
     """Run statements of at most so many seconds in a transaction; raises CleanupTaken."""
     async with connection.transaction():
-        if not await store.begin_cleanup(connection, statement_ms=int(seconds * 1000)):
+        if not await store.begin_cleanup(connection, statement_ms=int(seconds * 1000), lock=lock):
             raise CleanupTaken
         return await action(connection)
 
@@ -112,21 +118,43 @@ class HistoryPruner:
         return removed
 
     async def _prune_window(self, window: PruneWindow, note: Note) -> int:
+        async def prune(part: PruneWindow) -> int:
+            return len(await self._run(lambda c: _prune(c, part)))
+
+        async def done(part: PruneWindow) -> None:
+            await self._run(lambda c: history.note_pruned(c, part))
+
+        parts = WindowParts(self._width, limit=history.BATCH, prune=prune, done=done)
+        return await parts.remove(window, note)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowParts:
+    """Prunes a window part by part: each statement looks at as much as takes it a moment, and
+    `done` is called with a part that has nothing left."""
+
+    width: WindowWidth
+    limit: int
+    prune: Callable[[PruneWindow], Awaitable[int]]
+    done: Callable[[PruneWindow], Awaitable[object]]
+
+    async def remove(self, window: PruneWindow, note: Note = nothing) -> int:
+        """How many rows were removed."""
         removed = 0
         while not window.is_empty:
-            part = window.first(self._width.seconds)
+            part = window.first(self.width.seconds)
             began_at = time.monotonic()
             try:
-                gone = await self._run(lambda c, p=part: _prune(c, p))  # type: ignore[misc]
+                gone = await self.prune(part)
             except psycopg.errors.QueryCanceled:
-                if not self._width.narrow():
+                if not self.width.narrow():
                     raise
                 continue
-            self._width.took(time.monotonic() - began_at)
-            removed += len(gone)
+            self.width.took(time.monotonic() - began_at)
+            removed += gone
             note(removed)
-            if len(gone) < history.BATCH:
-                await self._run(lambda c, p=part: history.note_pruned(c, p))  # type: ignore[misc]
+            if gone < self.limit:
+                await self.done(part)
                 window = window._replace(after=part.before)
         return removed
 

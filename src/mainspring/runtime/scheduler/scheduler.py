@@ -16,6 +16,7 @@ So a holder that died, or sleeps, costs that second and no more.
 import asyncio
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -31,10 +32,13 @@ from mainspring.db.pool import AsyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.notifications import NotificationKind, parse_notification
+from mainspring.domain.retention import RetentionKind
 from mainspring.domain.sqlstates import is_of_a_row
 from mainspring.runtime.dispatcher.dispatcher import Dispatcher
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance.duties import recover
+from mainspring.runtime.maintenance.pruning import CleanupTaken
+from mainspring.runtime.maintenance.records import RecordPruner
 from mainspring.runtime.scheduler import due_batches, prefetch
 from mainspring.runtime.scheduler.due_batches import Batch, Key, Written, ensure_written
 from mainspring.runtime.scheduler.duties import Duties
@@ -89,7 +93,13 @@ class Scheduler:
         self._fires = self._dedicated("fire")
         self._beside = self._dedicated("fire beside")
         self._maintenance_connection = self._dedicated("schedule maintenance")
-        self._pruning_connection = self._dedicated("slot pruning")
+        # By age slots are found with a bitmap.
+        self._pruning_connection = self._dedicated("slot pruning", options="")
+        self._pruner = RecordPruner(
+            self._pruning_connection.try_once,
+            RetentionKind.SLOTS,
+            fallback=timedelta(days=settings.slot_retention_days),
+        )
         self._connections = (
             self._fires,
             self._beside,
@@ -153,9 +163,9 @@ class Scheduler:
         if self._failure is not None:
             raise self._failure
 
-    def _dedicated(self, name: str) -> ReconnectingConnection:
+    def _dedicated(self, name: str, *, options: str = _OWN_OPTIONS) -> ReconnectingConnection:
         return ReconnectingConnection(
-            with_options(self._url, _OWN_OPTIONS),
+            with_options(self._url, options),
             name=f"mainspring {name}",
             use_pooler=self._settings.use_pooler,
             pins_plans=True,
@@ -359,9 +369,7 @@ class Scheduler:
         return _MAINTENANCE_EVERY if self.leads else _LONGEST_REST
 
     async def _prune(self) -> float:
-        keep = timedelta(days=self._settings.slot_retention_days)
-        while self.leads and await self._pruning_connection.try_once(
-            lambda connection: slot_store.prune_slots(connection, keep)
-        ):
-            pass
+        if self.leads:
+            with suppress(CleanupTaken):
+                await self._pruner.prune()
         return _PRUNE_EVERY

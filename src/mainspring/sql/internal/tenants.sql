@@ -128,6 +128,7 @@ begin
     delete from mainspring.enqueue_keys where tenant_id = tenant;
     delete from mainspring.replies where tenant_id = tenant;
     delete from mainspring.retention where tenant_id = tenant;
+    delete from mainspring.record_retention where tenant_id = tenant;
     delete from mainspring.tokens where tenant_id = tenant or tenants = array[tenant];
     update mainspring.tokens set tenants = array_remove(tenants, tenant)
      where tenants @> array[tenant];

@@ -121,13 +121,3 @@ select trigger_name, event_id, outcome, job_id, error
 -- scope: system
 -- Whether events wait that another dispatcher may have locked.
 select exists (select from mainspring.events where handled_at is null);
-
--- name: prune_events
--- scope: system
--- Removes handled events that are older than their retention, a batch at a time, with what came of
--- them.
-delete from mainspring.events as event
- where event.ctid = any (array(
-    select old.ctid from mainspring.events as old
-     where old.handled_at < now() - %(keep)s::interval
-     order by old.handled_at limit %(limit)s for update skip locked));

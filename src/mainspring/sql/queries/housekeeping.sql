@@ -37,11 +37,11 @@ select extract(epoch from now() - oldest.xact_start)::float, oldest.pid,
 
 -- name: begin_cleanup
 -- scope: system
--- Bounds what follows in the transaction, and says whether nobody else cleans up: how long a
--- statement may take, and how long it may wait for a lock.
+-- Bounds what follows in the transaction, and says whether nobody else cleans up the same: how long
+-- a statement may take, and how long it may wait for a lock.
 select set_config('statement_timeout', %(statement_ms)s::text, true),
        set_config('lock_timeout', %(lock_ms)s::text, true),
-       pg_try_advisory_xact_lock(hashtext('mainspring.cleanup'));
+       pg_try_advisory_xact_lock(hashtext(%(lock)s));
 
 -- name: unvalidated_constraints
 -- scope: system

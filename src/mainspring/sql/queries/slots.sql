@@ -64,17 +64,6 @@ on conflict (schedule_id) do update
        last_finished_at = coalesce(excluded.last_finished_at, figures.last_finished_at),
        last_run_state = coalesce(excluded.last_run_state, figures.last_run_state);
 
--- name: prune_slots
--- scope: system
--- Removes slots that are older than their retention, a batch at a time; one whose job has not
--- ended stays.
-delete from mainspring.slots as slot
- where slot.ctid = any (array(
-    select old.ctid from mainspring.slots as old
-     where old.scheduled_for < now() - %(keep)s::interval
-       and (old.outcome <> 'enqueued' or old.run_state is not null)
-     limit %(limit)s for update skip locked));
-
 -- name: list_slots
 -- scope: tenant
 -- The slots of a schedule, newest first, before an instant and of some outcomes if given.

@@ -90,3 +90,34 @@ create or replace trigger triggers_audit after insert or update or delete on mai
         "noun": "trigger", "subject": "name", "nulls": false,
         "without": ["trigger_id", "created_at", "updated_at"],
         "switch": {"column": "is_enabled", "on": "enable", "off": "disable"}}');
+
+-- Records who changed a policy. Its subject is the kind, and of jobs the state.
+create or replace function mainspring.audit_retention()
+returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set intervalstyle = 'postgres'
+as $$
+declare
+    was jsonb := to_jsonb(old);
+    is_now jsonb := to_jsonb(new);
+    stored jsonb := coalesce(is_now, was);
+begin
+    if was -> 'keep' is not distinct from is_now -> 'keep' then
+        return null;
+    end if;
+    perform mainspring.note_action(
+        coalesce(stored ->> 'tenant_id', ''),
+        case tg_op when 'INSERT' then 'create' when 'DELETE' then 'delete' else 'update' end,
+        'retention', coalesce(stored ->> 'kind', concat_ws(':', 'jobs', stored ->> 'state')), null,
+        jsonb_build_object('keep', was -> 'keep'), jsonb_build_object('keep', is_now -> 'keep'));
+    return null;
+end
+$$;
+
+create or replace trigger retention_audit after insert or update or delete on mainspring.retention
+    for each row execute function mainspring.audit_retention();
+
+create or replace trigger record_retention_audit after insert or update or delete
+    on mainspring.record_retention
+    for each row execute function mainspring.audit_retention();
