@@ -36,6 +36,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
         "tokens": "What programs authenticate with.",
         "sessions": "Who is logged in.",
         "audit": "Who changed what.",
+        "doctor": "What is wrong with the database, for operators.",
         "me": "The caller of a request.",
         "health": "Whether the server works, for load balancers and monitoring.",
     }
