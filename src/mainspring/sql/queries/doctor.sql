@@ -385,12 +385,14 @@ select count(*) filter (where status = 'lost'), count(late_report_at)
 
 -- name: overdue_schedules
 -- scope: system
--- Schedules whose next run is past and that are not being checked, the latest named.
-select count(*), (array_agg(schedule.name order by late.next_run_at))[1],
-       (array_agg(schedule.tenant_id order by late.next_run_at))[1],
-       extract(epoch from coalesce(%(now)s::timestamptz, now()) - min(late.next_run_at))::float
-  from (select schedule_id, next_run_at from mainspring.clocks
+-- Schedules whose next run is past and that are not being checked, the latest named. A new or
+-- changed one is due at once, until a scheduler has seen it.
+select count(*), (array_agg(schedule.name order by late.since))[1],
+       (array_agg(schedule.tenant_id order by late.since))[1],
+       extract(epoch from coalesce(%(now)s::timestamptz, now()) - min(late.since))::float
+  from (select schedule_id, greatest(next_run_at, changed_at) as since from mainspring.clocks
          where next_run_at < coalesce(%(now)s::timestamptz, now()) - interval '60 seconds'
+           and changed_at < coalesce(%(now)s::timestamptz, now()) - interval '60 seconds'
            and (checking_until is null
                 or checking_until < coalesce(%(now)s::timestamptz, now()))
          order by next_run_at limit 10000) as late
@@ -426,7 +428,8 @@ select date_trunc('second', next_run_at) at time zone 'utc', count(*),
        (select coalesce(sum(worker.concurrency), 0) from mainspring.workers as worker
          where worker.expires_at > now())
   from mainspring.clocks
- where next_run_at < coalesce(%(now)s::timestamptz, now()) + interval '24 hours'
+ where next_run_at between coalesce(%(now)s::timestamptz, now())
+                       and coalesce(%(now)s::timestamptz, now()) + interval '24 hours'
  group by 1 having count(*) > %(least)s order by 2 desc, 1 limit 3;
 
 -- name: long_runs
