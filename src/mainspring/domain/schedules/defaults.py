@@ -10,9 +10,9 @@ SCHEDULES = tuple(
         name=definition.key, definition=definition.key, cron=cron, description="Installed once"
     )
     for definition, cron in (
+        (DOCTOR, "H H * * *"),
         (PRUNE_HISTORY, "H H * * *"),
         (PRUNE_KEYS, "H * * * *"),
-        (DOCTOR, "H H * * *"),
     )
 )
 
