@@ -36,6 +36,9 @@ async def test_fixing_is_a_post_and_says_what_was_done(api: Api, connection: psy
     action = "set the storage parameters of mainspring.jobs"
     assert body["fixes"] == [{"id": "D15", "action": action, "is_done": True}]
     assert body["findings"] == []
+    (entry,) = (await api.get("/audit", params={"noun": "doctor"})).json()["items"]
+    said = [entry[name] for name in ("actor", "action", "subject", "reason")]
+    assert said == ["ops", "fix", "D15", action]
 
 
 async def test_a_check_that_does_not_exist_is_refused(api: Api):

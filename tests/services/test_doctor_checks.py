@@ -163,8 +163,10 @@ async def test_an_index_whose_making_was_canceled_is_found(
     [
         ("create index mine on mainspring.jobs (created_at)", "index"),
         (
-            "create trigger mine after insert on mainspring.jobs for each statement"
-            " execute function mainspring.mine()",
+            (
+                "create trigger mine after insert on mainspring.jobs for each statement"
+                " execute function mainspring.mine()"
+            ),
             "trigger",
         ),
         ("create rule mine as on delete to mainspring.limits do instead nothing", "rule"),
@@ -277,8 +279,10 @@ async def test_a_table_of_another_owner_is_found(
 @pytest.mark.parametrize(
     "tampering",
     [
-        "create or replace function mainspring.install_schedule(spec jsonb) returns boolean"
-        " language sql as $$ select false $$",
+        (
+            "create or replace function mainspring.install_schedule(spec jsonb) returns boolean"
+            " language sql as $$ select false $$"
+        ),
         "drop trigger definitions_audit on mainspring.definitions",
         "alter table mainspring.definitions disable trigger definitions_audit",
         "update mainspring.installed_functions set version = 1",

@@ -12,6 +12,8 @@ from typing import Any, Final, Protocol
 import psycopg
 from psycopg import AsyncConnection
 
+from mainspring.db.calls import Call
+from mainspring.db.sessions import run_call
 from mainspring.domain.checks.model import Finding, Fix, Report, Severity, worst_first
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.suggestions import did_you_mean
@@ -19,6 +21,7 @@ from mainspring.services.doctor_checks import CHECKS, Look
 from mainspring.services.doctor_fixes import FIXES, Step
 from mainspring.settings import Settings
 from mainspring.store import doctor as store
+from mainspring.store import tokens
 
 SECONDS: Final = 2.0
 _FIX_SECONDS = 60.0
@@ -57,13 +60,14 @@ async def examine(
 
 
 async def fix(
-    source: Source, settings: Settings, *, only: Sequence[str] = (), now: datetime | None = None
+    source: Source, settings: Settings, *, only: Sequence[str] = (), enter: Call | None = None
 ) -> Report:
-    """Fix what needs no judgement, of what was asked for, and examine that afterwards."""
+    """Fix what needs no judgement, of what was asked for, and examine that afterwards. `enter` lets
+    in whom the audit names."""
     chosen = ensure_checks(only)
     fixes: list[Fix] = []
     async with source.connection() as connection:
-        look = Look(connection, settings, now)
+        look = Look(connection, settings, enter=enter)
         for each in chosen:
             if each in FIXES:
                 fixes += await _fix(look, each)
@@ -125,7 +129,7 @@ async def _take(look: Look, check: str, step: Step) -> Fix | None:
     """None if there was nothing to do."""
     total = 0
     try:
-        while count := await _run(look, step):
+        while count := await _run(look, check, step):
             total += count
             if not step.is_repeated:
                 break
@@ -134,11 +138,17 @@ async def _take(look: Look, check: str, step: Step) -> Fix | None:
     return Fix(check, step.said(total)) if total else None
 
 
-async def _run(look: Look, step: Step) -> int:
+async def _run(look: Look, check: str, step: Step) -> int:
     milliseconds = int(_FIX_SECONDS * 1000)
     async with look.connection.transaction():
         await store.begin_check(look.connection, statement_ms=milliseconds, is_read_only=False)
-        return await step.run(look.connection)
+        count = await step.run(look.connection)
+        if count:
+            if look.enter is not None:
+                await run_call(look.connection, look.enter)
+                await tokens.act_as_owner(look.connection)
+            await store.note_fix(look.connection, check, step.said(count))
+        return count
 
 
 def _failed(look: Look, check: str, error: psycopg.Error, *, action: str) -> Fix:

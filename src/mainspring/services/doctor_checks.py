@@ -9,6 +9,7 @@ from typing import Any, Final
 from psycopg import AsyncConnection
 
 from mainspring.db import migrate, shipped
+from mainspring.db.calls import Call
 from mainspring.db.disks import disk_of
 from mainspring.domain.checks import access, queue, schedules, server, sessions, tables
 from mainspring.domain.checks.model import Finding
@@ -21,11 +22,13 @@ from mainspring.store import set_aside
 @dataclass(frozen=True, slots=True)
 class Look:
     """One look at the database: the connection of the present check, the instant it is about (none
-    is the present), and the server processes that have served the connection."""
+    is the present), what lets in whom a fix is made for (none is the login), and the server
+    processes that have served the connection."""
 
     connection: AsyncConnection[Any]
     settings: Settings
     now: datetime | None = None
+    enter: Call | None = None
     backends: set[int] = field(default_factory=set)
 
 
@@ -100,9 +103,11 @@ async def _foreign(look: Look) -> list[Finding]:
     known = shipped.schema()
     present = await store.storage_options(look.connection)
     ours = [name for name in present if known.options_of(name) is not None]
-    triggers = [each.partition(" on ")[0] for each in known.triggers]
     found = await store.added_objects(
-        look.connection, tables=[*ours, *known.tables], indexes=known.indexes, triggers=triggers
+        look.connection,
+        tables=[*ours, *known.tables],
+        indexes=known.indexes,
+        triggers=known.triggers,
     )
     return tables.foreign_objects([each for each in found if not known.is_rebuild(each.name)])
 

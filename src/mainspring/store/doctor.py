@@ -302,6 +302,11 @@ async def token_ages(session: Session, now: Now = None) -> list[TokenAge]:
 # What --fix does
 
 
+async def note_fix(session: Session, check: str, action: str) -> None:
+    """In the audit, as whoever the transaction acts for."""
+    await session.execute(_STATEMENTS["note_fix"].sql, {"check": check, "action": action})
+
+
 async def drop_invalid_index(session: Session, name: str) -> None:
     """In a transaction, unlike `concurrently`, so that it works through a pooler."""
     await session.execute(

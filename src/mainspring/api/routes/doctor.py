@@ -8,6 +8,7 @@ from mainspring.api.models.doctor import ReportModel
 from mainspring.api.responses import reply
 from mainspring.api.routing import Depends, Query, Response, Router
 from mainspring.services import doctor
+from mainspring.store import tokens as token_store
 
 router = Router(prefix="/doctor", tags=["doctor"])
 Reader = Annotated[RequestContext, Depends(reading("doctor"))]
@@ -30,5 +31,8 @@ async def examine_database(context: Reader, only: Only = None) -> Response:
 @router.post("/fix", response_model=ReportModel)
 async def fix_database(context: Writer, only: Only = None) -> Response:
     """Fix what needs no judgement, and examine the database afterwards."""
-    found = await doctor.fix(context.server.database, context.settings, only=only or ())
+    enter = token_store.enter(context.digest)
+    found = await doctor.fix(
+        context.server.database, context.settings, only=only or (), enter=enter
+    )
     return reply(ReportModel.of(found))

@@ -175,7 +175,7 @@ select 'trigger', added.tgname::text, owner.relname::text
  where owner.relnamespace = 'mainspring'::regnamespace
    and owner.relname = any (%(tables)s::text[])
    and not added.tgisinternal and added.tgparentid = 0
-   and added.tgname <> all (%(triggers)s::text[])
+   and format('%%s on %%s', added.tgname, owner.relname) <> all (%(triggers)s::text[])
 union all
 select 'rule', added.rulename::text, owner.relname::text
   from pg_catalog.pg_rewrite as added
@@ -521,3 +521,8 @@ select name, role, tenant_id,
            < coalesce(%(now)s::timestamptz, now()) - interval '90 days'
         or (expires_at is null and role = 'operator'))
  order by expires_at, token_id limit 50;
+
+-- name: note_fix
+-- scope: system
+-- Records in the audit what was fixed.
+select mainspring.note_action('', 'fix', 'doctor', %(check)s, %(action)s, null, null);
